@@ -1,0 +1,105 @@
+"""Settings, read from the environment when they are asked for.
+
+Every variable is listed in `VARIABLES`; the reference page and ``gridstride info`` are made from it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLES: dict[str, str] = {
+    "GRIDSTRIDE_BACKEND": "array library the namespace forwards to: numpy or cupy",
+    "GRIDSTRIDE_TARGET": "default target for calls without arrays: cuda, cpu or null",
+    "GRIDSTRIDE_CACHE_DIR": "folder of the compile cache",
+    "GRIDSTRIDE_CACHE_SIZE": "cap of the compile cache in bytes (default 1 GiB)",
+    "GRIDSTRIDE_FORBID_COMPILATION": "1: any compilation is an error (proves a warm cache)",
+    "GRIDSTRIDE_CXX": "host compiler of the CPU target (default: g++, clang++, then the ziglang wheel)",
+    "GRIDSTRIDE_NUM_THREADS": "threads of the CPU target (default: the cores this process may use)",
+    "GRIDSTRIDE_LAUNCH_TIMEOUT": "seconds without a finished block after which a CPU launch is ended; 0: never",
+    "GRIDSTRIDE_CPU_DEVICES": "number of devices the CPU target shows (default 1)",
+    "GRIDSTRIDE_NATIVE": "0: never use the compiled fast path; verify: compare it with the pipeline at every call",
+    "GRIDSTRIDE_DEBUG": "1: line information, synchronous launches",
+}
+
+_ON = {"1", "true", "yes", "on"}
+
+
+def text(name: str, default: str = "") -> str:
+    """Return a variable's text, stripped."""
+    return os.environ.get(name, default).strip()
+
+
+def flag(name: str) -> bool:
+    """Return whether a variable is switched on."""
+    return text(name).lower() in _ON
+
+
+def number(name: str, default: float, minimum: float = 0) -> float:
+    """Return a variable as a number; an unreadable or too small one is a ValueError that names it."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        result = float(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r} is not a number") from None
+    if not result >= minimum:
+        raise ValueError(f"{name}={value!r} must be at least {minimum:g}")
+    return result
+
+
+def debug() -> bool:
+    """Return whether debug mode is on (``GRIDSTRIDE_DEBUG=1``)."""
+    return flag("GRIDSTRIDE_DEBUG")
+
+
+def compilation_forbidden() -> bool:
+    """Return whether any compilation shall be an error."""
+    return flag("GRIDSTRIDE_FORBID_COMPILATION")
+
+
+def native_mode() -> str:
+    """Return how the compiled fast path is used: ``"on"``, ``"off"`` or ``"verify"``."""
+    value = text("GRIDSTRIDE_NATIVE", "1").lower()
+    if value in {"0", "off", "false", "no"}:
+        return "off"
+    return "verify" if value == "verify" else "on"
+
+
+def cache_directory() -> Path:
+    """Return the wanted place of the compile cache (it need not exist)."""
+    chosen = text("GRIDSTRIDE_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    base = text("XDG_CACHE_HOME")
+    root = Path(base) if base and Path(base).is_absolute() else _home() / ".cache"
+    return root / "gridstride"
+
+
+def cache_size() -> int:
+    """Return the cap of the compile cache in bytes."""
+    return int(number("GRIDSTRIDE_CACHE_SIZE", 1 << 30))
+
+
+def launch_timeout() -> float:
+    """Return the seconds without progress after which a CPU launch is ended (0: never)."""
+    return number("GRIDSTRIDE_LAUNCH_TIMEOUT", 300.0)
+
+
+def num_threads() -> int | None:
+    """Return the number of threads asked for by the environment, or None."""
+    value = text("GRIDSTRIDE_NUM_THREADS")
+    return max(1, int(number("GRIDSTRIDE_NUM_THREADS", 1, 1))) if value else None
+
+
+def cpu_devices() -> int:
+    """Return how many devices the CPU target shows."""
+    return int(number("GRIDSTRIDE_CPU_DEVICES", 1, 1))
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME and no passwd entry
+        return Path("/nonexistent")

@@ -1,0 +1,382 @@
+"""The seam: what a place that compiles and runs CUDA C++ must offer, and the values that cross it.
+
+Everything above this file is written once. A target is one folder beside it with ``compiler.py``
+(text to object code), ``runtime.py`` (devices, memory, streams, launches) and what they need.
+Nothing above may ask which target it has: it reads `Limits` and ``features``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from gridstride.targets.options import CompileOptions
+
+Dim3 = tuple[int, int, int]
+
+
+class Target(Protocol):
+    """Compile CUDA C++ and run it on the devices of one kind.
+
+    A target is created once per process. Its methods may be called from any thread. Devices are
+    numbered from 0; handles (streams, events, addresses) are plain integers; stream 0 is the
+    device's default stream. Methods raise `CUDAError` when the device refuses.
+    """
+
+    name: str
+    #: DLPack device types of the arrays this target runs on (1 host, 2 CUDA, 3 pinned, 13 managed).
+    device_types: frozenset[int]
+    #: What it can do: "gpu" (a real device), "cooperative launch", "binary modules", "printf",
+    #: "atomics", "warps", "shared memory", "faults are errors" ...
+    features: frozenset[str]
+    #: The attribute through which memory of this target is shown to array libraries.
+    array_protocol: str
+
+    # devices
+    def device_count(self) -> int:
+        """Return how many devices answer."""
+        ...
+
+    def limits(self, device: int) -> Limits:
+        """Return the numbers of a device."""
+        ...
+
+    def current_device(self) -> int:
+        """Return the calling thread's current device."""
+        ...
+
+    def set_device(self, device: int) -> None:
+        """Make a device the calling thread's current one."""
+        ...
+
+    def synchronize(self, device: int) -> None:
+        """Wait for all work on a device; raise what failed."""
+        ...
+
+    # memory
+    def allocate(self, size: int, device: int) -> int:
+        """Return the address of new device memory (0 for size 0)."""
+        ...
+
+    def free(self, address: int, device: int) -> None:
+        """Give memory back."""
+        ...
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        """Return free and total bytes."""
+        ...
+
+    def copy(
+        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+    ) -> None:
+        """Copy bytes on the current device; with stream None the call waits."""
+        ...
+
+    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+        """Set bytes on the current device; with stream None the call waits."""
+        ...
+
+    # streams and events
+    def create_stream(self, non_blocking: bool) -> int:
+        """Return a new stream of the current device."""
+        ...
+
+    def destroy_stream(self, stream: int) -> None: ...
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for a stream of the current device; raise what failed."""
+        ...
+
+    def stream_done(self, stream: int) -> bool:
+        """Return whether all work of a stream is complete."""
+        ...
+
+    def create_event(self, timing: bool, blocking: bool) -> int: ...
+
+    def destroy_event(self, event: int) -> None: ...
+
+    def record_event(self, event: int, stream: int) -> None: ...
+
+    def synchronize_event(self, event: int) -> None: ...
+
+    def event_done(self, event: int) -> bool: ...
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Return the milliseconds between two recorded events."""
+        ...
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let a stream wait for an event."""
+        ...
+
+    # compile and load
+    def arch(self, device: int) -> str:
+        """Return what object code for a device is compiled for (``sm_90``, ``x86-64-v3`` ...)."""
+        ...
+
+    def fingerprint(self, program: Program, arch: str) -> str:
+        """Return all that shapes the object code besides the program: compiler, version, flags."""
+        ...
+
+    def compile(self, program: Program, arch: str) -> ObjectCode:
+        """Compile; raise `CompileError` that points at the user's lines."""
+        ...
+
+    def load(self, object_code: ObjectCode, device: int) -> Module:
+        """Load object code on a device."""
+        ...
+
+    def specializes_on(self, configuration: LaunchConfig) -> Hashable:
+        """Return what of a launch configuration the object code depends on; () for nothing."""
+        ...
+
+    # launch
+    def launch(
+        self,
+        function: Function,
+        configuration: LaunchConfig,
+        packed: bytes,
+        stream: int,
+        accesses: Sequence[Access],
+    ) -> None:
+        """Run a function on the current device, in stream order.
+
+        `packed` holds the argument bytes at the offsets of the function's parameters. `accesses`
+        says which memory is touched; a target may ignore it.
+        """
+        ...
+
+
+class Module(Protocol):
+    """Hold object code that is loaded on a device."""
+
+    def function(self, lowered_name: str) -> Function:
+        """Return an entry; KeyError if there is none."""
+        ...
+
+    def global_variable(self, lowered_name: str) -> tuple[int, int]:
+        """Return address and size in bytes; KeyError if there is none."""
+        ...
+
+
+class Function(Protocol):
+    """Hold an entry of a module, ready to launch."""
+
+    def attributes(self) -> FunctionAttributes:
+        """Return what the compiler and the device say of it."""
+        ...
+
+    def set_attribute(self, name: str, value: int) -> None:
+        """Set ``max_dynamic_shared_size_bytes`` or ``preferred_shared_memory_carveout``."""
+        ...
+
+    def native_entry(self) -> tuple[int, int] | None:
+        """Return (address of a C launch routine, its context) for the compiled fast path, or None.
+
+        The routine has the type ``gridstride_launch_routine`` of ``_native/launch_abi.h``.
+        """
+        ...
+
+    def failure(self, code: int) -> Exception:
+        """Return the exception for a code other than 0 that the launch routine returned."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Say what a device allows."""
+
+    name: str
+    arch: str
+    multiprocessors: int
+    warp_size: int
+    max_threads_per_block: int
+    max_block: Dim3
+    max_grid: Dim3
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    total_memory: int
+    max_parameter_bytes: int = 4096
+    compute_capability: str = ""
+    #: Further attributes under CUDA's names without the prefix, for example "ClockRate".
+    attributes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Name everything a compiler is given.
+
+    Attributes
+    ----------
+    text : str
+        The user's CUDA C++ text.
+    name : str
+        A readable name for messages and the cache.
+    options : CompileOptions
+    kernels : tuple of str
+        Names and name expressions wanted as functions, in the user's spelling.
+    globals : tuple of str
+        Names and name expressions of variables wanted, in the user's spelling.
+    constants : tuple of str
+        Integral constant expressions over the text whose values the compiler is asked for.
+    headers : tuple of (name, text)
+        Headers that are given as text.
+    path : str
+        The file name that messages use for the text.
+    specialization : Hashable
+        What ``Target.specializes_on`` said.
+    """
+
+    text: str
+    name: str
+    options: CompileOptions
+    kernels: tuple[str, ...] = ()
+    globals: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    path: str = ""
+    specialization: Hashable = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CType:
+    """Describe a C++ type as the compiler sees it (typedefs resolved, top-level const dropped).
+
+    Attributes
+    ----------
+    kind : str
+        "scalar", "vector" (built-in vectors such as ``float4``, also ``half2``), "struct",
+        "pointer", "void" or "function" (only behind a pointer).
+    name : str
+        Canonical C++ spelling, for example ``unsigned int``, ``float4``, ``S``, ``float *``.
+    size, alignment : int
+        Bytes; 0 where unknown (void, functions, a struct behind a pointer).
+    dtype : numpy.dtype or None
+        Of a scalar, or of a vector's components. Complex numbers are scalars.
+    components : int
+        Of a vector (2 for ``half2``), else 1.
+    const : bool
+        Whether it is const-qualified (meaningful behind a pointer).
+    pointee : CType or None
+        Of a pointer.
+    """
+
+    kind: str
+    name: str
+    size: int
+    alignment: int
+    dtype: np.dtype[Any] | None = None
+    components: int = 1
+    const: bool = False
+    pointee: CType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Describe one parameter of a kernel: its name in the source ("" if none), type and offset."""
+
+    name: str
+    type: CType
+    offset: int
+
+
+Signature = tuple[Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """Tie a name the user asked for to the object code; `signature` is None where nothing is known."""
+
+    lowered_name: str
+    signature: Signature | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """Hold compiled bytes and what the compiler said about them.
+
+    Attributes
+    ----------
+    format : str
+        "cubin", "ptx", "fatbin" or "shared object".
+    code : bytes
+    functions : mapping of requested kernel name to FunctionRecord
+    globals : mapping of requested variable name to lowered name
+    constants : mapping of requested constant expression to value
+    dependencies : tuple of (path, SHA-256 of the content) or None
+        Every file read besides the text; None: they are not known and the entry is not cached.
+    log : str
+        Warnings.
+    """
+
+    format: str
+    code: bytes
+    functions: Mapping[str, FunctionRecord] = field(default_factory=dict)
+    globals: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
+    dependencies: tuple[tuple[str, str], ...] | None = ()
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """Say how a function is launched: grid and block (x, y, z), dynamic shared memory in bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared_mem: int = 0
+    cooperative: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Threads of one block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAttributes:
+    """Name what is known of a function; the fields are CUDA's (sizes in bytes).
+
+    A target that has no such number gives -1.
+    """
+
+    max_threads_per_block: int
+    shared_size_bytes: int
+    const_size_bytes: int = -1
+    local_size_bytes: int = -1
+    num_regs: int = -1
+    ptx_version: int = -1
+    binary_version: int = -1
+    cache_mode_ca: int = -1
+    max_dynamic_shared_size_bytes: int = 49152
+    preferred_shared_memory_carveout: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Say that a launch touches memory: who owns it, where, how far, and whether it may be written."""
+
+    owner: object
+    address: int
+    extent: int
+    written: bool
+
+
+class CopyDirection(Enum):
+    """Say between which memories a copy goes."""
+
+    HOST_TO_DEVICE = 1
+    DEVICE_TO_HOST = 2
+    DEVICE_TO_DEVICE = 3
+
+
+TargetFactory = Callable[[], Target]

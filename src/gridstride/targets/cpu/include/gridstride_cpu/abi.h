@@ -1,0 +1,111 @@
+// What a kernel library, the CPU runtime and Python agree on. No headers, C++11, any compiler.
+//
+// Python compiles a kernel library from the user's text and the entries of `entry.h`, loads it, reads
+// `gridstride_library` (below) and hands it the runtime's services through `gridstride_bind`.
+#ifndef GRIDSTRIDE_CPU_ABI_H
+#define GRIDSTRIDE_CPU_ABI_H
+
+#define GRIDSTRIDE_CPU_ABI_VERSION 1
+
+struct gridstride_block;     // state of the block an OS thread runs (execution.h)
+struct gridstride_services;  // what the runtime offers kernels beyond inline code (execution.h)
+
+// ---- types and signatures: filled by the compiler, read by Python ----
+
+enum gridstride_kind : unsigned {
+    GRIDSTRIDE_VOID = 0, GRIDSTRIDE_BOOL, GRIDSTRIDE_CHAR, GRIDSTRIDE_SIGNED, GRIDSTRIDE_UNSIGNED,  // integers by size
+    GRIDSTRIDE_FLOAT, GRIDSTRIDE_BFLOAT16, GRIDSTRIDE_COMPLEX, GRIDSTRIDE_VECTOR, GRIDSTRIDE_STRUCT,
+    GRIDSTRIDE_POINTER, GRIDSTRIDE_FUNCTION, GRIDSTRIDE_ENUM
+};
+
+struct gridstride_type {
+    unsigned kind;             // gridstride_kind
+    unsigned is_const;
+    unsigned size, alignment;  // 0 where unknown (void, function, incomplete struct)
+    unsigned components;       // of a vector, else 1
+    unsigned component_kind;   // of a vector or complex: the kind of a component
+    const gridstride_type* pointee;
+    const char* pretty;        // compiler's own spelling of the type, or null
+};
+
+struct gridstride_parameter {
+    unsigned offset;  // in the packed argument bytes
+    const gridstride_type* type;
+};
+
+// ---- tables of a kernel library ----
+
+struct gridstride_kernel {
+    const char* name;                    // the spelling that was asked for
+    void (*run)(gridstride_block*);      // runs threads of the current block until none is left to start
+    unsigned parameter_count;
+    unsigned parameter_bytes;
+    const gridstride_parameter* parameters;
+};
+
+struct gridstride_global {
+    const char* name;
+    void* address;
+    unsigned long size;
+};
+
+struct gridstride_constant {
+    const char* name;
+    long long value;
+};
+
+// A `__shared__` declaration; its offset in the block's static arena is set while the library loads.
+struct gridstride_shared_slot {
+    const char* function;  // enclosing function as written, "" at namespace scope
+    unsigned size, alignment, offset;
+    gridstride_shared_slot* next;
+};
+
+struct gridstride_library_table {
+    unsigned abi_version;
+    unsigned kernel_count, global_count, constant_count;
+    const gridstride_kernel* kernels;
+    const gridstride_global* globals;
+    const gridstride_constant* constants;
+    gridstride_shared_slot* const* shared_slots;  // address of the list's head
+    const unsigned* static_shared_bytes;          // of all slots together
+};
+
+// extern "C" const gridstride_library_table gridstride_library;
+// extern "C" void gridstride_bind(const gridstride_services*);
+
+// ---- exports of the runtime ----
+
+// The context of a launch routine (launch_abi.h) on this target; made by Python, lives as long as the library.
+struct gridstride_function {
+    const gridstride_kernel* kernel;
+    const char* name;               // for messages
+    unsigned static_shared_bytes;
+    const char* source_path;        // file name messages use for the user's text
+};
+
+struct gridstride_failure {
+    int code;                 // gridstride_failure_code
+    unsigned block[3], thread[3];
+    unsigned has_thread;
+    unsigned has_address;
+    unsigned long address;
+    char message[4000];       // complete text: what, where, which threads wait at which lines
+};
+
+enum gridstride_failure_code {
+    GRIDSTRIDE_OK = 0, GRIDSTRIDE_SEGMENTATION = 1, GRIDSTRIDE_BUS, GRIDSTRIDE_ARITHMETIC, GRIDSTRIDE_ILLEGAL,
+    GRIDSTRIDE_STACK_OVERFLOW, GRIDSTRIDE_DIVERGENCE, GRIDSTRIDE_ASSERTION, GRIDSTRIDE_TRAP,
+    GRIDSTRIDE_TIMEOUT, GRIDSTRIDE_INTERRUPTED, GRIDSTRIDE_TOO_MANY_BLOCKS, GRIDSTRIDE_OUT_OF_MEMORY,
+    GRIDSTRIDE_UNSUPPORTED
+};
+
+// extern "C":
+//   const gridstride_services* gridstride_runtime_services();
+//   int  gridstride_cpu_launch(void* function, const gridstride_configuration*, const void* packed,
+//                              unsigned long packed_size, unsigned long long stream);   // gridstride_launch_routine
+//   const gridstride_failure* gridstride_last_failure();        // of the calling thread
+//   void gridstride_set_num_threads(int);  int gridstride_get_num_threads();
+//   void gridstride_set_launch_timeout(double seconds);         // 0: never
+//   int  gridstride_max_resident_blocks(unsigned threads, unsigned shared_bytes);  // for cooperative launches
+#endif
