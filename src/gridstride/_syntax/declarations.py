@@ -1,0 +1,235 @@
+"""What a CUDA C++ text declares: its functions and its variables in device memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gridstride._syntax import lexical
+from gridstride._syntax.parser import descendants, parse, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SCOPES = frozenset(
+    {
+        "translation_unit",
+        "namespace_definition",
+        "linkage_specification",
+        "declaration_list",
+        "template_declaration",
+        "preproc_if",
+        "preproc_ifdef",
+        "preproc_elif",
+        "preproc_else",
+        "ERROR",
+    }
+)
+_CLASS_SCOPES = frozenset({"class_specifier", "struct_specifier", "union_specifier", "field_declaration_list"})
+_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"})
+_VARIABLE_KINDS = {b"__constant__": "constant", b"__managed__": "managed", b"__device__": "device"}
+_LAUNCH_BOUNDS = re.compile(rb"\b__launch_bounds__\s*(?=\()")
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDeclaration:
+    """Name one parameter as written: its name ("" if none) and the text of its type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDeclaration:
+    """Describe one function as written.
+
+    Attributes
+    ----------
+    name : str
+        With the namespaces and classes around it, for example ``a::f``.
+    is_kernel, is_template, is_definition : bool
+    parameters : tuple of ParameterDeclaration
+    line : int
+        Counted from 1.
+    launch_bounds : str
+        First argument of ``__launch_bounds__``; "" if there is none.
+    body : (int, int)
+        Byte positions of the braces; (0, 0) without a definition.
+    """
+
+    name: str
+    is_kernel: bool
+    is_template: bool
+    is_definition: bool
+    parameters: tuple[ParameterDeclaration, ...]
+    line: int
+    launch_bounds: str
+    body: tuple[int, int]
+
+
+KernelDeclaration = FunctionDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDeclaration:
+    """Describe a variable in device memory: qualified name, "device", "constant" or "managed", line."""
+
+    name: str
+    kind: str
+    line: int
+
+
+def kernels(text: str) -> tuple[KernelDeclaration, ...]:
+    """Return the ``__global__`` functions of a text, each once, in source order."""
+    chosen: dict[tuple[str, tuple[str, ...]], FunctionDeclaration] = {}
+    for function in functions(text):
+        if function.is_kernel:
+            key = function.name, tuple(parameter.type for parameter in function.parameters)
+            if key not in chosen or (function.is_definition and not chosen[key].is_definition):
+                chosen[key] = function
+    return tuple(sorted(chosen.values(), key=lambda function: function.line))
+
+
+def functions(text: str) -> tuple[FunctionDeclaration, ...]:
+    """Return all functions of a text in source order, members of classes included."""
+    return _functions(text.encode())
+
+
+def globals_(text: str) -> tuple[VariableDeclaration, ...]:
+    """Return the ``__device__``, ``__constant__`` and ``__managed__`` variables at namespace scope."""
+    reader = _Reader(text.encode())
+    return tuple(reader.variables())
+
+
+@lru_cache(maxsize=64)
+def _functions(source: bytes) -> tuple[FunctionDeclaration, ...]:
+    return tuple(_Reader(source).functions())
+
+
+class _Reader:
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.masked = lexical.mask(source)
+        self.code = lexical.without_directives(self.masked)
+        self.root = parse(lexical.parseable(source, self.masked))
+        self.macros = lexical.qualifier_macros(source, self.masked)
+
+    def functions(self) -> Iterator[FunctionDeclaration]:
+        wanted = frozenset({"function_definition", "declaration", "field_declaration"})
+        for node in descendants(self.root, wanted, _SCOPES | _CLASS_SCOPES | {"declaration"}):
+            declarator = _function_declarator(node)
+            name = text_of(declarator.child_by_field_name("declarator")) if declarator else ""
+            if declarator is None or not name:
+                continue
+            specifiers = self._specifiers(node, node.end_byte if node.type != "function_definition" else None)
+            body = node.child_by_field_name("body")
+            yield FunctionDeclaration(
+                name="::".join([*_scope_names(node), name]),
+                is_kernel=b"__global__" in specifiers,
+                is_template=node.parent is not None and node.parent.type == "template_declaration",
+                is_definition=body is not None,
+                parameters=_parameters(declarator),
+                line=lexical.line_of(self.source, declarator.start_byte),
+                launch_bounds=_launch_bounds(specifiers),
+                body=(body.start_byte, body.end_byte) if body else (0, 0),
+            )
+
+    def variables(self) -> Iterator[VariableDeclaration]:
+        for node in descendants(self.root, frozenset({"declaration"}), _SCOPES):
+            specifiers = self._specifiers(node, node.end_byte)
+            kind = next((kind for word, kind in _VARIABLE_KINDS.items() if word in specifiers), None)
+            if kind == "device" and b"__managed__" in specifiers:
+                kind = "managed"
+            if kind is None or b"__shared__" in specifiers or _function_declarator(node) is not None:
+                continue
+            for declarator in node.children_by_field_name("declarator"):
+                name = "::".join([*_scope_names(node), text_of(_declared(declarator))])
+                yield VariableDeclaration(name, kind, lexical.line_of(self.source, declarator.start_byte))
+
+    def _specifiers(self, node: Node, end: int | None) -> bytes:
+        """Return what stands before a declaration's body, with the user's qualifier macros expanded."""
+        before = node.prev_sibling
+        start = before.end_byte if before else node.parent.start_byte if node.parent else 0
+        body = node.child_by_field_name("body")
+        region = self.code[min(start, node.start_byte) : end if end is not None else body.start_byte if body else node.end_byte]
+        if not self.macros:
+            return region
+        return re.sub(rb"\w+", lambda match: self.macros.get(match[0], match[0]), region)
+
+
+def _function_declarator(node: Node) -> Node | None:
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type in {"pointer_declarator", "reference_declarator"}:
+        declarator = declarator.child_by_field_name("declarator") or _last_named(declarator)
+    if declarator is None or declarator.type != "function_declarator":
+        return None
+    inner = declarator.child_by_field_name("declarator")
+    return None if inner is None or inner.type == "parenthesized_declarator" else declarator
+
+
+def _parameters(declarator: Node) -> tuple[ParameterDeclaration, ...]:
+    node = declarator.child_by_field_name("parameters")
+    result = []
+    for parameter in node.named_children if node else ():
+        if parameter.type in _PARAMETERS:
+            name = _declared(parameter.child_by_field_name("declarator"))
+            result.append(ParameterDeclaration(text_of(name), _type_text(parameter, name)))
+    return tuple(result) if [item.type for item in result] != ["void"] else ()
+
+
+def _type_text(parameter: Node, name: Node | None) -> str:
+    """Return a parameter's text without its name and default value."""
+    text = parameter.text or b""
+    default = parameter.child_by_field_name("default_value")
+    end = default.start_byte - parameter.start_byte if default else len(text)
+    if name is not None:
+        start = name.start_byte - parameter.start_byte
+        text = text[:start] + text[start + len(name.text or b"") : end]
+    else:
+        text = text[:end]
+    return " ".join(text.decode(errors="replace").rstrip("= \t\n").split())
+
+
+def _declared(declarator: Node | None) -> Node | None:
+    """Return the node of the name inside a declarator, however it is wrapped."""
+    while declarator is not None and declarator.type not in {"identifier", "field_identifier", "qualified_identifier"}:
+        if declarator.type.startswith("abstract_"):
+            return None
+        declarator = declarator.child_by_field_name("declarator") or _last_named(declarator)
+    return declarator
+
+
+def _last_named(node: Node) -> Node | None:
+    return node.named_children[-1] if node.named_children else None
+
+
+def _scope_names(node: Node) -> list[str]:
+    names: list[str] = []
+    parent = node.parent
+    while parent is not None:
+        if parent.type == "namespace_definition" or parent.type in _CLASS_SCOPES:
+            name = text_of(parent.child_by_field_name("name"))
+            if name:
+                names.insert(0, name)
+        parent = parent.parent
+    return names
+
+
+def _launch_bounds(specifiers: bytes) -> str:
+    match = _LAUNCH_BOUNDS.search(specifiers)
+    if match is None:
+        return ""
+    arguments = specifiers[match.end() + 1 : lexical.closing(specifiers, match.end()) - 1]
+    return _first_argument(arguments.decode(errors="replace")).strip()
+
+
+def _first_argument(arguments: str) -> str:
+    depth = 0
+    for position, character in enumerate(arguments):
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == "," and depth == 0:
+            return arguments[:position]
+    return arguments

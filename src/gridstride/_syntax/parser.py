@@ -1,0 +1,47 @@
+"""The parser, loaded at first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser
+
+_thread = threading.local()
+
+
+def parse(source: bytes) -> Node:
+    """Return the root of the syntax tree; what cannot be understood becomes ERROR nodes."""
+    parser: Parser | None = getattr(_thread, "parser", None)  # a parser may not be shared by threads
+    if parser is None:
+        from tree_sitter import Parser
+
+        parser = _thread.parser = Parser(_language())
+    return parser.parse(source).root_node
+
+
+def text_of(node: Node | None) -> str:
+    """Return a node's text with runs of blanks made one; "" for no node."""
+    if node is None or node.text is None:
+        return ""
+    return " ".join(node.text.decode(errors="replace").split())
+
+
+def descendants(node: Node, kinds: frozenset[str], within: frozenset[str]) -> Iterator[Node]:
+    """Yield nodes of some kinds in source order, looking only inside nodes of the kinds `within`."""
+    for child in node.named_children:
+        if child.type in kinds:
+            yield child
+        if child.type in within:
+            yield from descendants(child, kinds, within)
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter_cuda
+    from tree_sitter import Language
+
+    return Language(tree_sitter_cuda.language())
