@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gridstride._syntax import lexical
-from gridstride._syntax.parser import descendants, parse, text_of
+from gridstride._syntax.parser import declared_name, descendants, last_named, parse, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -95,7 +95,7 @@ def kernels(text: str) -> tuple[KernelDeclaration, ...]:
 
 def functions(text: str) -> tuple[FunctionDeclaration, ...]:
     """Return all functions of a text in source order, members of classes included."""
-    return _functions(text.encode())
+    return functions_of(text.encode())
 
 
 def globals_(text: str) -> tuple[VariableDeclaration, ...]:
@@ -105,7 +105,8 @@ def globals_(text: str) -> tuple[VariableDeclaration, ...]:
 
 
 @lru_cache(maxsize=64)
-def _functions(source: bytes) -> tuple[FunctionDeclaration, ...]:
+def functions_of(source: bytes) -> tuple[FunctionDeclaration, ...]:
+    """Return all functions of a text given as bytes."""
     return tuple(_Reader(source).functions())
 
 
@@ -146,7 +147,7 @@ class _Reader:
             if kind is None or b"__shared__" in specifiers or _function_declarator(node) is not None:
                 continue
             for declarator in node.children_by_field_name("declarator"):
-                name = "::".join([*_scope_names(node), text_of(_declared(declarator))])
+                name = "::".join([*_scope_names(node), text_of(declared_name(declarator))])
                 yield VariableDeclaration(name, kind, lexical.line_of(self.source, declarator.start_byte))
 
     def _specifiers(self, node: Node, end: int | None) -> bytes:
@@ -163,7 +164,7 @@ class _Reader:
 def _function_declarator(node: Node) -> Node | None:
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type in {"pointer_declarator", "reference_declarator"}:
-        declarator = declarator.child_by_field_name("declarator") or _last_named(declarator)
+        declarator = declarator.child_by_field_name("declarator") or last_named(declarator)
     if declarator is None or declarator.type != "function_declarator":
         return None
     inner = declarator.child_by_field_name("declarator")
@@ -175,7 +176,7 @@ def _parameters(declarator: Node) -> tuple[ParameterDeclaration, ...]:
     result = []
     for parameter in node.named_children if node else ():
         if parameter.type in _PARAMETERS:
-            name = _declared(parameter.child_by_field_name("declarator"))
+            name = declared_name(parameter.child_by_field_name("declarator"))
             result.append(ParameterDeclaration(text_of(name), _type_text(parameter, name)))
     return tuple(result) if [item.type for item in result] != ["void"] else ()
 
@@ -191,19 +192,6 @@ def _type_text(parameter: Node, name: Node | None) -> str:
     else:
         text = text[:end]
     return " ".join(text.decode(errors="replace").rstrip("= \t\n").split())
-
-
-def _declared(declarator: Node | None) -> Node | None:
-    """Return the node of the name inside a declarator, however it is wrapped."""
-    while declarator is not None and declarator.type not in {"identifier", "field_identifier", "qualified_identifier"}:
-        if declarator.type.startswith("abstract_"):
-            return None
-        declarator = declarator.child_by_field_name("declarator") or _last_named(declarator)
-    return declarator
-
-
-def _last_named(node: Node) -> Node | None:
-    return node.named_children[-1] if node.named_children else None
 
 
 def _scope_names(node: Node) -> list[str]:

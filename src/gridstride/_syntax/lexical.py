@@ -38,6 +38,11 @@ def mask(source: bytes) -> bytes:
     return _TOKEN.sub(_masked, source)
 
 
+def without_comments(source: bytes) -> bytes:
+    """Blank out comments."""
+    return _TOKEN.sub(lambda match: match[0] if match["comment"] is None else blank(match[0]), source)
+
+
 def without_directives(masked: bytes) -> bytes:
     """Blank out preprocessor lines of a masked text."""
     return _DIRECTIVE.sub(lambda match: blank(match[0]), masked)

@@ -39,6 +39,20 @@ def descendants(node: Node, kinds: frozenset[str], within: frozenset[str]) -> It
             yield from descendants(child, kinds, within)
 
 
+def declared_name(declarator: Node | None) -> Node | None:
+    """Return the node of the name inside a declarator, however it is wrapped."""
+    while declarator is not None and declarator.type not in {"identifier", "field_identifier", "qualified_identifier"}:
+        if declarator.type.startswith("abstract_"):
+            return None
+        declarator = declarator.child_by_field_name("declarator") or last_named(declarator)
+    return declarator
+
+
+def last_named(node: Node) -> Node | None:
+    """Return the last named child."""
+    return node.named_children[-1] if node.named_children else None
+
+
 @cache
 def _language() -> Language:
     import tree_sitter_cuda

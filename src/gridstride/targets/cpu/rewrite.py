@@ -1,0 +1,247 @@
+"""The source pass: `__shared__` variables become references into the block's shared memory.
+
+A declaration is replaced on its own lines, so that line numbers stay the user's:
+
+    __shared__ float tile[8][9];
+    typedef float gridstride_type_1[8][9]; struct gridstride_tag_1 {}; gridstride_type_1& tile = ...;
+
+The tag is a local type, hence another one in every instance of a template, as the variable is. What
+the CPU target cannot run is refused here, by name and line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gridstride._syntax import lexical
+from gridstride._syntax.declarations import FunctionDeclaration, functions_of
+from gridstride._syntax.parser import declared_name, parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: What no program may use on this target: pattern, name in the message, what to do instead.
+REFUSALS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
+    (re.compile(pattern), name, advice)
+    for pattern, name, advice in (
+        (rb"<<<", "a launch from device code (dynamic parallelism)", "launch the kernel from Python"),
+        (rb"\b(?:asm|__asm__|__asm)\b", "inline PTX (asm)", "use the CUDA intrinsic for it"),
+        (rb"\btexture\s*<|\b(?:cudaTextureObject_t|CUtexObject|tex[123]D\w*|texCubemap\w*)\b", "a texture", "read an array"),
+        (rb"\bsurface\s*<|\b(?:cudaSurfaceObject_t|CUsurfObject|surf[123]D\w*|surfCubemap\w*)\b", "a surface", "use an array"),
+        (rb"\bcuda\s*::\s*barrier\b", "cuda::barrier", "use __syncthreads() or cooperative_groups"),
+        (rb"\bcuda\s*::\s*(?:pipeline|make_pipeline|thread_scope_\w+\s*>\s*pipe)\b", "cuda::pipeline", "use plain loads and __syncthreads()"),
+        (rb"\bcuda\s*::\s*memcpy_async\b|\b__pipeline_\w+\b", "an asynchronous copy", "use plain loads and __syncthreads()"),
+        (rb"\b__cluster_dims__\b|\bthis_cluster\b|\bcluster_group\b", "a thread block cluster", "use blocks"),
+        (rb"\bnvcuda\s*::|\bwmma\s*::", "tensor core operations (wmma)", "use plain arithmetic"),
+    )
+)  # fmt: skip
+
+_SHARED = re.compile(rb"\b__shared__\b")
+_STORAGE = re.compile(rb"\b(?:extern|static|inline|__shared__|__device__)\b|\"[^\"]*\"")
+_BOUNDARY = re.compile(rb"[;{})]|(?<!:):(?!:)")
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
+_CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*if", re.MULTILINE)
+
+
+class Refusal(Exception):
+    """Report a construct at a byte position that this target cannot run or does not understand."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the bytes from start to end."""
+
+    start: int
+    end: int
+    replacement: bytes
+
+
+class Rewritten:
+    """Hold a rewritten text that still knows where in the user's text its parts came from."""
+
+    def __init__(self, source: bytes, edits: list[Edit]) -> None:
+        self.edits = sorted(edits, key=lambda edit: (edit.start, edit.end))
+        pieces: list[bytes] = []
+        self._starts = [0]
+        self._origins = [0]
+        position = length = 0
+        for edit in self.edits:
+            for piece, origin in ((source[position : edit.start], position), (edit.replacement, edit.start)):
+                pieces.append(piece)
+                self._starts.append(length)
+                self._origins.append(origin if piece is not edit.replacement else -1 - edit.start)
+                length += len(piece)
+            position = edit.end
+        self._starts.append(length)
+        self._origins.append(position)
+        self.text = b"".join([*pieces, source[position:]])
+
+    def origin(self, position: int) -> int:
+        """Return the position in the user's text for one in the rewritten text."""
+        index = bisect_right(self._starts, position) - 1
+        origin = self._origins[index]
+        return -1 - origin if origin < 0 else origin + position - self._starts[index]
+
+
+def needs_preprocessing(source: bytes) -> bool:
+    """Return whether macros or conditionals decide about what the source pass looks for."""
+    masked = lexical.mask(source)
+    code = lexical.without_directives(masked)
+    if _SHARED.search(code) and _CONDITIONAL.search(masked):
+        return True
+    if any(pattern.search(code) for pattern, _, _ in REFUSALS):
+        return True  # perhaps in a branch that is not taken
+    bodies = lexical.macros(source, masked).values()
+    return any(pattern.search(body) for body in bodies for pattern in (_SHARED, *(row[0] for row in REFUSALS)))
+
+
+def rewrite(source: bytes, view: bytes | None = None) -> Rewritten:
+    """Rewrite a text; `view` is the same text with what is not the user's blanked out.
+
+    Raises
+    ------
+    Refusal
+        For what cannot run, or a ``__shared__`` that is not understood.
+    """
+    view = source if view is None else view
+    masked = lexical.mask(view)
+    code = lexical.without_directives(masked)
+    refuse_unsupported(code)
+    if not _SHARED.search(code):
+        return Rewritten(source, [])
+    return Rewritten(source, list(_Pass(view, code).edits()))
+
+
+def refuse_unsupported(code: bytes) -> None:
+    """Raise `Refusal` at the first construct of `REFUSALS` in a masked text."""
+    found = [
+        (match.start(), name, advice) for pattern, name, advice in REFUSALS for match in pattern.finditer(code)
+    ]
+    if found:
+        position, name, advice = min(found)
+        raise Refusal(position, f"{name} cannot run on the CPU target: {advice}")
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedVariable:
+    """A variable of one declaration: its name, the numbered type and tag, whether it is dynamic."""
+
+    name: bytes
+    number: int
+    dynamic: bool
+
+    def reference(self, function: bytes) -> bytes:
+        """Return the declaration of the reference that stands for the variable."""
+        n = self.number
+        place = (
+            b"gridstride_dynamic_shared<gridstride_type_%d>()" % n
+            if self.dynamic
+            else b'gridstride_shared<gridstride_tag_%d, gridstride_type_%d>("%s")' % (n, n, function)
+        )
+        return b"gridstride_type_%d& %s = %s;" % (n, self.name, place)
+
+
+class _Pass:
+    """One run over one text."""
+
+    def __init__(self, source: bytes, code: bytes) -> None:
+        self.source = source
+        self.code = code
+        self.functions = [function for function in functions_of(source) if function.is_definition]
+        self.count = 0
+
+    def edits(self) -> Iterator[Edit]:
+        outside: list[tuple[int, _SharedVariable]] = []
+        reached = 0
+        for match in _SHARED.finditer(self.code):
+            if match.start() < reached:
+                continue
+            start, reached = self._statement(match.start())
+            types, variables = self._declaration(start, reached)
+            function = self._enclosing(start)
+            if function is None:
+                outside += [(start, variable) for variable in variables]
+                yield Edit(start, reached, types)
+            else:
+                name = function.name.rpartition("::")[2].encode()
+                references = b" ".join(variable.reference(name) for variable in variables)
+                yield Edit(start, reached, types + b" " + references)
+        yield from self._references_in_functions(outside)
+
+    def _statement(self, position: int) -> tuple[int, int]:
+        """Return where the declaration around a ``__shared__`` starts and ends."""
+        attributes = dict(lexical.attribute_spans(self.code[:position]))
+        plain = bytearray(self.code[:position])
+        for first, last in attributes.items():
+            plain[first:last] = b" " * (last - first)
+        boundaries = [match.end() for match in _BOUNDARY.finditer(plain)]
+        start = boundaries[-1] if boundaries else 0
+        start += len(self.code[start:position]) - len(self.code[start:position].lstrip())
+        end = position
+        while end < len(self.code) and self.code[end : end + 1] != b";":
+            end = lexical.closing(self.code, end) if self.code[end : end + 1] in (b"(", b"[", b"{") else end + 1
+        return start, end + 1
+
+    def _declaration(self, start: int, end: int) -> tuple[bytes, list[_SharedVariable]]:
+        """Return the typedefs and tags of a declaration, and its variables."""
+        statement = lexical.without_comments(self.source[start:end])
+        code = self.code[start:end]
+        alignments = b" ".join(
+            statement[first:last] for first, last in lexical.attribute_spans(code) if b"align" in statement[first:last]
+        )
+        plain = bytearray(statement)
+        for first, last in lexical.attribute_spans(code):
+            plain[first:last] = lexical.blank(statement[first:last])
+        dynamic = re.search(rb"\bextern\b", code) is not None
+        text = _STORAGE.sub(lambda match: lexical.blank(match[0]), bytes(plain))
+        node = parse(text)
+        declaration = node.named_children[0] if node.named_child_count == 1 else None
+        if declaration is None or declaration.type != "declaration" or node.has_error:
+            raise Refusal(start, "this __shared__ declaration is not understood; declare one array with its type")
+        edits, variables, tags = [], [], []
+        for declarator in declaration.children_by_field_name("declarator"):
+            name = _variable_name(declarator, start)
+            self.count += 1
+            variables.append(_SharedVariable(name.text or b"", self.count, dynamic))
+            edits.append(Edit(name.start_byte, name.end_byte, b"gridstride_type_%d" % self.count))
+            tags.append(b"struct %sgridstride_tag_%d {};" % (alignments + b" " if alignments else b"", self.count))
+        if not variables:
+            raise Refusal(start, "this __shared__ declaration declares no variable")
+        typedefs = b"typedef " + Rewritten(text, edits).text.lstrip()
+        return b" ".join([typedefs, *([] if dynamic else tags)]), variables
+
+    def _enclosing(self, position: int) -> FunctionDeclaration | None:
+        around = [f for f in self.functions if f.body[0] < position < f.body[1]]
+        return max(around, key=lambda function: function.body[0], default=None)
+
+    def _references_in_functions(self, outside: list[tuple[int, _SharedVariable]]) -> Iterator[Edit]:
+        """Give every function that names a variable of namespace scope a reference to it.
+
+        The body becomes a block inside, so that its own declarations may still hide the name.
+        """
+        for function in self.functions if outside else ():
+            first, last = function.body
+            parameters = {parameter.name.encode() for parameter in function.parameters}
+            words = set(_IDENTIFIER.findall(self.code, first, last)) - parameters
+            used = [variable for position, variable in outside if variable.name in words and position < first]
+            if used and self._enclosing(first) is None:
+                references = b" ".join(variable.reference(b"") for variable in used)
+                yield Edit(first + 1, first + 1, b" " + references + b" {")
+                yield Edit(last - 1, last - 1, b"}")
+
+
+def _variable_name(declarator: Node, start: int) -> Node:
+    if declarator.type == "init_declarator":
+        raise Refusal(start, "a __shared__ variable cannot be initialized where it is declared; assign it in one thread")
+    name = declared_name(declarator)
+    if name is None or name.type != "identifier" or "function" in declarator.type or "reference" in declarator.type:
+        raise Refusal(start, "this __shared__ declaration is not understood; declare one array with its type")
+    return name

@@ -1,0 +1,271 @@
+"""The host compiler: where it is, what it is, how its options are spelled, and running it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from gridstride import config
+from gridstride.errors import TargetUnavailable
+from gridstride.targets.options import CompileOptions
+
+#: Seconds after which a compiler call is ended.
+TIME_LIMIT = 600.0
+
+_ON_PATH = ("g++", "clang++", "c++")
+_REMEDY = (
+    "Install a C++ compiler (apt install g++, dnf install gcc-c++, conda install -c conda-forge cxx-compiler), "
+    "or the one that comes as a Python package (pip install 'gridstride[compiler]'), "
+    "or let GRIDSTRIDE_CXX name one"
+)
+_COMMON_FLAGS = (
+    "-x", "c++", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+    "-fno-strict-aliasing", "-fno-exceptions", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-fno-diagnostics-show-caret", "-Wno-attributes", "-U_FORTIFY_SOURCE",
+)  # fmt: skip
+_KIND_FLAGS = {
+    # Unique symbols would tie the statics of all loaded kernels together and keep them loaded for ever.
+    "gcc": ("-fno-gnu-unique", "-fdiagnostics-color=never", "-fno-diagnostics-show-option"),
+    "clang": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value"),
+    "zig": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value", "-fno-sanitize=all"),
+}  # fmt: skip
+_MACHINE_FLAGS = {
+    # A fiber switch pushes on the stack of the function it is inlined in.
+    "x86_64": ("-mno-red-zone", "-fcf-protection=none"),
+    "aarch64": (),
+}
+_X86_LEVELS = (
+    ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
+    ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}),
+    ("x86-64-v2", {"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """Call one host C++ compiler.
+
+    Attributes
+    ----------
+    command : tuple of str
+        What starts it.
+    kind : str
+        "gcc", "clang" or "zig".
+    version : str
+        First line of what it says of itself.
+    """
+
+    command: tuple[str, ...]
+    kind: str
+    version: str
+
+    def fingerprint(self) -> str:
+        """Return what makes its output differ from another compiler's on another processor."""
+        return f"{self.kind}; {self.version}; {platform.machine()}; {cpu_features()}"
+
+    def compile_flags(self, options: CompileOptions) -> list[str]:
+        """Translate options to flags; include folders and macros are the caller's."""
+        flags = [*_COMMON_FLAGS, *_KIND_FLAGS[self.kind], *_MACHINE_FLAGS.get(platform.machine(), ())]
+        flags.append(f"-std={(options.std or 'c++17').replace('c++', 'gnu++')}")
+        flags.append("-O0" if options.debug else f"-O{options.optimization or '3'}")
+        flags.append("-march=native")
+        flags.append(f"-ffp-contract={'fast' if options.contraction or options.fast_math else 'off'}")
+        if options.debug:
+            flags.append("-g")
+        elif options.line_info or config.debug():
+            flags.append("-g1")
+        if options.fast_math:
+            # The linker must not see it: it would switch the loading thread to flushing subnormals.
+            flags += ["-freciprocal-math", "-fno-signed-zeros", "-D__USE_FAST_MATH__=1"]
+        return flags
+
+    def link_flags(self, *, standard_library: bool) -> list[str]:
+        """Return the flags that make a shared library of one translation unit.
+
+        Without the standard library linking is a few milliseconds faster; the C library's symbols
+        are found in the process that loads the result.
+        """
+        flags = ["-shared", "-Wl,-Bsymbolic"]
+        if self.kind == "zig":
+            return [*flags, "-nostdlib"]
+        return flags if standard_library else [*flags, "-nostdlib", "-lgcc"]
+
+    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in a folder; what it started ends with it at the latest after `TIME_LIMIT`.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            It did not end in time.
+        OSError
+            It could not be started.
+        """
+        process = subprocess.Popen(
+            [*self.command, *arguments],
+            cwd=folder,
+            env=self._environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=TIME_LIMIT)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        return subprocess.CompletedProcess([*self.command, *arguments], process.returncode, output, "")
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+        if self.kind == "zig":
+            # What it builds once for all kernels is kept, what belongs to one kernel is not.
+            kept = private_folder("zig") or folder
+            environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(kept))
+            environment["ZIG_LOCAL_CACHE_DIR"] = str(folder / "zig")
+        return environment
+
+
+def find_toolchain() -> Toolchain:
+    """Return the compiler to use: ``GRIDSTRIDE_CXX``, else g++, clang++, c++, else the ziglang package.
+
+    Raises
+    ------
+    TargetUnavailable
+        There is none, or the one that ``GRIDSTRIDE_CXX`` names does not run.
+    """
+    return _find(config.text("GRIDSTRIDE_CXX"), os.environ.get("PATH", os.defpath))
+
+
+@cache
+def _find(chosen: str, search_path: str) -> Toolchain:
+    if chosen:
+        words = shlex.split(chosen)
+        program = shutil.which(words[0], path=search_path)
+        if program is None:
+            raise TargetUnavailable("cpu", f"GRIDSTRIDE_CXX names {words[0]!r}, which is no program", _REMEDY)
+        return _identify((program, *words[1:]))
+    for name in _ON_PATH:
+        program = shutil.which(name, path=search_path)
+        if program:
+            try:
+                return _identify((program,))
+            except TargetUnavailable:  # a broken one must not hide the next
+                continue
+    zig = _packaged_zig()
+    if zig:
+        return _identify((zig, "c++"))
+    raise TargetUnavailable("cpu", "no C++ compiler was found (g++, clang++ or c++ on PATH, or the ziglang package)", _REMEDY)
+
+
+def _packaged_zig() -> str | None:
+    found = importlib.util.find_spec("ziglang")
+    folders = found.submodule_search_locations if found else None
+    for folder in folders or ():
+        program = Path(folder) / "zig"
+        if program.exists():
+            return str(program)
+    return None
+
+
+def _identify(command: tuple[str, ...]) -> Toolchain:
+    """Ask a compiler what it is, unless it was asked before: its answer is kept beside the runtime."""
+    status = os.stat(os.path.realpath(command[0]))
+    subject = json.dumps([command, os.path.realpath(command[0]), status.st_mtime_ns, status.st_size])
+    folder = private_folder("cpu-runtime")
+    note = folder / f"compiler-{hashlib.sha256(subject.encode()).hexdigest()[:24]}.json" if folder else None
+    if note is not None:
+        try:
+            fields = json.loads(note.read_bytes())
+            return Toolchain(command, str(fields["kind"]), str(fields["version"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # never asked, or unreadable: ask
+    found = _ask(command)
+    if note is not None:
+        store(note, json.dumps(asdict(found)).encode())
+    return found
+
+
+def _ask(command: tuple[str, ...]) -> Toolchain:
+    try:
+        answer = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C"}
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise TargetUnavailable("cpu", f"the compiler {shlex.join(command)} does not run: {error}", _REMEDY) from error
+    if answer.returncode != 0 or not answer.stdout.strip():
+        reason = f"{shlex.join(command)} --version failed: {(answer.stderr or answer.stdout).strip()[:200]}"
+        raise TargetUnavailable("cpu", reason, _REMEDY)
+    version = answer.stdout.strip().splitlines()[0]
+    if Path(command[0]).stem.startswith("zig"):
+        return Toolchain(command, "zig", version)
+    return Toolchain(command, "clang" if "clang" in answer.stdout.lower() else "gcc", version)
+
+
+@cache
+def cpu_features() -> str:
+    """Return a digest of the processor's features, which shape code made for this processor."""
+    return hashlib.sha256(" ".join(sorted(_feature_set())).encode()).hexdigest()[:16]
+
+
+@cache
+def host_arch() -> str:
+    """Return the level of this processor, such as ``x86-64-v3`` or ``aarch64``."""
+    machine = platform.machine()
+    if machine != "x86_64":
+        return machine
+    features = _feature_set()
+    return next((level for level, needed in _X86_LEVELS if needed <= features), "x86-64")
+
+
+@cache
+def _feature_set() -> frozenset[str]:
+    try:
+        with open("/proc/cpuinfo") as file:
+            text = file.read(16384)  # the first processor's lines
+    except OSError:
+        return frozenset({platform.processor()})
+    match = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    model = re.findall(r"^(?:cpu family|model|CPU implementer|CPU part)\s*:\s*(\S+)", text, re.MULTILINE)
+    return frozenset([*(match[1].split() if match else ()), *(f"model:{value}" for value in model[:4])])
+
+
+def private_folder(name: str) -> Path | None:
+    """Return a folder in the cache that only this user can write, or None where there is none."""
+    folder = config.cache_directory() / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    mine = status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return folder if mine and folder.is_dir() and not folder.is_symlink() and os.access(folder, os.W_OK) else None
+
+
+def store(path: Path, content: bytes) -> None:
+    """Write a file so that others see all of it or nothing; a failure leaves no trace."""
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
