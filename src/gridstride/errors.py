@@ -112,6 +112,29 @@ class TargetUnavailable(GridstrideError, RuntimeError):
         return type(self), (self.target, self.reason, self.remedy)
 
 
+class SymbolNotFound(GridstrideError, KeyError):
+    """Report a kernel or variable that a module does not have.
+
+    Attributes
+    ----------
+    name : str
+        What was asked for.
+    available : tuple of str
+        What the module has.
+    """
+
+    def __init__(self, message: str, *, name: str = "", available: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.available = available
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), self.__dict__)
+
+
 class ArgumentTypeError(TypeError):
     """Report an argument of the wrong kind, dtype, layout or place.
 

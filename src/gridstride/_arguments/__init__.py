@@ -1,0 +1,1 @@
+"""Arguments: where they live, and how they become a kernel's parameters."""

@@ -1,0 +1,1 @@
+"""Launch configurations: from what users write to checked numbers."""

@@ -1,0 +1,1 @@
+"""Kernel families: what users say."""

@@ -126,6 +126,18 @@ class Target(Protocol):
         """Compile; raise `CompileError` that points at the user's lines."""
         ...
 
+    def adopt(self, code: bytes, name: str) -> ObjectCode:
+        """Return object code that was compiled elsewhere, with the entries found in it.
+
+        Raises
+        ------
+        NotImplementedError
+            Where the target takes source only.
+        ValueError
+            Where the bytes are of no known format.
+        """
+        ...
+
     def load(self, object_code: ObjectCode, device: int) -> Module:
         """Load object code on a device."""
         ...
@@ -225,6 +237,8 @@ class Program:
         Integral constant expressions over the text whose values the compiler is asked for.
     headers : tuple of (name, text)
         Headers that are given as text.
+    includes : tuple of str
+        Names of headers to include before the text (``<name>``), which keeps its own line numbers.
     path : str
         The file name that messages use for the text.
     specialization : Hashable
@@ -238,6 +252,7 @@ class Program:
     globals: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    includes: tuple[str, ...] = ()
     path: str = ""
     specialization: Hashable = ()
 

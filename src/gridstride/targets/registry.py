@@ -6,12 +6,16 @@ import contextvars
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from gridstride import config
 from gridstride.errors import TargetUnavailable
 from gridstride.targets.base import Target, TargetFactory
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: Built-in targets in the order in which they are preferred as default.
 _BUILT_IN: dict[str, str] = {
@@ -19,17 +23,20 @@ _BUILT_IN: dict[str, str] = {
     "cpu": "gridstride.targets.cpu:create",
     "null": "gridstride.targets.null:create",
 }
+#: Never chosen without being named: it runs nothing.
+_BY_NAME_ONLY = frozenset({"null"})
 _ENTRY_POINTS = "gridstride.targets"
 
 _lock = threading.RLock()
 _targets: dict[str, Target | TargetUnavailable] = {}
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("gridstride_target", default=None)
 _automatic: list[str] = []
+_servers: dict[tuple[str | None, int], Target] = {}
 
 
 def names() -> tuple[str, ...]:
     """Return the names of all known targets, built in ones first."""
-    return (*_BUILT_IN, *sorted(set(_entry_points()) - set(_BUILT_IN)))
+    return (*_BUILT_IN, *(name for name in _entry_points() if name not in _BUILT_IN))
 
 
 def get(name: str) -> Target:
@@ -64,23 +71,21 @@ def default() -> Target:
 
 
 def serving(device_type: int) -> Target:
-    """Return the target for arrays of a DLPack device type: the default one where it serves them."""
-    chosen = _chosen.get() or config.text("GRIDSTRIDE_TARGET")
-    if chosen:
-        preferred = get(chosen)
-        if device_type in preferred.device_types:
-            return preferred
-    for name in names():
-        try:
-            target = get(name)
-        except TargetUnavailable:
-            continue
-        if device_type in target.device_types:
-            return target
-    raise TypeError(
-        f"no available target runs on arrays of DLPack device type {device_type}; "
-        f"`gridstride info` says which targets answer and why the others do not"
-    )
+    """Return the target for arrays of a DLPack device type: the default one where it serves them.
+
+    Raises
+    ------
+    TargetUnavailable
+        Where the target for such arrays cannot be used on this machine.
+    TypeError
+        Where no known target serves them.
+    """
+    chosen = _chosen.get() or config.text("GRIDSTRIDE_TARGET") or None
+    key = (chosen, device_type)
+    found = _servers.get(key)
+    if found is None:
+        found = _servers[key] = _find_server(chosen, device_type)
+    return found
 
 
 @contextmanager
@@ -109,18 +114,46 @@ def forget() -> None:
     with _lock:
         _targets.clear()
         _automatic.clear()
+        _servers.clear()
+        _entry_points.cache_clear()
 
 
 def _first_available() -> str:
-    reasons = []
-    for name in names():
+    unavailable = []
+    for name in _candidates():
         try:
             get(name)
-        except TargetUnavailable as unavailable:
-            reasons.append(str(unavailable))
+        except TargetUnavailable as error:
+            unavailable.append(str(error))
             continue
         return name
-    raise TargetUnavailable("any", "; ".join(reasons), "Run `gridstride info`.")
+    raise TargetUnavailable("any", "; ".join(unavailable), "Run `gridstride info`.")
+
+
+def _find_server(chosen: str | None, device_type: int) -> Target:
+    if chosen and device_type in get(chosen).device_types:
+        return get(chosen)
+    unavailable = None
+    for name in _candidates():
+        try:
+            target = get(name)
+        except TargetUnavailable as error:
+            unavailable = error
+            continue
+        if device_type in target.device_types:
+            return target
+    if unavailable is not None:
+        raise unavailable
+    raise TypeError(f"no target runs on arrays of DLPack device type {device_type}; known are {', '.join(names())}")
+
+
+def _candidates() -> Iterator[str]:
+    for name in _BUILT_IN:
+        if name not in _BY_NAME_ONLY:
+            yield name
+    for name in _entry_points():  # asked for last: reading the entry points costs an import
+        if name not in _BUILT_IN:
+            yield name
 
 
 def _create(name: str) -> Target | TargetUnavailable:
@@ -134,21 +167,14 @@ def _factory(name: str) -> TargetFactory:
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return cast(TargetFactory, getattr(import_module(module), attribute))
-    entry_points = _entry_points()
-    if name not in entry_points:
+    point = _entry_points().get(name)
+    if point is None:
         raise ValueError(f"unknown target {name!r}; known are {', '.join(names())}")
-    return entry_points[name]
+    return cast(TargetFactory, point.load())
 
 
-def _entry_points() -> dict[str, TargetFactory]:
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
-    return {point.name: _Lazy(point) for point in entry_points(group=_ENTRY_POINTS)}
-
-
-class _Lazy:
-    def __init__(self, point: object) -> None:
-        self.point = point
-
-    def __call__(self) -> Target:
-        return cast(Target, self.point.load()())  # type: ignore[attr-defined]
+    return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}

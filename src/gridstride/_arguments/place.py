@@ -1,0 +1,59 @@
+"""Where a call runs: the target and device that the arguments decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gridstride.arrays import ArrayView
+from gridstride.errors import ArgumentTypeError
+from gridstride.targets import registry
+from gridstride.targets.base import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Name a target and one of its devices."""
+
+    target: Target
+    device: int
+
+
+def place_of(kernel: str, views: Sequence[ArrayView | None]) -> Place:
+    """Return where the arrays live; without arrays the default target and its current device.
+
+    Raises
+    ------
+    TypeError
+        Where arguments live in different places; it names each.
+    TargetUnavailable
+        Where the arrays' target cannot be used on this machine.
+    """
+    places = {
+        position: _place_of_view(view) for position, view in enumerate(views) if view is not None
+    }
+    distinct = list(dict.fromkeys((place.target.name, place.device) for place in places.values()))
+    if not distinct:
+        target = registry.default()
+        return Place(target, target.current_device())
+    if len(distinct) > 1:
+        raise ArgumentTypeError(
+            f"`{kernel}`: the arguments live in different places: {_listing(views)}. Move them to one device",
+            kernel=kernel,
+            expected="one place",
+            got=", ".join(f"{name} device {device}" for name, device in distinct),
+        )
+    return next(iter(places.values()))
+
+
+def _place_of_view(view: ArrayView) -> Place:
+    target = registry.serving(view.device_type)
+    return Place(target, target.current_device() if view.device is None else view.device)
+
+
+def _listing(views: Sequence[ArrayView | None]) -> str:
+    return ", ".join(
+        f"argument {position} is a {view.library} array on DLPack device ({view.device_type}, {view.device or 0})"
+        for position, view in enumerate(views)
+        if view is not None
+    )

@@ -1,0 +1,117 @@
+"""Numbers and small vectors passed by value."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from gridstride import arrays
+from gridstride._arguments.slot import Slot
+from gridstride.targets.base import CType
+
+_HOST = 1
+
+
+def scalar_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
+    """Return a number's bytes as the C++ type holds it.
+
+    Integers are range-checked; floats go to floating and complex types only; a finite number that
+    would become infinite is refused.
+
+    Raises
+    ------
+    TypeError, OverflowError
+    """
+    assert ctype.dtype is not None
+    number = python_number(value)
+    if number is None:
+        raise slot.wrong_type(value, f"Pass a number that `{ctype.name}` can hold")
+    kind = number_kind(ctype.dtype)
+    if kind == "complex":
+        return _floating_bytes(slot, ctype.dtype, complex(number))
+    if isinstance(number, complex):
+        raise slot.wrong_type(value, "A complex number does not fit; pass its .real or .imag")
+    if kind == "floating":
+        return _floating_bytes(slot, ctype.dtype, _as_float(slot, number))
+    if isinstance(number, float):
+        raise slot.wrong_type(value, f"An integer type takes no float; pass int({number!r}) if that is meant")
+    return _integer_bytes(slot, ctype.dtype, number)
+
+
+def vector_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
+    """Return the bytes of a built-in vector from its components: a sequence, an array, or a complex number."""
+    assert ctype.dtype is not None
+    components = _components(ctype, value)
+    if components is None or len(components) != ctype.components:
+        raise slot.wrong_type(value, f"Pass {ctype.components} numbers, for example a tuple")
+    component = CType("scalar", ctype.dtype.name, ctype.dtype.itemsize, ctype.dtype.itemsize, ctype.dtype)
+    packed = b"".join(scalar_bytes(slot, component, number) for number in components)
+    return packed.ljust(ctype.size, b"\0")
+
+
+def python_number(value: Any) -> int | float | complex | None:
+    """Return the Python number of a Python, NumPy or ctypes scalar or a 0-d host array; None for the rest."""
+    if isinstance(value, int | float | complex):
+        return value
+    if isinstance(value, ctypes._SimpleCData):
+        value = value.value
+        return value if isinstance(value, int | float) else None
+    if not isinstance(value, np.generic):
+        view = arrays.view(value)
+        if view is None or view.shape != () or view.device_type != _HOST:
+            return None
+        value = np.asarray(value) if view.library == "numpy" else value
+    number = value.item() if hasattr(value, "item") else None
+    if isinstance(number, int | float | complex):
+        return number
+    try:
+        return float(value)  # float16-like scalars of ml_dtypes hand out themselves
+    except (TypeError, ValueError):
+        return None
+
+
+def number_kind(dtype: np.dtype[Any]) -> str:
+    """Return "bool", "integer", "floating" or "complex"."""
+    return {"b": "bool", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}.get(
+        dtype.kind, "floating"
+    )
+
+
+def _as_float(slot: Slot, number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise slot.out_of_range(number, "beyond the largest float64") from None
+
+
+def _floating_bytes(slot: Slot, dtype: np.dtype[Any], number: float | complex) -> bytes:
+    with np.errstate(over="ignore"):
+        stored = np.array(number).astype(dtype)
+    if np.isfinite(number) and not np.isfinite(stored):
+        raise slot.out_of_range(number, f"beyond the largest {dtype.name}")
+    return stored.tobytes()
+
+
+def _integer_bytes(slot: Slot, dtype: np.dtype[Any], number: int) -> bytes:
+    low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    if not low <= number <= high:
+        raise slot.out_of_range(number, f"it holds {low} to {high}")
+    return int(number).to_bytes(dtype.itemsize, "little", signed=low < 0)
+
+
+def _components(ctype: CType, value: Any) -> list[Any] | None:
+    if isinstance(value, complex | np.complexfloating):
+        return [value.real, value.imag]
+    if isinstance(value, np.void) and value.dtype.names:
+        return [value[name] for name in value.dtype.names]
+    if isinstance(value, tuple | list):
+        return list(value)
+    view = arrays.view(value)
+    if view is None or view.device_type != _HOST:
+        return None
+    array = np.asarray(value)
+    if array.dtype.names and array.size == 1:
+        return _components(ctype, array.reshape(())[()])
+    return list(array) if array.ndim == 1 else None

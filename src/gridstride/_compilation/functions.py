@@ -1,0 +1,147 @@
+"""Find a program's module in memory, its object code on disk, or compile it.
+
+Cached twice: programs to loaded modules in memory, keys to object code on disk. One program is
+compiled once per process however many threads ask for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridstride import config
+from gridstride._compilation import store
+from gridstride._compilation.encoding import decode, encode
+from gridstride._compilation.key import cache_key
+from gridstride.errors import CompileError, CUDAError
+from gridstride.targets.base import Function, Module, ObjectCode, Program, Signature, Target
+
+ModuleKey = tuple[str, int, Program]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProgram:
+    """Hold a program's object code and the module it was loaded as."""
+
+    target: Target
+    device: int
+    program: Program
+    object_code: ObjectCode
+    module: Module
+
+    def function(self, name: str) -> LoadedFunction:
+        """Return the function of a requested kernel; KeyError if it was not requested."""
+        record = self.object_code.functions[name]
+        return LoadedFunction(name, self.module.function(record.lowered_name), record.signature)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFunction:
+    """Hold a function that is ready to launch and its signature (None where nothing is known)."""
+
+    name: str
+    function: Function
+    signature: Signature | None
+
+
+def load_program(target: Target, device: int, program: Program) -> LoadedProgram:
+    """Return a program loaded on a device: from memory, from disk, or compiled.
+
+    Raises
+    ------
+    CompileError
+        The compiler refused the text, or compilation is forbidden.
+    """
+    key = (target.name, device, program)
+    found = _loaded.get(key)
+    if found is None or found.target is not target:
+        with _lock_of(key):
+            found = _loaded.get(key)
+            if found is None or found.target is not target:
+                found = _loaded[key] = _load(target, device, program)
+    return found
+
+
+def forget_programs() -> None:
+    """Forget the loaded programs; kernels that hold one go on working."""
+    _loaded.clear()
+    _objects.clear()
+
+
+def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
+    """Return a program's object code from memory, from disk, or from the compiler."""
+    key = cache_key(target, arch, program)
+    with _lock_of(key):
+        found = _objects.get(key)
+        if found is None:
+            disk = store.open_store()
+            found = disk and _read(disk, key, target, program)
+            if not found:
+                found = _compile(target, arch, program)
+                if disk is not None and found.dependencies is not None:
+                    disk.write(key, target.name, program.name, encode(found))
+            _objects[key] = found
+        return found
+
+
+_loaded: dict[ModuleKey, LoadedProgram] = {}
+_objects: dict[str, ObjectCode] = {}
+_locks: dict[object, threading.RLock] = {}
+_locks_lock = threading.Lock()
+
+
+# A lock that another thread held at the fork would never be released in the child.
+os.register_at_fork(after_in_child=_locks.clear)
+
+
+def _lock_of(key: object) -> threading.RLock:
+    with _locks_lock:
+        return _locks.setdefault(key, threading.RLock())
+
+
+def _load(target: Target, device: int, program: Program) -> LoadedProgram:
+    arch = target.arch(device)
+    object_code = compile_program(target, arch, program)
+    try:
+        module = target.load(object_code, device)
+    except CUDAError:
+        # The entry passed its digest and yet the device refuses it: compile once more, then believe it.
+        key = cache_key(target, arch, program)
+        if _objects.pop(key, None) is None or config.compilation_forbidden():
+            raise
+        object_code = _objects[key] = _compile(target, arch, program)
+        module = target.load(object_code, device)
+    return LoadedProgram(target, device, program, object_code, module)
+
+
+def _read(disk: store.Store, key: str, target: Target, program: Program) -> ObjectCode | None:
+    content = disk.read(key, target.name, program.name)
+    if content is None:
+        return None
+    try:
+        object_code = decode(content)
+    except (ValueError, KeyError, TypeError):
+        return None
+    current = all(_digest(path) == digest for path, digest in object_code.dependencies or ())
+    return object_code if current else None
+
+
+def _compile(target: Target, arch: str, program: Program) -> ObjectCode:
+    if config.compilation_forbidden():
+        raise CompileError(
+            f"{program.name}: compilation is forbidden (GRIDSTRIDE_FORBID_COMPILATION) and the cache has no entry "
+            f"for target '{target.name}', {arch}. Run once without it to fill the cache",
+            name=program.name,
+            source=program.text,
+        )
+    return target.compile(program, arch)
+
+
+def _digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""

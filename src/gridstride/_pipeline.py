@@ -1,0 +1,115 @@
+"""THE MAP: the road of a call, from what the user said to the launch.
+
+    view      arrays          look at each argument: address, dtype, shape, strides, device
+    place     _arguments      the target and device that the arguments decide
+    compile   _compilation    find the function in the caches, or compile and load it
+    bind      _arguments      convert each argument by the C++ signature the compiler reported
+    check     _launch         the configuration against limits and attributes
+    launch    targets         run on the stream
+
+`PreparedKernel` is what the middle steps yield for one place; it is found again under a cheap key.
+The compiled fast path replays view, check, bind and launch for calls that look like earlier ones;
+for everything else it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from gridstride import arrays
+from gridstride._arguments.place import Place, place_of
+from gridstride._arguments.raw import BoundCall, bind_raw
+from gridstride._arguments.structs import StructLayout
+from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program, load_program
+from gridstride._launch.configuration import check_configuration
+from gridstride._runtime.current import on_device
+from gridstride._runtime.stream import resolve_stream
+from gridstride._source.raw import layout_constants, layout_program
+from gridstride.arrays import ArrayView
+from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Program
+
+
+class Launchable(Protocol):
+    """Name what the pipeline needs of a kernel: its name and its loaded program at a place."""
+
+    name: str
+
+    def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
+        """Return the program that holds the kernel, loaded at a place for a configuration."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedKernel:
+    """Hold a kernel's function at one place with everything a launch is checked against."""
+
+    name: str
+    place: Place
+    program: Program
+    loaded: LoadedFunction
+    attributes: FunctionAttributes
+    limits: Limits
+
+    def bind(self, arguments: Sequence[Any], views: Sequence[ArrayView | None]) -> BoundCall:
+        """Convert the arguments by the function's signature."""
+        if self.loaded.signature is None:
+            raise TypeError(f"`{self.name}`: nothing is known of its parameters, so no argument can be checked")
+        return bind_raw(self.name, self.loaded.signature, arguments, views, self._layout)
+
+    def _layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
+        size, offsets = layout_constants(self.loaded.name, position, members)
+        program = layout_program(self.program, self.loaded.name, position, members)
+        constants = compile_program(self.place.target, self.place.target.arch(self.place.device), program).constants
+        return StructLayout(
+            constants[size],
+            {name: (constants[offset], constants[extent]) for name, (offset, extent) in offsets.items()},
+        )
+
+
+def launch(kernel: Launchable, configuration: LaunchConfig, arguments: Sequence[Any], stream: Any) -> PreparedKernel:
+    """Run a kernel where its arguments live; return how it was prepared.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        The call is wrong; nothing was launched.
+    CompileError, CUDAError, LaunchError, TargetUnavailable
+        The world failed.
+    """
+    views = view_arguments(kernel.name, arguments)
+    place = place_of(kernel.name, views)
+    with on_device(place.target, place.device):
+        handle = resolve_stream(views, stream, place.target, place.device)
+        prepared = prepare(kernel, place, configuration)
+        bound = prepared.bind(arguments, views)
+        check_configuration(kernel.name, configuration, prepared.limits, prepared.attributes)
+        place.target.launch(prepared.loaded.function, configuration, bound.packed, handle, bound.accesses)
+    return prepared
+
+
+def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | None, ...]:
+    """Return the view of each argument that is an array, None for the others."""
+    return tuple(arrays.view(argument) for argument in arguments)
+
+
+def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:
+    """Return a kernel's function at a place: found in the caches, or compiled and loaded."""
+    program = kernel.load(place, configuration)
+    loaded = program.function(kernel.name)
+    return PreparedKernel(
+        kernel.name,
+        place,
+        program.program,
+        loaded,
+        loaded.function.attributes(),
+        place.target.limits(place.device),
+    )
+
+
+def specialize(program: Program, place: Place, configuration: LaunchConfig | None) -> Program:
+    """Return the program for what the target's object code depends on of a configuration."""
+    if configuration is None:
+        return program
+    return replace(program, specialization=place.target.specializes_on(configuration))

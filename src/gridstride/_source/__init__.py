@@ -1,0 +1,1 @@
+"""The CUDA C++ text of a call: one text, valid on every target."""

@@ -1,0 +1,114 @@
+"""Raw source: text or object code as the user gave it, and the programs made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gridstride.targets.base import Program
+from gridstride.targets.options import parse_options
+
+if TYPE_CHECKING:
+    from gridstride._syntax import KernelDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class RawSource:
+    """Hold what a user wrote; `code` is CUDA C++ text or object code (bytes).
+
+    Attributes
+    ----------
+    name : str
+        For messages and the cache.
+    options : tuple of str
+        In the option vocabulary of ``targets/options.py``; parsed when a target is known.
+    headers : tuple of (name, text)
+    includes : tuple of str
+    cooperative : bool
+    compiler : str
+    path : str
+        File name that messages use; "" for ``<name>.cu``.
+    """
+
+    code: str | bytes
+    name: str
+    options: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    includes: tuple[str, ...] = ()
+    cooperative: bool = False
+    compiler: str = "nvrtc"
+    path: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text; NotImplementedError where there is object code only."""
+        if isinstance(self.code, bytes):
+            raise NotImplementedError(f"{self.name}: it was given as object code; this needs its source")
+        return self.code
+
+    def program(self, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...] = ()) -> Program:
+        """Return the program in which a target's compiler finds these kernels and variables."""
+        return _program(self, target, kernels, globals_)
+
+
+def declared_kernels(source: RawSource) -> tuple[KernelDeclaration, ...]:
+    """Return the kernels that the text declares."""
+    from gridstride._syntax import kernels
+
+    return kernels(source.text)
+
+
+def declared_globals(source: RawSource) -> tuple[str, ...]:
+    """Return the names of the device variables that the text declares."""
+    from gridstride._syntax import globals_
+
+    return tuple(variable.name for variable in globals_(source.text))
+
+
+def layout_program(program: Program, kernel: str, position: int, members: Iterable[str]) -> Program:
+    """Return a program that asks the compiler for the layout of a kernel's struct parameter.
+
+    The parameter may be the struct or a pointer to it. `layout_constants` names what is asked.
+    """
+    size, offsets = layout_constants(kernel, position, members)
+    constants = (size, *(constant for pair in offsets.values() for constant in pair))
+    return replace(
+        program, text=f"{program.text}\n{_POINTEE}", kernels=(), globals=(), constants=constants
+    )
+
+
+def layout_constants(
+    kernel: str, position: int, members: Iterable[str]
+) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return the constant expressions for a struct's size and each member's (offset, size)."""
+    struct = f"gridstride_pointee<gridstride_parameter_t<decltype(&{kernel}), {position}>>::type"
+    return f"sizeof({struct})", {
+        member: (f"__builtin_offsetof({struct}, {member})", f"sizeof((({struct} *)0)->{member})")
+        for member in members
+    }
+
+
+_POINTEE = (
+    "template <class T> struct gridstride_pointee { typedef T type; }; "
+    "template <class T> struct gridstride_pointee<T *> { typedef T type; }; "
+    "template <class T> struct gridstride_pointee<const T *> { typedef T type; };"
+)
+
+
+@lru_cache(maxsize=1024)
+def _program(source: RawSource, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...]) -> Program:
+    options = parse_options(
+        source.options, target=target, cooperative=source.cooperative, compiler=source.compiler
+    )
+    return Program(
+        text=source.text,
+        name=source.name,
+        options=options,
+        kernels=kernels,
+        globals=globals_,
+        headers=source.headers,
+        includes=source.includes,
+        path=source.path or f"{source.name}.cu",
+    )

@@ -1,0 +1,327 @@
+"""Modules and functions: compiled and loaded where they are first used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gridstride import _pipeline
+from gridstride._arguments.place import Place
+from gridstride._compilation.functions import LoadedProgram, load_program
+from gridstride._launch.configuration import launch_configuration
+from gridstride._runtime.memory import MemoryPointer, UnownedMemory
+from gridstride._source.raw import RawSource, declared_globals, declared_kernels
+from gridstride._syntax import normalize_name
+from gridstride.errors import CompileError, SymbolNotFound
+from gridstride.targets import registry
+from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode, Program
+from gridstride.targets.options import CompileOptions
+
+_SETTABLE = ("max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout")
+
+
+class Function:
+    """Launch one kernel of a module, on the target where its arguments live.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+        Name, or name expression of a template instance in any spelling.
+
+    Attributes
+    ----------
+    name : str
+    attributes : mapping
+        CUDA's function attributes (sizes in bytes); each is also an attribute of the function, and
+        ``max_dynamic_shared_size_bytes`` and ``preferred_shared_memory_carveout`` can be set.
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self._bind(module._lazy, module._lazy.kernel_name(name))
+
+    def _bind(self, lazy: LazyModule, name: str) -> None:
+        self.name = name
+        self._lazy = lazy
+        self._cooperative = lazy.source.cooperative
+
+    def __call__(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Sequence[Any] = (),
+        shared_mem: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Launch the kernel.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of up to three ints
+            Blocks in the grid; threads in a block.
+        args : sequence
+            One for each parameter: arrays for pointers, numbers, structured scalars, None.
+        shared_mem : int
+            Dynamic shared memory in bytes.
+        stream : stream, optional
+            Default: the current stream of the library the arrays belong to.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            The call is wrong; nothing was launched.
+        CompileError, CUDAError, LaunchError, TargetUnavailable
+            The program, the device, the kernel or the target failed.
+        """
+        configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
+        _pipeline.launch(self, configuration, _sequence(self.name, args), stream)
+
+    def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
+        """Return the program that holds the kernel, loaded at a place."""
+        return self._lazy.load(place, configuration)
+
+    def compile(self) -> None:
+        """Compile and load now, for the default target's current device."""
+        self._prepare()
+
+    @property
+    def attributes(self) -> AttributeMapping:
+        """The attributes on the default target's current device."""
+        return AttributeMapping(self._prepare().attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ATTRIBUTE_NAMES:
+            return self.attributes[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SETTABLE:
+            self._prepare().loaded.function.set_attribute(name, int(value))
+        elif name in _ATTRIBUTE_NAMES:
+            raise AttributeError(f"{name} cannot be set; {' and '.join(_SETTABLE)} can")
+        else:
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._lazy.source, self._lazy.kernels, self._lazy.globals, self.name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def _prepare(self) -> _pipeline.PreparedKernel:
+        return _pipeline.prepare(self, default_place(), None)
+
+
+class Module:
+    """Hold compiled kernels and variables, from source text or object code.
+
+    ``Module()`` is empty; `load_file` and `load_from_string` make one that is not.
+    """
+
+    def __init__(self) -> None:
+        self._lazy = LazyModule(RawSource("", "module"))
+
+    @classmethod
+    def load_file(cls, filename: str | Path) -> Module:
+        """Make a module from a file: CUDA C++ (``.cu``), PTX, cubin or fatbin."""
+        path = Path(filename)
+        is_text = path.suffix in (".cu", ".cuh", ".cpp", ".h", ".hpp")
+        code: str | bytes = path.read_text() if is_text else path.read_bytes()
+        return cls._of(LazyModule.of_source(RawSource(code, path.stem, path=str(path))))
+
+    @classmethod
+    def load_from_string(cls, source: str | bytes) -> Module:
+        """Make a module from CUDA C++ text (str), or PTX, cubin or fatbin (bytes)."""
+        return cls._of(LazyModule.of_source(RawSource(source, "module")))
+
+    @classmethod
+    def _of(cls, lazy: LazyModule) -> Module:
+        module = cls()
+        module._lazy = lazy
+        return module
+
+    def get_function(self, name: str) -> Function:
+        """Return a kernel; SymbolNotFound lists what there is."""
+        return Function(self, name)
+
+    def get_global(self, name: str) -> MemoryPointer:
+        """Return a variable in device memory, with its true size; SymbolNotFound lists what there is."""
+        return self._lazy.global_pointer(name)
+
+    def get_texref(self, name: str) -> Any:
+        """Refuse: CUDA 12 removed texture references."""
+        raise NotImplementedError(
+            f"texture reference {name!r}: CUDA 12 removed texture references; read the array through a pointer"
+        )
+
+
+class AttributeMapping(Mapping[str, int]):
+    """Show function attributes as a mapping."""
+
+    def __init__(self, attributes: FunctionAttributes) -> None:
+        self._attributes = attributes
+
+    def __getitem__(self, name: str) -> int:
+        if name not in _ATTRIBUTE_NAMES:
+            raise KeyError(name)
+        return int(getattr(self._attributes, name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ATTRIBUTE_NAMES)
+
+    def __len__(self) -> int:
+        return len(_ATTRIBUTE_NAMES)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class LazyModule:
+    """Compile and load a source at every place where it is used, once a place.
+
+    Attributes
+    ----------
+    source : RawSource
+    kernels, globals : tuple of str
+        The names and name expressions that are compiled in.
+    """
+
+    def __init__(
+        self, source: RawSource, kernels: tuple[str, ...] = (), globals_: tuple[str, ...] = ()
+    ) -> None:
+        self.source = source
+        self.kernels = kernels
+        self.globals = globals_
+        self._adopted: dict[tuple[str, int], LoadedProgram] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of_source(cls, source: RawSource, name_expressions: Sequence[str] = ()) -> LazyModule:
+        """Make a module of everything the source declares and of the template instances asked for."""
+        if isinstance(source.code, bytes):
+            if name_expressions:
+                raise TypeError(f"{source.name}: name_expressions need source text, not object code")
+            return cls(source)
+        kernels = [kernel.name for kernel in declared_kernels(source) if not kernel.is_template]
+        variables = list(declared_globals(source))
+        for expression in name_expressions:
+            wanted = normalize_name(expression)
+            if expression.lstrip().startswith("&") or wanted in map(normalize_name, variables):
+                variables.append(expression.strip().removeprefix("&").strip())
+            else:
+                kernels.append(expression)
+        return cls(source, _distinct(kernels), _distinct(variables))
+
+    def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
+        """Return the source compiled and loaded at a place."""
+        if isinstance(self.source.code, bytes):
+            return self._load_adopted(place)
+        program = self.source.program(place.target.name, self.kernels, self.globals)
+        return load_program(place.target, place.device, _pipeline.specialize(program, place, configuration))
+
+    def kernel_name(self, name: str) -> str:
+        """Return the spelling under which a kernel is compiled in, adding a template instance where possible."""
+        if isinstance(self.source.code, bytes):
+            return self._find(name, self.load(default_place(), None).object_code.functions, "kernel")
+        found = _spelled(name, self.kernels)
+        if found is None:
+            if not self._add_kernel(name):
+                raise _not_found(self.source.name, "kernel", name, self.kernels)
+            found = name
+        return found
+
+    def global_pointer(self, name: str) -> MemoryPointer:
+        """Return a variable's memory on the default target's current device."""
+        place = default_place()
+        loaded = self.load(place, None)
+        spelled = self._find(name, loaded.object_code.globals or {name: name}, "variable")
+        try:
+            address, size = loaded.module.global_variable(loaded.object_code.globals.get(spelled, spelled))
+        except KeyError:
+            raise _not_found(self.source.name, "variable", name, self.globals) from None
+        memory = UnownedMemory(address, size, loaded, place.device, target=place.target)
+        return MemoryPointer(memory, 0, size)
+
+    def _find(self, name: str, names: Mapping[str, Any], what: str) -> str:
+        found = _spelled(name, names)
+        if found is None:
+            raise _not_found(self.source.name, what, name, tuple(names))
+        return found
+
+    def _add_kernel(self, name: str) -> bool:
+        """Compile an instance in that was not asked for at first; not where variables would be duplicated."""
+        with self._lock:
+            if self.globals:
+                return False
+            enlarged = LazyModule(self.source, (*self.kernels, name), self.globals)
+            try:
+                enlarged.load(default_place(), None)
+            except CompileError:
+                return False
+            self.kernels = enlarged.kernels
+            return True
+
+    def _load_adopted(self, place: Place) -> LoadedProgram:
+        assert isinstance(self.source.code, bytes)
+        key = place.target.name, place.device
+        with self._lock:
+            if key not in self._adopted:
+                object_code = place.target.adopt(self.source.code, self.source.name)
+                self._adopted[key] = _loaded_binary(place, self.source.name, object_code)
+            return self._adopted[key]
+
+
+def default_place() -> Place:
+    """Return the default target's current device."""
+    target = registry.default()
+    return Place(target, target.current_device())
+
+
+_ATTRIBUTE_NAMES = tuple(field.name for field in fields(FunctionAttributes))
+
+
+def _loaded_binary(place: Place, name: str, object_code: ObjectCode) -> LoadedProgram:
+    program = Program("", name, CompileOptions(), tuple(object_code.functions))
+    module = place.target.load(object_code, place.device)
+    return LoadedProgram(place.target, place.device, program, object_code, module)
+
+
+def _spelled(name: str, names: Any) -> str | None:
+    if name in names:
+        return name
+    wanted = normalize_name(name)
+    return next((other for other in names if normalize_name(other) == wanted), None)
+
+
+def _not_found(module: str, what: str, name: str, names: Sequence[str]) -> SymbolNotFound:
+    available = ", ".join(names) or "none"
+    hint = ""
+    if "<" in name:
+        hint = "; list template instances in name_expressions"
+    return SymbolNotFound(
+        f"{module}: there is no {what} {name!r}; available: {available}{hint}", name=name, available=tuple(names)
+    )
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple({normalize_name(name): name for name in reversed(names)}.values())[::-1]
+
+
+def _sequence(kernel: str, args: Any) -> Sequence[Any]:
+    if isinstance(args, tuple | list):
+        return args
+    raise TypeError(
+        f"`{kernel}`: args must be a tuple with one entry for each parameter, got {type(args).__name__}; "
+        f"write kernel(grid, block, (x,))"
+    )
+
+
+def _restore(
+    cls: type[Function], source: RawSource, kernels: tuple[str, ...], globals_: tuple[str, ...], name: str
+) -> Function:
+    function = cls.__new__(cls)
+    function._bind(LazyModule(source, kernels, globals_), name)
+    return function

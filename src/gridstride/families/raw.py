@@ -1,0 +1,274 @@
+"""Raw kernels: the user's own CUDA C++ text, launched as written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from gridstride._source.raw import RawSource
+from gridstride.cuda.module import Function, LazyModule, Module, default_place
+from gridstride.errors import CompileError
+
+Headers = Sequence[str] | Mapping[str, str]
+
+
+class RawKernel(Function):
+    """Compile CUDA C++ text and launch a kernel of it, on the target where the arguments live.
+
+    Parameters
+    ----------
+    code : str
+        CUDA C++ text.
+    name : str
+        The kernel: its name, or a template instance such as ``"f<float>"``.
+    options : tuple of str
+        Compiler options: ``-D -U -I -std -O* -G -lineinfo --fmad --use_fast_math --maxrregcount
+        --extra-device-vectorization``, with one meaning on every target.
+    headers : sequence of str, or mapping of str to str
+        Names to include before the text, or header names with their texts.
+    backend : {"nvrtc", "nvcc"}
+        The compiler on CUDA; without effect elsewhere.
+    translate_cucomplex, jitify : bool
+        Without effect: ``<cuComplex.h>`` and the standard headers work as they are.
+    enable_cooperative_groups : bool
+        Launch cooperatively, so that ``this_grid().sync()`` works.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad parameters; compiling waits until the first launch or `compile`.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> import numpy as np
+    >>> scale = gs.RawKernel(r'''
+    ... extern "C" __global__ void scale(float* x, float factor, int n) {
+    ...     int i = blockDim.x * blockIdx.x + threadIdx.x;
+    ...     if (i < n) x[i] *= factor;
+    ... }''', "scale")
+    >>> x = np.arange(4, dtype=np.float32)
+    >>> scale((1,), (32,), (x, 2.0, x.size))
+    >>> x
+    array([0., 2., 4., 6.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: Sequence[str] = (),
+        headers: Headers = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool = False,
+    ) -> None:
+        source = _source(code, _checked_name(name), options, headers, backend, enable_cooperative_groups)
+        self._bind(LazyModule(source, (name,)), name)
+
+    @property
+    def code(self) -> str:
+        """The CUDA C++ text."""
+        return self._lazy.source.text
+
+    def compile(self, log_stream: IO[str] | None = None) -> None:
+        """Compile and load now, for the default target's current device.
+
+        Parameters
+        ----------
+        log_stream : text stream, optional
+            Receives the compiler's messages; without it only errors are shown, in the exception.
+        """
+        _compile(self._lazy, log_stream)
+
+
+class RawModule:
+    """Compile CUDA C++ text, or load object code, with several kernels and variables.
+
+    Parameters
+    ----------
+    code : str or bytes, optional
+        CUDA C++ text; or PTX, cubin or fatbin as bytes. Exactly one of `code`, `path`, `cubin` and
+        `ptx` is given.
+    path : str or path, optional
+        A file with one of these.
+    cubin, ptx : bytes, optional
+    options, headers, backend, translate_cucomplex, enable_cooperative_groups, jitify
+        As for `RawKernel`.
+    name_expressions : sequence of str, optional
+        Template instances to compile in, for example ``["f<int>", "f<complex<float>>"]``, and
+        variables with a leading ``&``.
+
+    Notes
+    -----
+    Object code runs on the target it was made for; the CPU target needs the source.
+    """
+
+    def __init__(
+        self,
+        code: str | bytes | None = None,
+        *,
+        path: str | Path | None = None,
+        cubin: bytes | None = None,
+        ptx: bytes | str | None = None,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        name_expressions: Sequence[str] | None = None,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool = False,
+        headers: Headers = (),
+    ) -> None:
+        content, name, shown = _content(code, path, cubin, ptx)
+        source = _source(content, name, options, headers, backend, enable_cooperative_groups, shown)
+        self._lazy = LazyModule.of_source(source, _expressions(name_expressions))
+
+    @property
+    def code(self) -> str | bytes:
+        """The text or object code."""
+        return self._lazy.source.code
+
+    def get_function(self, name: str) -> RawKernel:
+        """Return a kernel by name or by a template instance in any spelling.
+
+        Raises
+        ------
+        SymbolNotFound
+            It lists the kernels there are.
+        """
+        kernel = RawKernel.__new__(RawKernel)
+        kernel._bind(self._lazy, self._lazy.kernel_name(name))
+        return kernel
+
+    def get_global(self, name: str) -> Any:
+        """Return a ``__device__`` or ``__constant__`` variable as a memory pointer with its true size.
+
+        The pointer belongs to the default target's current device and can be used as an array of
+        bytes, or as ``gs.ndarray(shape, dtype, memptr=pointer)``.
+
+        Raises
+        ------
+        SymbolNotFound
+            A KeyError that lists the variables there are.
+        """
+        return self._lazy.global_pointer(name)
+
+    def compile(self, log_stream: IO[str] | None = None) -> None:
+        """Compile and load now, for the default target's current device."""
+        _compile(self._lazy, log_stream)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_module, (self._lazy.source, self._lazy.kernels, self._lazy.globals)
+
+
+def compile_with_cache(
+    source: str,
+    options: Sequence[str] = (),
+    arch: str | None = None,
+    cache_dir: str | None = None,
+    extra_source: str | None = None,
+    backend: str = "nvrtc",
+    *,
+    enable_cooperative_groups: bool = False,
+    name_expressions: Sequence[str] | None = None,
+    log_stream: IO[str] | None = None,
+    jitify: bool = False,
+) -> Module:
+    """Compile CUDA C++ text now, through the compile cache, and load it on the current device.
+
+    Parameters
+    ----------
+    source : str
+    options, backend, enable_cooperative_groups, jitify, name_expressions
+        As for `RawModule`.
+    arch : str, optional
+        Accepted when it is the current device's; object code is made for the device it is loaded on.
+    cache_dir, extra_source
+        Only None: ``GRIDSTRIDE_CACHE_DIR`` chooses the place, and headers are files or mappings.
+    log_stream : text stream, optional
+        Receives the compiler's messages.
+
+    Returns
+    -------
+    Module
+    """
+    if cache_dir is not None or extra_source is not None:
+        raise ValueError("cache_dir is set by GRIDSTRIDE_CACHE_DIR, and extra_source is not needed: use headers")
+    place = default_place()
+    if arch is not None and arch.removeprefix("sm_") not in (own := place.target.arch(place.device)):
+        raise ValueError(f"arch {arch!r} is not the current device's, which is {own}")
+    lazy = LazyModule.of_source(
+        _source(source, "module", options, (), backend, enable_cooperative_groups), _expressions(name_expressions)
+    )
+    _compile(lazy, log_stream)
+    return Module._of(lazy)
+
+
+def _source(
+    code: str | bytes,
+    name: str,
+    options: Sequence[str],
+    headers: Headers,
+    backend: str,
+    cooperative: bool,
+    path: str = "",
+) -> RawSource:
+    if not isinstance(code, str | bytes):
+        raise TypeError(f"code must be CUDA C++ text (str) or object code (bytes), got {type(code).__name__}")
+    if isinstance(options, str):
+        raise TypeError(f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)")
+    if backend not in ("nvrtc", "nvcc"):
+        raise ValueError(f"backend must be 'nvrtc' or 'nvcc', got {backend!r}")
+    if isinstance(headers, str):
+        raise TypeError(f"headers must be a sequence of names or a mapping, got the string {headers!r}")
+    texts = tuple(headers.items()) if isinstance(headers, Mapping) else ()
+    includes = () if isinstance(headers, Mapping) else tuple(headers)
+    return RawSource(code, name, tuple(options), texts, includes, bool(cooperative), backend, path)
+
+
+def _content(
+    code: str | bytes | None, path: str | Path | None, cubin: bytes | None, ptx: bytes | str | None
+) -> tuple[str | bytes, str, str]:
+    given = [name for name, value in (("code", code), ("path", path), ("cubin", cubin), ("ptx", ptx)) if value is not None]
+    if len(given) != 1:
+        raise TypeError(f"give exactly one of code, path, cubin and ptx; got {', '.join(given) or 'none'}")
+    if path is not None:
+        module = Module.load_file(path)
+        return module._lazy.source.code, Path(path).stem, str(path)
+    if isinstance(ptx, str):
+        ptx = ptx.encode()
+    for content in (code, cubin, ptx):
+        if content is not None:
+            return content, "module", ""
+    raise AssertionError
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise TypeError(f"name must be the kernel's name, got {name!r}")
+    return name
+
+
+def _expressions(name_expressions: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(name_expressions, str):
+        raise TypeError(f"name_expressions must be a sequence of strings, got the string {name_expressions!r}")
+    return tuple(name_expressions or ())
+
+
+def _compile(lazy: LazyModule, log_stream: IO[str] | None) -> None:
+    try:
+        log = lazy.load(default_place(), None).object_code.log
+    except CompileError as error:
+        if log_stream is not None:
+            log_stream.write(error.log)
+        raise
+    if log_stream is not None:
+        log_stream.write(log)
+
+
+def _restore_module(source: RawSource, kernels: tuple[str, ...], globals_: tuple[str, ...]) -> RawModule:
+    module = RawModule.__new__(RawModule)
+    module._lazy = LazyModule(source, kernels, globals_)
+    return module
