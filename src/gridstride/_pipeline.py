@@ -18,16 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from gridstride._runtime.current import on_device
+from gridstride._runtime.stream import resolve_stream
+
 from gridstride import arrays
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.raw import BoundCall, bind_raw
 from gridstride._arguments.structs import StructLayout
-from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program, load_program
+from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program
 from gridstride._launch.configuration import check_configuration
-from gridstride._runtime.current import on_device
-from gridstride._runtime.stream import resolve_stream
 from gridstride._source.raw import layout_constants, layout_program
-from gridstride.arrays import ArrayView
+from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Program
 
 
@@ -55,20 +56,26 @@ class PreparedKernel:
     def bind(self, arguments: Sequence[Any], views: Sequence[ArrayView | None]) -> BoundCall:
         """Convert the arguments by the function's signature."""
         if self.loaded.signature is None:
-            raise TypeError(f"`{self.name}`: nothing is known of its parameters, so no argument can be checked")
+            raise TypeError(
+                f"`{self.name}`: nothing is known of its parameters, so no argument can be checked"
+            )
         return bind_raw(self.name, self.loaded.signature, arguments, views, self._layout)
 
     def _layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
         size, offsets = layout_constants(self.loaded.name, position, members)
         program = layout_program(self.program, self.loaded.name, position, members)
-        constants = compile_program(self.place.target, self.place.target.arch(self.place.device), program).constants
+        constants = compile_program(
+            self.place.target, self.place.target.arch(self.place.device), program
+        ).constants
         return StructLayout(
             constants[size],
             {name: (constants[offset], constants[extent]) for name, (offset, extent) in offsets.items()},
         )
 
 
-def launch(kernel: Launchable, configuration: LaunchConfig, arguments: Sequence[Any], stream: Any) -> PreparedKernel:
+def launch(
+    kernel: Launchable, configuration: LaunchConfig, arguments: Sequence[Any], stream: Any
+) -> PreparedKernel:
     """Run a kernel where its arguments live; return how it was prepared.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridstride.arrays import ArrayView
+from gridstride.arrays.view import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.errors import ArgumentTypeError
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -29,9 +29,7 @@ def place_of(kernel: str, views: Sequence[ArrayView | None]) -> Place:
     TargetUnavailable
         Where the arrays' target cannot be used on this machine.
     """
-    places = {
-        position: _place_of_view(view) for position, view in enumerate(views) if view is not None
-    }
+    places = {position: _place_of_view(view) for position, view in enumerate(views) if view is not None}
     distinct = list(dict.fromkeys((place.target.name, place.device) for place in places.values()))
     if not distinct:
         target = registry.default()
@@ -48,12 +46,13 @@ def place_of(kernel: str, views: Sequence[ArrayView | None]) -> Place:
 
 def _place_of_view(view: ArrayView) -> Place:
     target = registry.serving(view.device_type)
-    return Place(target, target.current_device() if view.device is None else view.device)
+    placed = view.device_type not in (HOST, PINNED) and view.device != UNKNOWN_DEVICE
+    return Place(target, view.device if placed else target.current_device())
 
 
 def _listing(views: Sequence[ArrayView | None]) -> str:
     return ", ".join(
-        f"argument {position} is a {view.library} array on DLPack device ({view.device_type}, {view.device or 0})"
+        f"argument {position} is a {view.library} array on DLPack device ({view.device_type}, {view.device})"
         for position, view in enumerate(views)
         if view is not None
     )

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from gridstride import _dtypes, arrays
 from gridstride._arguments.slot import Slot
 from gridstride._arguments.structs import LayoutQuery, check_layout
-from gridstride.arrays import ArrayView
+from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CType
 
 _CHAR = (np.dtype(np.int8), np.dtype(np.uint8))
 _ADDRESS = np.dtype(np.uint64)
+#: Memory pointers hold bytes without a type, so they serve any pointer.
+_UNTYPED_MEMORY = "memory"
 
 
 def pointer_argument(
@@ -35,8 +38,10 @@ def pointer_argument(
         raise slot.wrong_type(value, _no_array_advice(value))
     pointee = slot.parameter.type.pointee
     assert pointee is not None
-    _check_dtype(slot, value, view, pointee, layout_of)
+    if view.library != _UNTYPED_MEMORY:
+        _check_dtype(slot, value, view, pointee, layout_of)
     _check_layout(slot, value, view, pointee)
+    view = arrays.resolved(view)
     return view.address, Access(view.owner, view.address, view.nbytes, not pointee.const)
 
 
@@ -61,7 +66,7 @@ def _check_dtype(slot: Slot, value: Any, view: ArrayView, pointee: CType, layout
             raise slot.wrong_type(value, f"Pass a structured array with the members of `{pointee.name}`")
         check_layout(slot, value, view.dtype, layout_of)
     elif not _same_dtype(view.dtype, pointee):
-        expected = pointee.dtype.name if pointee.dtype is not None else pointee.name
+        expected = _dtypes.name_of_dtype(pointee.dtype) if pointee.dtype is not None else pointee.name
         raise slot.wrong_type(
             value, f"Pass an array of {expected} (`x.astype({expected!r})`), or change the parameter's type"
         )
@@ -70,29 +75,42 @@ def _check_dtype(slot: Slot, value: Any, view: ArrayView, pointee: CType, layout
 def _same_dtype(dtype: np.dtype[Any], pointee: CType) -> bool:
     if pointee.name == "char":
         return dtype in _CHAR
-    return dtype == pointee.dtype or (pointee.dtype is not None and dtype.name == pointee.dtype.name == "bfloat16")
+    if pointee.dtype is not None and _dtypes.is_bfloat16(pointee.dtype):
+        return _dtypes.is_bfloat16(dtype)
+    return dtype == pointee.dtype
 
 
 def _check_vector_dtype(slot: Slot, value: Any, view: ArrayView, pointee: CType) -> None:
     assert pointee.dtype is not None
-    if view.dtype.names:
-        if view.dtype.itemsize == pointee.size and _flat_components(view.dtype) == (pointee.dtype,) * pointee.components:
+    if view.dtype.names and not _dtypes.is_bfloat16(view.dtype):
+        if (
+            view.dtype.itemsize == pointee.size
+            and _flat_components(view.dtype) == (pointee.dtype,) * pointee.components
+        ):
             return
     elif _is_pair(view.dtype, pointee):
         return
-    elif view.dtype == pointee.dtype or view.dtype.name == pointee.dtype.name:
+    elif _dtypes.name_of_dtype(view.dtype) == _dtypes.name_of_dtype(pointee.dtype):
         elements, rest = divmod(view.nbytes, pointee.size)
         if not rest:
             return
-        raise slot.wrong_type(value, f"{view.nbytes} bytes are {elements} whole `{pointee.name}` and {rest} bytes")
+        raise slot.wrong_type(
+            value, f"{view.nbytes} bytes are {elements} whole `{pointee.name}` and {rest} bytes"
+        )
     raise slot.wrong_type(
-        value, f"Pass an array of {pointee.dtype.name} whose bytes are whole `{pointee.name}`, or a structured array"
+        value,
+        f"Pass an array of {_dtypes.name_of_dtype(pointee.dtype)} whose bytes are whole `{pointee.name}`, "
+        f"or a structured array",
     )
 
 
 def _is_pair(dtype: np.dtype[Any], pointee: CType) -> bool:
     assert pointee.dtype is not None
-    return dtype.kind == "c" and pointee.components == 2 and dtype.itemsize == 2 * pointee.dtype.itemsize == pointee.size
+    return (
+        dtype.kind == "c"
+        and pointee.components == 2
+        and dtype.itemsize == 2 * pointee.dtype.itemsize == pointee.size
+    )
 
 
 def _flat_components(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
@@ -112,7 +130,8 @@ def _check_layout(slot: Slot, value: Any, view: ArrayView, pointee: CType) -> No
         )
     if view.size and pointee.alignment > 1 and view.address % pointee.alignment:
         raise slot.wrong_type(
-            value, f"Its address {view.address:#x} is not a multiple of the {pointee.alignment} bytes the type needs"
+            value,
+            f"Its address {view.address:#x} is not a multiple of the {pointee.alignment} bytes the type needs",
         )
     check_writable(slot, value, view, written=not pointee.const)
 
@@ -121,9 +140,11 @@ def check_writable(slot: Slot, value: Any, view: ArrayView, *, written: bool) ->
     """Raise TypeError where the kernel may write to memory that must not or cannot be written."""
     if written and view.read_only:
         raise slot.wrong_type(
-            value, "It is read-only: pass a writable copy, or declare the parameter const if the kernel only reads"
+            value,
+            "It is read-only: pass a writable copy, or declare the parameter const if the kernel only reads",
         )
     if written and view.lazy:
         raise slot.wrong_type(
-            value, "It is a conjugate or negative view, so writes would be lost: pass resolve_conj().resolve_neg()"
+            value,
+            "It is a conjugate or negative view, so writes would be lost: pass resolve_conj().resolve_neg()",
         )

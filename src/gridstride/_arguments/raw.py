@@ -14,7 +14,7 @@ from gridstride._arguments.scalars import scalar_bytes, vector_bytes
 from gridstride._arguments.slot import Slot
 from gridstride._arguments.strided import is_view, view_bytes
 from gridstride._arguments.structs import LayoutQuery, struct_bytes
-from gridstride.arrays import ArrayView
+from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import Access, CType, Signature
 
@@ -95,15 +95,18 @@ def _untyped(slot: Slot, ctype: CType, value: Any, view: ArrayView | None) -> tu
     if ctype.size == 8 and view is not None and view.shape != ():
         if not view.c_contiguous:
             raise slot.wrong_type(value, "It is not C-contiguous: pass a contiguous copy (ascontiguousarray)")
-        return struct.pack("<Q", view.address), Access(view.owner, view.address, view.nbytes, not view.read_only)
+        return struct.pack("<Q", view.address), Access(
+            view.owner, view.address, view.nbytes, not view.read_only
+        )
     if value is None and ctype.size == 8:
         return bytes(8), None
     if isinstance(value, np.generic) and value.dtype.itemsize == ctype.size:
         return value.tobytes(), None
     raise slot.wrong_type(
-        value, f"The binary module tells only that the parameter has {ctype.size} bytes: pass a NumPy scalar of that size"
-        + (" or an array" if ctype.size == 8 else "")
-    )  # fmt: skip
+        value,
+        f"The binary module tells only that the parameter has {ctype.size} bytes: pass a NumPy scalar of that size"
+        + (" or an array" if ctype.size == 8 else ""),
+    )
 
 
 def _wrong_count(kernel: str, signature: Signature, arguments: Sequence[Any]) -> ArgumentTypeError:

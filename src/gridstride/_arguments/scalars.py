@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import arrays
+from gridstride import _dtypes, arrays
 from gridstride._arguments.slot import Slot
+from gridstride.arrays.view import HOST
 from gridstride.targets.base import CType
-
-_HOST = 1
 
 
 def scalar_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
@@ -60,7 +59,7 @@ def python_number(value: Any) -> int | float | complex | None:
         return value if isinstance(value, int | float) else None
     if not isinstance(value, np.generic):
         view = arrays.view(value)
-        if view is None or view.shape != () or view.device_type != _HOST:
+        if view is None or view.shape != () or view.device_type != HOST:
             return None
         value = np.asarray(value) if view.library == "numpy" else value
     number = value.item() if hasattr(value, "item") else None
@@ -87,11 +86,25 @@ def _as_float(slot: Slot, number: int | float) -> float:
 
 
 def _floating_bytes(slot: Slot, dtype: np.dtype[Any], number: float | complex) -> bytes:
+    if _dtypes.is_bfloat16(dtype):
+        return _bfloat16_bytes(slot, float(number.real))
     with np.errstate(over="ignore"):
         stored = np.array(number).astype(dtype)
     if np.isfinite(number) and not np.isfinite(stored):
         raise slot.out_of_range(number, f"beyond the largest {dtype.name}")
     return stored.tobytes()
+
+
+def _bfloat16_bytes(slot: Slot, number: float) -> bytes:
+    """Round to the upper half of a float32, ties to even: ml_dtypes may not be installed."""
+    with np.errstate(over="ignore"):
+        bits = int(np.float32(number).view(np.uint32))
+    if number != number:
+        return b"\xc0\x7f"
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    if np.isfinite(number) and rounded & 0x7F80 == 0x7F80:
+        raise slot.out_of_range(number, "beyond the largest bfloat16")
+    return rounded.to_bytes(2, "little")
 
 
 def _integer_bytes(slot: Slot, dtype: np.dtype[Any], number: int) -> bytes:
@@ -109,7 +122,7 @@ def _components(ctype: CType, value: Any) -> list[Any] | None:
     if isinstance(value, tuple | list):
         return list(value)
     view = arrays.view(value)
-    if view is None or view.device_type != _HOST:
+    if view is None or view.device_type != HOST:
         return None
     array = np.asarray(value)
     if array.dtype.names and array.size == 1:

@@ -9,7 +9,7 @@ from typing import Any
 from gridstride import _dtypes
 from gridstride._arguments.pointers import check_writable
 from gridstride._arguments.slot import Slot
-from gridstride.arrays import ArrayView
+from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CType
 
 _VIEW = re.compile(r"gridstride::view<\s*(const\s+)?(.+?)(\s+const)?\s*,\s*(\d+)[ul]*\s*>")
@@ -31,7 +31,7 @@ def view_bytes(slot: Slot, value: Any, view: ArrayView | None) -> tuple[bytes, A
         raise slot.wrong_type(value, f"Pass an array of {dtype.name}")
     if len(view.shape) != ndim:
         raise slot.wrong_type(value, f"Pass an array of {ndim} dimensions")
-    strides = view.byte_strides
+    strides = _strides(view)
     if any(stride % view.dtype.itemsize for stride in strides):
         raise slot.wrong_type(value, f"Its strides {strides} are not whole elements")
     check_writable(slot, value, view, written=written)
@@ -39,3 +39,14 @@ def view_bytes(slot: Slot, value: Any, view: ArrayView | None) -> tuple[bytes, A
     packed = struct.pack(f"<Q{2 * ndim}q", view.address, *view.shape, *elements)
     low, high = view.extent
     return packed, Access(view.owner, low, high - low, written)
+
+
+def _strides(view: ArrayView) -> tuple[int, ...]:
+    if view.strides is not None:
+        return view.strides
+    strides = []
+    step = view.dtype.itemsize
+    for length in reversed(view.shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))

@@ -11,9 +11,8 @@ import numpy as np
 
 from gridstride import arrays
 from gridstride._arguments.slot import Slot
+from gridstride.arrays.view import HOST
 from gridstride.errors import CompileError
-
-_HOST = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,9 @@ def struct_bytes(slot: Slot, value: Any, layout_of: LayoutQuery) -> bytes:
         return bytes(value)
     element = _structured_scalar(value)
     if element is None:
-        raise slot.wrong_type(value, "Pass a structured NumPy scalar (numpy.void) or an array of one such element")
+        raise slot.wrong_type(
+            value, "Pass a structured NumPy scalar (numpy.void) or an array of one such element"
+        )
     check_layout(slot, value, element.dtype, layout_of)
     return element.tobytes()
 
@@ -81,7 +82,7 @@ def _structured_scalar(value: Any) -> np.void | None:
     if isinstance(value, np.generic | int | float | complex | str | bytes) or value is None:
         return None
     view = arrays.view(value)
-    if view is None or view.device_type != _HOST or not view.dtype.names:
+    if view is None or view.device_type != HOST or not view.dtype.names:
         return None
     array = np.asarray(value)
     return array.reshape(())[()] if array.size == 1 else None

@@ -63,7 +63,7 @@ def _encode_type(ctype: CType) -> list[Any]:
         ctype.name,
         ctype.size,
         ctype.alignment,
-        None if ctype.dtype is None else ctype.dtype.name,
+        None if ctype.dtype is None else _dtypes.name_of_dtype(ctype.dtype),
         ctype.components,
         ctype.const,
         None if ctype.pointee is None else _encode_type(ctype.pointee),

@@ -57,7 +57,10 @@ class Store:
         except OSError:
             return None
         content = data[len(_MAGIC) + _DIGEST :]
-        intact = data[: len(_MAGIC)] == _MAGIC and data[len(_MAGIC) :][:_DIGEST] == hashlib.sha256(content).digest()
+        intact = (
+            data[: len(_MAGIC)] == _MAGIC
+            and data[len(_MAGIC) :][:_DIGEST] == hashlib.sha256(content).digest()
+        )
         return content if intact else None
 
     def write(self, key: str, group: str, name: str, content: bytes) -> bool:

@@ -98,7 +98,9 @@ def _shared_memory(kernel: str, value: Any) -> int:
 def _refuse(kernel: str, configuration: LaunchConfig, limits: Limits, reason: str) -> NoReturn:
     swapped = LaunchConfig(configuration.block, configuration.grid)
     hint = ""
-    if swapped.threads <= limits.max_threads_per_block and all(map(operator.le, swapped.block, limits.max_block)):
+    if swapped.threads <= limits.max_threads_per_block and all(
+        map(operator.le, swapped.block, limits.max_block)
+    ):
         hint = ". Are grid and block swapped? The order is kernel(grid, block, args)"
     raise ValueError(
         f"{kernel}: {reason} ({limits.name}); grid {configuration.grid}, block {configuration.block}{hint}"

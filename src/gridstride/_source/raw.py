@@ -74,9 +74,7 @@ def layout_program(program: Program, kernel: str, position: int, members: Iterab
     """
     size, offsets = layout_constants(kernel, position, members)
     constants = (size, *(constant for pair in offsets.values() for constant in pair))
-    return replace(
-        program, text=f"{program.text}\n{_POINTEE}", kernels=(), globals=(), constants=constants
-    )
+    return replace(program, text=f"{program.text}\n{_POINTEE}", kernels=(), globals=(), constants=constants)
 
 
 def layout_constants(

@@ -8,11 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from gridstride._runtime.memory import MemoryPointer, UnownedMemory
+
 from gridstride import _pipeline
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._launch.configuration import launch_configuration
-from gridstride._runtime.memory import MemoryPointer, UnownedMemory
 from gridstride._source.raw import RawSource, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, SymbolNotFound
@@ -302,7 +303,9 @@ def _not_found(module: str, what: str, name: str, names: Sequence[str]) -> Symbo
     if "<" in name:
         hint = "; list template instances in name_expressions"
     return SymbolNotFound(
-        f"{module}: there is no {what} {name!r}; available: {available}{hint}", name=name, available=tuple(names)
+        f"{module}: there is no {what} {name!r}; available: {available}{hint}",
+        name=name,
+        available=tuple(names),
     )
 
 

@@ -195,12 +195,15 @@ def compile_with_cache(
     Module
     """
     if cache_dir is not None or extra_source is not None:
-        raise ValueError("cache_dir is set by GRIDSTRIDE_CACHE_DIR, and extra_source is not needed: use headers")
+        raise ValueError(
+            "cache_dir is set by GRIDSTRIDE_CACHE_DIR, and extra_source is not needed: use headers"
+        )
     place = default_place()
     if arch is not None and arch.removeprefix("sm_") not in (own := place.target.arch(place.device)):
         raise ValueError(f"arch {arch!r} is not the current device's, which is {own}")
     lazy = LazyModule.of_source(
-        _source(source, "module", options, (), backend, enable_cooperative_groups), _expressions(name_expressions)
+        _source(source, "module", options, (), backend, enable_cooperative_groups),
+        _expressions(name_expressions),
     )
     _compile(lazy, log_stream)
     return Module._of(lazy)
@@ -218,7 +221,9 @@ def _source(
     if not isinstance(code, str | bytes):
         raise TypeError(f"code must be CUDA C++ text (str) or object code (bytes), got {type(code).__name__}")
     if isinstance(options, str):
-        raise TypeError(f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)")
+        raise TypeError(
+            f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)"
+        )
     if backend not in ("nvrtc", "nvcc"):
         raise ValueError(f"backend must be 'nvrtc' or 'nvcc', got {backend!r}")
     if isinstance(headers, str):
@@ -231,7 +236,11 @@ def _source(
 def _content(
     code: str | bytes | None, path: str | Path | None, cubin: bytes | None, ptx: bytes | str | None
 ) -> tuple[str | bytes, str, str]:
-    given = [name for name, value in (("code", code), ("path", path), ("cubin", cubin), ("ptx", ptx)) if value is not None]
+    given = [
+        name
+        for name, value in (("code", code), ("path", path), ("cubin", cubin), ("ptx", ptx))
+        if value is not None
+    ]
     if len(given) != 1:
         raise TypeError(f"give exactly one of code, path, cubin and ptx; got {', '.join(given) or 'none'}")
     if path is not None:
@@ -253,7 +262,9 @@ def _checked_name(name: str) -> str:
 
 def _expressions(name_expressions: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(name_expressions, str):
-        raise TypeError(f"name_expressions must be a sequence of strings, got the string {name_expressions!r}")
+        raise TypeError(
+            f"name_expressions must be a sequence of strings, got the string {name_expressions!r}"
+        )
     return tuple(name_expressions or ())
 
 

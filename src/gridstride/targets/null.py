@@ -211,7 +211,9 @@ def _spelled_type(text: str) -> CType | None:
     text = re.sub(r"\b(__restrict__|__restrict|restrict|volatile)\b", "", text).strip()
     if text.endswith("*"):
         pointee = _spelled_type(text[:-1])
-        return pointee and CType("pointer", f"{'const ' if pointee.const else ''}{pointee.name} *", 8, 8, pointee=pointee)
+        return pointee and CType(
+            "pointer", f"{'const ' if pointee.const else ''}{pointee.name} *", 8, 8, pointee=pointee
+        )
     words = text.split()
     const = "const" in words
     name = " ".join(word for word in words if word != "const")

@@ -59,7 +59,10 @@ _FLAGS = {
     "-extra-device-vectorization": ("extra_vectorization", True),
 }
 _STANDARDS = {"c++03", "c++11", "c++14", "c++17", "c++20"}
-_KNOWN = "-D -U -I -std --std -O0..-O3 -G -lineinfo --fmad --use_fast_math --maxrregcount --extra-device-vectorization"
+_KNOWN = (
+    "-D -U -I -std --std -O0..-O3 -G -lineinfo --fmad --use_fast_math --maxrregcount "
+    "--extra-device-vectorization"
+)
 
 
 def parse_options(
@@ -67,7 +70,9 @@ def parse_options(
 ) -> CompileOptions:
     """Parse compiler options; an unknown one is a ValueError that names it and the target."""
     if isinstance(options, str):
-        raise TypeError(f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)")
+        raise TypeError(
+            f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)"
+        )
     words = list(options)
     defines: dict[str, str | None] = {}
     undefines: list[str] = []
@@ -77,7 +82,9 @@ def parse_options(
         word = words.pop(0)
         if not isinstance(word, str):
             raise TypeError(f"options must be strings, got {word!r}")
-        match = re.fullmatch(r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)(?:=)?(.*)", word, re.S)
+        match = re.fullmatch(
+            r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)(?:=)?(.*)", word, re.S
+        )
         if match:
             value = match[2].strip() or (words.pop(0) if words else "")
             if not value:

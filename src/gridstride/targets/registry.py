@@ -144,7 +144,9 @@ def _find_server(chosen: str | None, device_type: int) -> Target:
             return target
     if unavailable is not None:
         raise unavailable
-    raise TypeError(f"no target runs on arrays of DLPack device type {device_type}; known are {', '.join(names())}")
+    raise TypeError(
+        f"no target runs on arrays of DLPack device type {device_type}; known are {', '.join(names())}"
+    )
 
 
 def _candidates() -> Iterator[str]:
