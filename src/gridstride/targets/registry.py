@@ -39,6 +39,16 @@ def names() -> tuple[str, ...]:
     return (*_BUILT_IN, *(name for name in _entry_points() if name not in _BUILT_IN))
 
 
+def candidates() -> Iterator[str]:
+    """Yield the names of the targets that run what they are given, in the order of preference."""
+    for name in _BUILT_IN:
+        if name not in _BY_NAME_ONLY:
+            yield name
+    for name in _entry_points():  # asked for last: reading the entry points costs an import
+        if name not in _BUILT_IN:
+            yield name
+
+
 def get(name: str) -> Target:
     """Return a target by name.
 
@@ -120,7 +130,7 @@ def forget() -> None:
 
 def _first_available() -> str:
     unavailable = []
-    for name in _candidates():
+    for name in candidates():
         try:
             get(name)
         except TargetUnavailable as error:
@@ -134,7 +144,7 @@ def _find_server(chosen: str | None, device_type: int) -> Target:
     if chosen and device_type in get(chosen).device_types:
         return get(chosen)
     unavailable = None
-    for name in _candidates():
+    for name in candidates():
         try:
             target = get(name)
         except TargetUnavailable as error:
@@ -147,15 +157,6 @@ def _find_server(chosen: str | None, device_type: int) -> Target:
     raise TypeError(
         f"no target runs on arrays of DLPack device type {device_type}; known are {', '.join(names())}"
     )
-
-
-def _candidates() -> Iterator[str]:
-    for name in _BUILT_IN:
-        if name not in _BY_NAME_ONLY:
-            yield name
-    for name in _entry_points():  # asked for last: reading the entry points costs an import
-        if name not in _BUILT_IN:
-            yield name
 
 
 def _create(name: str) -> Target | TargetUnavailable:

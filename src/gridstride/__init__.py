@@ -1,0 +1,117 @@
+"""Write a GPU kernel in CUDA C++ from Python and run it on an NVIDIA GPU or on the CPU, from the same call.
+
+Every public name is imported when it is first used. A name that is not ours is looked up in the
+active array library, so that ``gridstride.zeros`` makes a NumPy or a CuPy array.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridstride import cuda
+    from gridstride._runtime.threads import get_num_threads, set_num_threads
+    from gridstride.errors import (
+        ArgumentRangeError,
+        ArgumentTypeError,
+        CompileError,
+        CUDAError,
+        GridstrideError,
+        LaunchError,
+        SymbolNotFound,
+        TargetUnavailable,
+    )
+    from gridstride.families.memoize import clear_memo, memoize
+    from gridstride.families.raw import RawKernel, RawModule, compile_with_cache
+    from gridstride.namespace import (
+        asnumpy,
+        get_array_module,
+        get_backend,
+        get_default_memory_pool,
+        get_default_pinned_memory_pool,
+        ndarray,
+        set_backend,
+        use_backend,
+    )
+    from gridstride.targets.registry import use_target
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentRangeError",
+    "ArgumentTypeError",
+    "CUDAError",
+    "CompileError",
+    "GridstrideError",
+    "LaunchError",
+    "RawKernel",
+    "RawModule",
+    "SymbolNotFound",
+    "TargetUnavailable",
+    "asnumpy",
+    "clear_memo",
+    "compile_with_cache",
+    "cuda",
+    "get_array_module",
+    "get_backend",
+    "get_default_memory_pool",
+    "get_default_pinned_memory_pool",
+    "get_num_threads",
+    "memoize",
+    "ndarray",
+    "set_backend",
+    "set_num_threads",
+    "use_backend",
+    "use_target",
+]
+
+_ROOMS = {
+    "_runtime.threads": ("get_num_threads", "set_num_threads"),
+    "errors": (
+        "ArgumentRangeError",
+        "ArgumentTypeError",
+        "CUDAError",
+        "CompileError",
+        "GridstrideError",
+        "LaunchError",
+        "SymbolNotFound",
+        "TargetUnavailable",
+    ),
+    "families.memoize": ("clear_memo", "memoize"),
+    "families.raw": ("RawKernel", "RawModule", "compile_with_cache"),
+    "namespace": (
+        "asnumpy",
+        "get_array_module",
+        "get_backend",
+        "get_default_memory_pool",
+        "get_default_pinned_memory_pool",
+        "ndarray",
+        "set_backend",
+        "use_backend",
+    ),
+    "targets.registry": ("use_target",),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+#: Python asks the package for an attribute before it imports a submodule of that name.
+_SUBMODULES = frozenset({"arrays", "cli", "config", "cuda", "errors", "families", "namespace", "targets"})
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOM_OF.get(name)
+    if room is not None:
+        value = getattr(import_module(f"{__name__}.{room}"), name)
+        value.__module__ = __name__  # a pickle or a traceback then names what users import
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gridstride import namespace
+
+    return namespace.forward(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

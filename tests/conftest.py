@@ -1,0 +1,113 @@
+"""Fixtures and rules of the whole suite: the targets, their array library, the GPU's lock, a cache of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gridstride.errors import TargetUnavailable
+from gridstride.targets import registry
+from gridstride.targets.base import Target
+
+_HOST_ARRAYS = 1
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """Each target that runs kernels on this machine, as the default one also for threads and subprocesses."""
+    monkeypatch.setenv("GRIDSTRIDE_TARGET", request.param)
+    return registry.get(request.param)
+
+
+@pytest.fixture
+def xp(target: Target) -> ModuleType:
+    """The array library whose arrays the target runs on."""
+    return import_module("numpy" if _HOST_ARRAYS in target.device_types else "cupy")
+
+
+@pytest.fixture(autouse=True)
+def _gpu_lock(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let one test at a time use the GPU, also between the workers of a parallel run."""
+    if request.node.get_closest_marker("gpu") is None:
+        yield
+        return
+    with open(Path(tempfile.gettempdir()) / f"gridstride-gpu-{os.getuid()}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="stop with an error where this target cannot be used, instead of leaving its tests out",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _use_a_cache_of_the_session(config)
+    for name in config.getoption("--require-target"):
+        try:
+            registry.get(name)
+        except (TargetUnavailable, ValueError) as error:
+            raise pytest.UsageError(f"--require-target {name}: {error}") from error
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return ["gridstride targets:", *(f"  {name}: {_state(name)}" for name in registry.names())]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "target" in metafunc.fixturenames:
+        parameters = [
+            pytest.param(name, marks=[pytest.mark.gpu] if _has_gpu(name) else [])
+            for name in _wanted_names()
+            if _state(name) == "available"
+        ]
+        metafunc.parametrize("target", parameters, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if any(_has_gpu(name) for name in registry.candidates()):
+        return
+    for item in items:
+        if item.get_closest_marker("gpu") is not None:
+            item.add_marker(pytest.mark.skip(reason="no target with a GPU answers"))
+
+
+def _use_a_cache_of_the_session(session: pytest.Config) -> None:
+    """Make an empty cache that the workers of a parallel run share; the user's own is never touched."""
+    if hasattr(session, "workerinput"):
+        return
+    directory = tempfile.mkdtemp(prefix="gridstride-test-cache-")
+    os.environ["GRIDSTRIDE_CACHE_DIR"] = directory
+    session.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+
+
+def _wanted_names() -> list[str]:
+    chosen = os.environ.get("GRIDSTRIDE_TARGET")
+    return [chosen] if chosen else list(registry.candidates())
+
+
+def _state(name: str) -> str:
+    try:
+        registry.get(name)
+    except TargetUnavailable as error:
+        return f"not available: {error.reason}"
+    except (ImportError, AttributeError) as error:  # TEMPORARY: targets are being written
+        return f"not written yet: {error}"
+    return "available"
+
+
+def _has_gpu(name: str) -> bool:
+    return _state(name) == "available" and "gpu" in registry.get(name).features
