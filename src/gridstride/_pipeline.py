@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gridstride._runtime.current import on_device
-from gridstride._runtime.stream import resolve_stream
+from gridstride._runtime.launch_stream import resolve_stream
 
 from gridstride import arrays
 from gridstride._arguments.place import Place, place_of

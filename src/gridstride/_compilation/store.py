@@ -68,7 +68,8 @@ class Store:
         path = self._path(key, group, name)
         temporary = None
         try:
-            make_private(path.parent)
+            for folder in (self.directory, path.parent.parent, path.parent):
+                make_private(folder)
             handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)

@@ -83,7 +83,7 @@ def layout_constants(
     """Return the constant expressions for a struct's size and each member's (offset, size)."""
     struct = f"gridstride_pointee<gridstride_parameter_t<decltype(&{kernel}), {position}>>::type"
     return f"sizeof({struct})", {
-        member: (f"__builtin_offsetof({struct}, {member})", f"sizeof((({struct} *)0)->{member})")
+        member: (f"offsetof({struct}, {member})", f"sizeof((({struct} *)0)->{member})")
         for member in members
     }
 
