@@ -1,0 +1,157 @@
+"""Translate between NumPy's types and their C++ spellings."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+DType = np.dtype[Any]
+
+_CTYPES: dict[str, str] = {
+    "bool": "bool",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "int16": "short",
+    "uint16": "unsigned short",
+    "int32": "int",
+    "uint32": "unsigned int",
+    "int64": "long long",
+    "uint64": "unsigned long long",
+    "float16": "__half",
+    "bfloat16": "__nv_bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+}
+_LONG = "int64" if ctypes.sizeof(ctypes.c_long) == 8 else "int32"
+#: Fundamental types by their words in alphabetical order, since C++ allows any order.
+_FUNDAMENTAL: dict[str, str] = {
+    "bool": "bool",
+    "char": "int8",
+    "char signed": "int8",
+    "char unsigned": "uint8",
+    "short": "int16",
+    "int short": "int16",
+    "short signed": "int16",
+    "int short signed": "int16",
+    "short unsigned": "uint16",
+    "int short unsigned": "uint16",
+    "int": "int32",
+    "signed": "int32",
+    "int signed": "int32",
+    "unsigned": "uint32",
+    "int unsigned": "uint32",
+    "long": _LONG,
+    "int long": _LONG,
+    "long signed": _LONG,
+    "int long signed": _LONG,
+    "long unsigned": f"u{_LONG}",
+    "int long unsigned": f"u{_LONG}",
+    "long long": "int64",
+    "int long long": "int64",
+    "long long signed": "int64",
+    "int long long signed": "int64",
+    "long long unsigned": "uint64",
+    "int long long unsigned": "uint64",
+    "float": "float32",
+    "double": "float64",
+}
+_NAMED: dict[str, str] = {
+    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "size_t": "uint64",
+    "ptrdiff_t": "int64",
+    "intptr_t": "int64",
+    "uintptr_t": "uint64",
+    "half": "float16",
+    "__half": "float16",
+    "float16": "float16",
+    "nv_bfloat16": "bfloat16",
+    "__nv_bfloat16": "bfloat16",
+    "bfloat16": "bfloat16",
+    "complex<float>": "complex64",
+    "complex<double>": "complex128",
+    "cuComplex": "complex64",
+    "cuFloatComplex": "complex64",
+    "cuDoubleComplex": "complex128",
+}
+_QUALIFIERS = re.compile(r"\b(?:const|volatile)\b")
+_NAMESPACES = re.compile(r"^(?:::)?(?:std::|cuda::std::|thrust::)?")
+
+
+def ctype_of_dtype(dtype: DType | str) -> str:
+    """Return the C++ spelling of a scalar dtype.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype or str
+        One of `SCALAR_NAMES`.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that has no CUDA C++ counterpart (strings, objects, dates, structures ...).
+    """
+    name = name_of_dtype(dtype_of_name(dtype) if isinstance(dtype, str) else dtype)
+    try:
+        return _CTYPES[name]
+    except KeyError:
+        raise TypeError(f"dtype {name} has no CUDA C++ counterpart; known are {', '.join(_CTYPES)}") from None
+
+
+def dtype_of_ctype(spelling: str) -> DType | None:
+    """Return the dtype of a C++ scalar type in any spelling, or None where it names none.
+
+    Qualifiers are dropped, the words of fundamental types may stand in any order, and standard
+    typedefs may carry their namespace: ``const unsigned``, ``long long int``, ``std::int32_t``.
+    """
+    words = _QUALIFIERS.sub(" ", spelling).split()
+    name = _FUNDAMENTAL.get(" ".join(sorted(words)))
+    if name is None:
+        name = _NAMED.get(_NAMESPACES.sub("", "".join(words)))
+    return None if name is None else dtype_of_name(name)
+
+
+def name_of_dtype(dtype: DType) -> str:
+    """Return a scalar dtype's name, ``bfloat16`` included; NumPy's own text for any other dtype."""
+    return "bfloat16" if is_bfloat16(dtype) else dtype.name
+
+
+def dtype_of_name(name: str) -> DType:
+    """Return the dtype of a name, ``bfloat16`` included; TypeError for an unknown one."""
+    if name == "bfloat16":
+        return bfloat16()
+    dtype: DType = np.dtype(name)
+    return dtype
+
+
+@cache
+def bfloat16() -> DType:
+    """Return the dtype that stands for bfloat16.
+
+    It is ml_dtypes' where that is installed. Else it is a two-byte structure that no arithmetic
+    accepts: it compares equal to itself alone, so that views of bfloat16 memory still match
+    bfloat16 parameters.
+    """
+    try:
+        import ml_dtypes
+    except ImportError:
+        return _BFLOAT16_BITS
+    dtype: DType = np.dtype(ml_dtypes.bfloat16)
+    return dtype
+
+
+def is_bfloat16(dtype: DType) -> bool:
+    """Return whether a dtype stands for bfloat16."""
+    # Asking for the name first keeps ml_dtypes unimported where nobody uses it.
+    return dtype.itemsize == 2 and dtype.kind == "V" and (dtype.name == "bfloat16" or dtype == _BFLOAT16_BITS)
+
+
+_BFLOAT16_BITS: DType = np.dtype([("bfloat16", np.uint16)])
+
+#: Names of the scalar dtypes that have a C++ counterpart.
+SCALAR_NAMES = tuple(_CTYPES)

@@ -1,0 +1,374 @@
+"""Memory of a target, and pointers into it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from ctypes import c_void_p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride import arrays
+from gridstride._runtime.current import on_device
+from gridstride._runtime.device import Device, require_target
+from gridstride._runtime.stream import get_current_stream, stream_handle
+from gridstride.arrays import CUDA, HOST, PINNED, ArrayView
+from gridstride.targets import registry
+from gridstride.targets.base import CopyDirection, Target
+
+_BYTE: np.dtype[Any] = np.dtype(np.uint8)
+#: The device type that memory of a target has, by the protocol that shows it.
+_DEVICE_TYPES = {"__array_interface__": HOST, "__cuda_array_interface__": CUDA}
+
+
+class BaseMemory:
+    """Say where a piece of memory is.
+
+    Attributes
+    ----------
+    ptr : int
+        Address of its first byte.
+    size : int
+        Bytes.
+    device_id : int
+    target : Target
+    """
+
+    def __init__(self, ptr: int, size: int, device_id: int, target: Target) -> None:
+        self.ptr = ptr
+        self.size = size
+        self.device_id = device_id
+        self.target = target
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size} bytes at {self.ptr:#x} on {self.device!r}>"
+
+    @property
+    def device(self) -> Device:
+        """The device it lies on."""
+        return Device(self.device_id, target=self.target)
+
+
+class Memory(BaseMemory):
+    """Allocate memory on the current device; it is given back with the object.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    target : Target, optional
+        The default target unless given.
+    """
+
+    _held = False
+
+    def __init__(self, size: int, *, target: Target | None = None) -> None:
+        size = _checked_size(size)
+        target = registry.default() if target is None else target
+        device = target.current_device()
+        super().__init__(target.allocate(size, device), size, device, target)
+        self._held = size > 0
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._held and not finalizing():
+            self._held = False
+            self.target.free(self.ptr, self.device_id)
+
+
+class UnownedMemory(BaseMemory):
+    """Stand for memory that somebody else allocated and gives back.
+
+    Parameters
+    ----------
+    ptr : int
+        Address of its first byte.
+    size : int
+        Bytes.
+    owner : object
+        Kept alive as long as this object.
+    device_id : int, optional
+        The current device by default.
+    target : Target, optional
+        The default target unless given.
+    """
+
+    def __init__(
+        self, ptr: int, size: int, owner: object, device_id: int = -1, *, target: Target | None = None
+    ) -> None:
+        target = registry.default() if target is None else target
+        device = target.current_device() if device_id < 0 else device_id
+        super().__init__(int(ptr), _checked_size(size), device, target)
+        self.owner = owner
+
+
+class MemoryPointer:
+    """Point to a byte of a piece of memory, and copy from and to it.
+
+    A pointer shows its bytes to array libraries as a uint8 array and can be passed for any pointer
+    parameter of a kernel. Adding an integer moves it by bytes. Copies check their sizes; those named
+    ``_async`` go to a stream, and what they read and write must live until it is done.
+
+    Parameters
+    ----------
+    mem : BaseMemory or MemoryPointer
+        It is kept alive.
+    offset : int
+        Bytes from its beginning.
+    size : int, optional
+        Bytes from there; up to its end by default.
+    owner : object, optional
+        Also kept alive.
+
+    Raises
+    ------
+    ValueError
+        Where offset and size reach outside.
+    """
+
+    __slots__ = ("__weakref__", "mem", "owner", "ptr", "size")
+
+    def __init__(
+        self, mem: BaseMemory | MemoryPointer, offset: int, size: int | None = None, owner: object = None
+    ) -> None:
+        offset = offset.__index__()
+        rest = mem.size - offset
+        size = rest if size is None else _checked_size(size)
+        if offset < 0 or size > rest or rest < 0:
+            raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
+        self.mem: BaseMemory = mem.mem if isinstance(mem, MemoryPointer) else mem
+        self.owner = owner if owner is not None or isinstance(mem, BaseMemory) else mem.owner
+        self.ptr: int = mem.ptr + offset
+        self.size = size
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __add__(self, offset: int) -> MemoryPointer:
+        return MemoryPointer(self, offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, offset: int) -> MemoryPointer:
+        start = self.ptr - self.mem.ptr - offset
+        return MemoryPointer(self.mem, start, self.size + offset, self.owner)
+
+    def __repr__(self) -> str:
+        return f"<MemoryPointer to {self.size} bytes at {self.ptr:#x} on {self.device!r}>"
+
+    def __gridstride_view__(self) -> ArrayView:
+        device_type = _DEVICE_TYPES[self.target.array_protocol]
+        return ArrayView(
+            self, self.ptr, _BYTE, (self.size,), None, device_type, self.device_id, False, "memory"
+        )
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._interface("__array_interface__")
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self._interface("__cuda_array_interface__")
+
+    @property
+    def target(self) -> Target:
+        """The target the memory belongs to."""
+        return self.mem.target
+
+    @property
+    def device_id(self) -> int:
+        """Index of the device it lies on."""
+        return self.mem.device_id
+
+    @property
+    def device(self) -> Device:
+        """The device it lies on."""
+        return self.mem.device
+
+    def copy_from_device(self, src: Any, size: int | None = None) -> None:
+        """Copy bytes from other memory of the target.
+
+        Parameters
+        ----------
+        src : MemoryPointer, BaseMemory or C-contiguous array on the target
+        size : int, optional
+            Bytes; all of `src` by default.
+
+        Raises
+        ------
+        ValueError
+            Where either side is smaller.
+        TypeError
+            For memory of another target.
+        """
+        self._copy_here(self._device_bytes(src), size, CopyDirection.DEVICE_TO_DEVICE, None)
+
+    def copy_from_device_async(self, src: Any, size: int | None = None, stream: Any = None) -> None:
+        """Copy as `copy_from_device`, in the order of a stream (the current one by default)."""
+        handle = self._handle(stream)
+        self._copy_here(self._device_bytes(src), size, CopyDirection.DEVICE_TO_DEVICE, handle)
+
+    def copy_from_host(self, mem: Any, size: int | None = None) -> None:
+        """Copy bytes from host memory.
+
+        Parameters
+        ----------
+        mem : C-contiguous host array, object with a buffer, or ctypes.c_void_p
+        size : int, optional
+            Bytes; all of `mem` by default. What is behind a ``c_void_p`` has no size to check.
+
+        Raises
+        ------
+        ValueError
+            Where either side is smaller.
+        """
+        self._copy_here(_host_bytes(mem, written=False), size, CopyDirection.HOST_TO_DEVICE, None)
+
+    def copy_from_host_async(self, mem: Any, size: int | None = None, stream: Any = None) -> None:
+        """Copy as `copy_from_host`, in the order of a stream (the current one by default)."""
+        handle = self._handle(stream)
+        self._copy_here(_host_bytes(mem, written=False), size, CopyDirection.HOST_TO_DEVICE, handle)
+
+    def copy_to_host(self, mem: Any, size: int | None = None) -> None:
+        """Copy bytes to writable host memory.
+
+        Parameters
+        ----------
+        mem : writable C-contiguous host array, object with a writable buffer, or ctypes.c_void_p
+        size : int, optional
+            Bytes; all of `mem` by default. What is behind a ``c_void_p`` has no size to check.
+
+        Raises
+        ------
+        ValueError
+            Where either side is smaller.
+        """
+        self._copy_out(_host_bytes(mem, written=True), size, None)
+
+    def copy_to_host_async(self, mem: Any, size: int | None = None, stream: Any = None) -> None:
+        """Copy as `copy_to_host`, in the order of a stream (the current one by default)."""
+        handle = self._handle(stream)
+        self._copy_out(_host_bytes(mem, written=True), size, handle)
+
+    def memset(self, value: int, size: int | None = None) -> None:
+        """Set bytes.
+
+        Parameters
+        ----------
+        value : int
+            0 to 255.
+        size : int, optional
+            Bytes; all from here on by default.
+
+        Raises
+        ------
+        ValueError
+            For another value, or more bytes than there are.
+        """
+        self._fill(value, size, None)
+
+    def memset_async(self, value: int, size: int | None = None, stream: Any = None) -> None:
+        """Set bytes as `memset`, in the order of a stream (the current one by default)."""
+        self._fill(value, size, self._handle(stream))
+
+    def _copy_here(
+        self, source: _Bytes, size: int | None, direction: CopyDirection, stream: int | None
+    ) -> None:
+        count = self._count(size, source)
+        with on_device(self.target, self.device_id):
+            self.target.copy(self.ptr, source.address, count, direction, stream)
+
+    def _copy_out(self, destination: _Bytes, size: int | None, stream: int | None) -> None:
+        count = self._count(size, destination)
+        with on_device(self.target, self.device_id):
+            self.target.copy(destination.address, self.ptr, count, CopyDirection.DEVICE_TO_HOST, stream)
+
+    def _fill(self, value: int, size: int | None, stream: int | None) -> None:
+        if not 0 <= value.__index__() <= 255:
+            raise ValueError(f"memset sets single bytes: the value must be 0 to 255, got {value}")
+        count = self._count(size, _Bytes(self.ptr, self.size))
+        with on_device(self.target, self.device_id):
+            self.target.fill(self.ptr, value, count, stream)
+
+    def _count(self, size: int | None, other: _Bytes) -> int:
+        """Return how many bytes to move; ValueError where one side has fewer."""
+        known = self.size if other.size is None else other.size
+        count = known if size is None else _checked_size(size)
+        if count > self.size:
+            raise ValueError(f"{count} bytes asked for, and the pointer has {self.size}")
+        if count > known:
+            raise ValueError(f"{count} bytes asked for, and the other side has {known}")
+        return count
+
+    def _device_bytes(self, source: Any) -> _Bytes:
+        if isinstance(source, BaseMemory | MemoryPointer):
+            require_target("the source", source.target, self.target)
+            return _Bytes(source.ptr, source.size)
+        seen = _contiguous(source)
+        if seen.device_type not in self.target.device_types:
+            raise TypeError(f"a {seen.library} array is no memory of target {self.target.name!r}")
+        return _Bytes(seen.address, seen.nbytes)
+
+    def _handle(self, stream: Any) -> int:
+        if stream is None:
+            return get_current_stream(self.device_id, target=self.target).ptr
+        return stream_handle(stream, self.target)
+
+    def _interface(self, protocol: str) -> dict[str, Any]:
+        if self.target.array_protocol != protocol:
+            raise AttributeError(f"memory of target {self.target.name!r} has no {protocol}")
+        return {
+            "shape": (self.size,),
+            "typestr": "|u1",
+            "data": (self.ptr, False),
+            "strides": None,
+            "version": 3,
+        }
+
+
+class _Bytes(NamedTuple):
+    address: int
+    size: int | None
+
+
+def alloc(size: int) -> MemoryPointer:
+    """Allocate memory on the current device of the default target.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    """
+    return MemoryPointer(Memory(size), 0)
+
+
+def _host_bytes(memory: Any, written: bool) -> _Bytes:
+    if isinstance(memory, c_void_p):
+        return _Bytes(memory.value or 0, None)
+    seen = _contiguous(memory)
+    if seen.device_type not in (HOST, PINNED):
+        raise TypeError(f"host memory is needed, got a {seen.library} array on a device")
+    if written and seen.read_only:
+        raise ValueError(f"a read-only {seen.library} array cannot be copied to")
+    return _Bytes(seen.address, seen.nbytes)
+
+
+def _contiguous(memory: Any) -> ArrayView:
+    seen = arrays.view(memory)
+    if seen is None:
+        raise TypeError(
+            f"memory must be an array, a buffer or a ctypes.c_void_p, got {type(memory).__name__}"
+        )
+    if not seen.c_contiguous:
+        raise ValueError(f"memory must be C-contiguous, got strides {seen.strides} for shape {seen.shape}")
+    return arrays.resolved(seen)
+
+
+def _checked_size(size: int) -> int:
+    size = size.__index__()
+    if size < 0:
+        raise ValueError(f"a size in bytes cannot be negative, got {size}")
+    return size

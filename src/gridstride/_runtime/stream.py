@@ -1,0 +1,325 @@
+"""Streams: ordered queues of work on a device."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from gridstride import arrays
+from gridstride._runtime.current import Entries, current_stream, exchange_stream, on_device
+from gridstride._runtime.device import require_target
+from gridstride.targets import registry
+from gridstride.targets.base import Target
+
+if TYPE_CHECKING:
+    from gridstride._runtime.event import Event
+
+_DEFAULT_STREAM = 0
+_PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
+_PER_THREAD_FEATURE = "per-thread default stream"
+
+Leave = Callable[[], None]
+
+
+class BaseStream:
+    """Hold a raw stream handle of a target's device.
+
+    As a context manager it makes the stream current for the calling thread, also for CuPy and
+    PyTorch where they are loaded; leaving puts back what was current on entry.
+    """
+
+    _owned = False
+
+    def __init__(self, target: Target, handle: int, device: int | None) -> None:
+        self.target = target
+        self._handle = handle
+        self._device = device
+        self._entries: Entries[Leave] = Entries()
+
+    def __enter__(self) -> BaseStream:
+        self._entries.push(self._make_current())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._entries.pop()()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BaseStream) and self.ptr == other.ptr and self.target is other.target
+
+    def __hash__(self) -> int:
+        return hash((self.target.name, self.ptr))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.ptr:#x} of target {self.target.name!r}>"
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return protocol version and handle, so that other libraries take this stream.
+
+        Raises
+        ------
+        TypeError
+            For a stream of a target whose streams are not CUDA's.
+        """
+        if arrays.CUDA not in self.target.device_types:
+            raise TypeError(f"{self!r} is no CUDA stream")
+        return 0, self.ptr
+
+    def use(self) -> BaseStream:
+        """Make the stream the calling thread's current one, until another takes its place."""
+        self._make_current()
+        return self
+
+    def synchronize(self) -> None:
+        """Wait for the stream's work; raise `CUDAError` for what failed."""
+        with on_device(self.target, self.device_id):
+            self.target.synchronize_stream(self.ptr)
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record an event behind the work issued so far.
+
+        Parameters
+        ----------
+        event : Event, optional
+            A new one by default.
+
+        Returns
+        -------
+        Event
+            The event that was recorded.
+        """
+        if event is None:
+            from gridstride._runtime.event import Event
+
+            with on_device(self.target, self.device_id):
+                event = Event(target=self.target)
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Let work issued from now on wait for an event; the caller does not wait."""
+        require_target("the event", event.target, self.target)
+        with on_device(self.target, self.device_id):
+            self.target.wait_event(self.ptr, event.ptr)
+
+    @property
+    def ptr(self) -> int:
+        """The raw handle."""
+        return self._handle
+
+    @property
+    def device_id(self) -> int:
+        """Index of the stream's device; of the current device for default streams."""
+        return self.target.current_device() if self._device is None else self._device
+
+    @property
+    def done(self) -> bool:
+        """Whether all work issued so far is complete."""
+        with on_device(self.target, self.device_id):
+            return self.target.stream_done(self.ptr)
+
+    def _make_current(self) -> Leave:
+        device = self.device_id
+        leave_libraries = _enter_libraries(self.target, self.ptr, device)
+        leave_ours = exchange_stream(self.target, device, self)
+
+        def leave() -> None:
+            leave_ours()
+            for leave_library in reversed(leave_libraries):
+                leave_library()
+
+        return leave
+
+
+class Stream(BaseStream):
+    """Make a stream on the current device of the default target.
+
+    Parameters
+    ----------
+    null : bool
+        Stand for the default stream instead.
+    non_blocking : bool
+        Do not order the stream against the default stream.
+    ptds : bool
+        Stand for the calling thread's own default stream instead.
+    target : Target, optional
+        The default target unless given.
+
+    Attributes
+    ----------
+    null, ptds : Stream
+        The default stream, and the per-thread default stream, of the default target.
+    """
+
+    null: _DefaultStream
+    ptds: _DefaultStream
+
+    def __init__(
+        self,
+        null: bool = False,
+        non_blocking: bool = False,
+        ptds: bool = False,
+        *,
+        target: Target | None = None,
+    ) -> None:
+        if null and ptds:
+            raise ValueError("a stream is the default stream (null) or the per-thread one (ptds), not both")
+        target = registry.default() if target is None else target
+        self._per_thread = ptds
+        if null or ptds:
+            super().__init__(target, _DEFAULT_STREAM, None)
+        else:
+            super().__init__(target, target.create_stream(non_blocking), target.current_device())
+            self._owned = True
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._owned and not finalizing():
+            self._owned = False
+            self.target.destroy_stream(self._handle)
+
+    @property
+    def ptr(self) -> int:
+        """The raw handle; for the per-thread default stream, of the calling thread."""
+        return _per_thread_handle(self.target) if self._per_thread else self._handle
+
+
+class ExternalStream(BaseStream):
+    """Use a stream that somebody else made and keeps.
+
+    Parameters
+    ----------
+    ptr : int
+        Its raw handle.
+    device_id : int, optional
+        Its device; the current device by default.
+    target : Target, optional
+        The default target unless given.
+    """
+
+    def __init__(self, ptr: int, device_id: int = -1, *, target: Target | None = None) -> None:
+        target = registry.default() if target is None else target
+        super().__init__(target, int(ptr), target.current_device() if device_id < 0 else device_id)
+
+
+class _DefaultStream:
+    """Give a default stream of the default target as an attribute of a class."""
+
+    def __init__(self, per_thread: bool) -> None:
+        self._per_thread = per_thread
+        self._by_target: dict[Target, Stream] = {}
+
+    def __get__(self, instance: object, owner: type) -> Stream:
+        return self.of(registry.default())
+
+    def of(self, target: Target) -> Stream:
+        """Return the default stream of a target."""
+        stream = self._by_target.get(target)
+        if stream is None:
+            stream = Stream(null=not self._per_thread, ptds=self._per_thread, target=target)
+            self._by_target[target] = stream
+        return stream
+
+
+_null, _ptds = _DefaultStream(per_thread=False), _DefaultStream(per_thread=True)
+Stream.null = _null
+Stream.ptds = _ptds
+
+
+def get_current_stream(device_id: int | None = None, *, target: Target | None = None) -> BaseStream:
+    """Return the calling thread's current stream.
+
+    Parameters
+    ----------
+    device_id : int, optional
+        The current device by default.
+    target : Target, optional
+        The default target unless given.
+    """
+    target = registry.default() if target is None else target
+    device = target.current_device() if device_id is None else device_id
+    return current_stream(target, device) or _null.of(target)
+
+
+def stream_handle(stream: Any, target: Target) -> int:
+    """Return the raw handle of anything that stands for a stream of a target.
+
+    Parameters
+    ----------
+    stream : Stream, ExternalStream, int, CuPy or PyTorch stream, or an object with ``__cuda_stream__``
+    target : Target
+        What the handle is for.
+
+    Raises
+    ------
+    TypeError
+        For anything else, and for a stream of another target.
+    """
+    if isinstance(stream, BaseStream):
+        require_target("the stream", stream.target, target)
+        return stream.ptr
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    handle = _foreign_handle(stream)
+    if handle is None:
+        raise TypeError(
+            f"stream must be a gridstride, CuPy or PyTorch stream, an object with __cuda_stream__ or a raw "
+            f"handle, got {type(stream).__name__}"
+        )
+    if arrays.CUDA not in target.device_types:
+        raise TypeError(
+            f"a {type(stream).__name__} is a CUDA stream, and the call runs on target {target.name!r}"
+        )
+    return handle
+
+
+def _foreign_handle(stream: Any) -> int | None:
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        # A property in the protocol's first version, a method since.
+        version_and_handle = protocol() if callable(protocol) else protocol
+        return int(version_and_handle[1])
+    library = type(stream).__module__.partition(".")[0]
+    attribute = {"cupy": "ptr", "torch": "cuda_stream"}.get(library, "")
+    handle = getattr(stream, attribute, None)
+    return None if handle is None else int(handle)
+
+
+def _enter_libraries(target: Target, handle: int, device: int) -> list[Leave]:
+    """Make a stream current for the loaded libraries whose streams the target has."""
+    entered: list[Leave] = []
+    try:
+        for adapter in arrays.loaded_adapters():
+            if adapter.stream_device_type in target.device_types:
+                entered.append(adapter.enter_stream(handle, device))
+    except BaseException:
+        for leave in reversed(entered):
+            leave()
+        raise
+    return entered
+
+
+class _ThreadStreams(threading.local):
+    def __init__(self) -> None:
+        self.by_device: dict[tuple[Target, int], Stream] = {}
+
+
+_thread_streams = _ThreadStreams()
+
+
+def _per_thread_handle(target: Target) -> int:
+    """Return the handle of the calling thread's default stream; a target without the notion gets one stream a
+    thread and device."""
+    if _PER_THREAD_FEATURE in target.features:
+        return _PER_THREAD_STREAM
+    key = target, target.current_device()
+    stream = _thread_streams.by_device.get(key)
+    if stream is None:
+        stream = _thread_streams.by_device[key] = Stream(target=target)
+    return stream.ptr

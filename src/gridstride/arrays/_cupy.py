@@ -1,0 +1,74 @@
+"""CuPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
+from gridstride.arrays.view import CUDA, ArrayView, Shape
+
+_ARRAYS = frozenset({"ndarray"})
+
+
+class CuPyAdapter(Adapter):
+    """CuPy arrays; CuPy keeps a current stream for every thread and device."""
+
+    name = "cupy"
+    stream_device_type = CUDA
+
+    def recognizes(self, kind: type, array: object) -> bool:
+        return descends_from(kind, "cupy", _ARRAYS)
+
+    def view(self, array: Any) -> ArrayView:
+        memory = array.data
+        return ArrayView(
+            array,
+            memory.ptr,
+            array.dtype,
+            array.shape,
+            None if array.flags.c_contiguous else array.strides,
+            CUDA,
+            memory.device_id,
+            False,
+            "cupy",
+        )
+
+    def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
+        cupy = library_module("cupy")
+
+        device = like.data.device_id
+        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
+            return cupy.empty(shape, dtype)
+
+    def current_stream(self, device: int) -> int:
+        cupy = library_module("cupy")
+
+        handle: int = cupy.cuda.get_current_stream(device).ptr
+        return handle
+
+    def enter_stream(self, stream: int, device: int) -> Leave:
+        cupy = library_module("cupy")
+
+        previous = cupy.cuda.get_current_stream(device)
+        with cupy.cuda.Device(device):
+            cupy.cuda.ExternalStream(stream, device).use()
+
+        def leave() -> None:
+            with cupy.cuda.Device(device):
+                previous.use()
+
+        return leave
+
+    def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
+        cupy = library_module("cupy")
+
+        from gridstride.arrays.registry import view
+
+        seen = view(memory)
+        if seen is None or seen.device_type == 1:
+            raise TypeError(f"CuPy makes arrays over CUDA memory, got {type(memory).__name__}")
+        low, high = seen.extent
+        whole = cupy.cuda.UnownedMemory(low, high - low, memory, seen.device)
+        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(whole, 0), strides)

@@ -1,0 +1,107 @@
+"""Objects that show their memory by ``__cuda_array_interface__`` or ``__array_interface__``."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gridstride.arrays._numpy import check_dtype
+from gridstride.arrays.adapter import Adapter
+from gridstride.arrays.view import (
+    CUDA,
+    HOST,
+    UNKNOWN_DEVICE,
+    ArrayView,
+    Shape,
+    strides_unless_contiguous,
+)
+from gridstride.errors import ArgumentTypeError
+
+_LEGACY_DEFAULT_STREAM = 1  # how the CUDA array interface names the stream whose handle is 0
+
+
+class InterfaceAdapter(Adapter):
+    """Arrays of any library known only by an interface; they must bring their outputs."""
+
+    name = "interface"
+
+    def recognizes(self, kind: type, array: object) -> bool:
+        return hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__")
+
+    def view(self, array: Any) -> ArrayView | None:
+        shown = getattr(array, "__cuda_array_interface__", None)
+        if shown is not None:
+            return _view(array, shown, CUDA, _device_of(array), _producer_stream(shown))
+        shown = getattr(array, "__array_interface__", None)
+        if shown is None:
+            return None
+        if shown.get("data") is None:  # the memory is the object's own buffer
+            return _buffer_view(array)
+        return _view(array, shown, HOST, 0, None)
+
+    def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> NoReturn:
+        refuse_to_allocate(like)
+
+
+def refuse_to_allocate(like: object) -> NoReturn:
+    """Raise the TypeError for outputs wanted beside an array whose library is unknown."""
+    raise TypeError(
+        f"cannot make outputs beside a {type(like).__name__}, which is known only by its array interface: "
+        f"pass the output arrays"
+    )
+
+
+def _view(
+    array: Any, shown: dict[str, Any], device_type: int, device: int, producer_stream: int | None
+) -> ArrayView:
+    if shown.get("mask") is not None:
+        raise ArgumentTypeError(
+            f"a {type(array).__name__} with a mask would lose it: pass data and mask apart",
+            expected="an array without a mask",
+            got=type(array).__name__,
+        )
+    dtype = _dtype(shown)
+    check_dtype(dtype)
+    address, read_only = shown["data"]
+    shape = tuple(shown["shape"])
+    strides = strides_unless_contiguous(shape, shown.get("strides"), dtype.itemsize)
+    return ArrayView(
+        array,
+        address or 0,
+        dtype,
+        shape,
+        strides,
+        device_type,
+        device,
+        bool(read_only),
+        "interface",
+        False,
+        producer_stream,
+    )
+
+
+def _buffer_view(array: Any) -> ArrayView:
+    seen = np.asarray(array)
+    return _view(seen, seen.__array_interface__, HOST, 0, None)
+
+
+def _dtype(shown: dict[str, Any]) -> np.dtype[Any]:
+    typestr = shown["typestr"]
+    description = shown.get("descr")
+    if typestr[1] == "V" and description and description != [("", typestr)]:
+        typestr = description
+    dtype: np.dtype[Any] = np.dtype(typestr)
+    return dtype
+
+
+def _device_of(array: Any) -> int:
+    ask = getattr(array, "__dlpack_device__", None)
+    return UNKNOWN_DEVICE if ask is None else int(ask()[1])
+
+
+def _producer_stream(shown: dict[str, Any]) -> int | None:
+    stream: int | None = shown.get("stream")
+    if stream == 0:
+        raise ValueError("__cuda_array_interface__ names stream 0, which the protocol forbids; use 1 or 2")
+    return 0 if stream == _LEGACY_DEFAULT_STREAM else stream

@@ -1,0 +1,155 @@
+"""PyTorch tensors."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
+from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape
+from gridstride.errors import ArgumentTypeError
+
+_TENSORS = frozenset({"Tensor"})
+_WITHOUT_VALUES = frozenset({"FakeTensor", "FunctionalTensor"})
+
+
+class TorchAdapter(Adapter):
+    """PyTorch tensors on the host and on CUDA devices; PyTorch has a current stream per thread and device."""
+
+    name = "torch"
+    stream_device_type = CUDA
+
+    def __init__(self) -> None:
+        self._dtypes: dict[Any, np.dtype[Any]] = {}
+        self._strided: object = None
+
+    def recognizes(self, kind: type, array: object) -> bool:
+        return descends_from(kind, "torch", _TENSORS)
+
+    def refusal(self, kind: type) -> str | None:
+        if descends_from(kind, "torch", _WITHOUT_VALUES):
+            return "stands for a tensor while PyTorch traces: make the kernel a PyTorch operator"
+        return None
+
+    def view(self, array: Any) -> ArrayView:
+        if array.requires_grad:
+            raise ArgumentTypeError(
+                "a tensor that requires gradients would lose them: pass x.detach(), "
+                "or make the kernel a PyTorch operator",
+                expected="a tensor without gradients",
+                got="a tensor with requires_grad=True",
+            )
+        on_host = array.is_cpu
+        dtype = self._dtypes.get(array.dtype)
+        if dtype is None or array.layout is not self._strided or not (on_host or array.is_cuda):
+            dtype = self._examined(array)
+        try:
+            return ArrayView(
+                array,
+                array.data_ptr(),
+                dtype,
+                tuple(array.shape),
+                None if array.is_contiguous() else _strides_in_bytes(array, dtype.itemsize),
+                HOST if on_host else CUDA,
+                0 if on_host else array.get_device(),
+                False,
+                "torch",
+                array.is_conj() or array.is_neg(),
+            )
+        except RuntimeError as error:  # nested, or wrapped by a transform
+            raise _refusal(array, "that has no memory of its own", "pass a plain tensor") from error
+
+    def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
+        torch = library_module("torch")
+
+        torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
+        if like.is_cpu:
+            return torch.empty(shape, dtype=torch_dtype)
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device)):
+            return torch.empty(shape, dtype=torch_dtype, device=like.device)
+
+    def current_stream(self, device: int) -> int | None:
+        if not _sees_gpus():
+            return None
+        torch = library_module("torch")
+
+        handle: int = torch.cuda.current_stream(device).cuda_stream
+        return handle
+
+    def enter_stream(self, stream: int, device: int) -> Leave:
+        if not _sees_gpus():
+            return super().enter_stream(stream, device)
+        torch = library_module("torch")
+
+        previous = torch.cuda.current_stream(device)
+
+        def make_current(chosen: Any) -> None:
+            with torch.cuda.device(device):  # set_stream also switches the device
+                torch.cuda.set_stream(chosen)
+
+        make_current(torch.cuda.ExternalStream(stream, device))
+        return lambda: make_current(previous)
+
+    def retain(self, array: Any, stream: int) -> bool:
+        if not array.is_cuda:
+            return False
+        torch = library_module("torch")
+
+        array.record_stream(torch.cuda.ExternalStream(stream, array.device))
+        return True
+
+    def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
+        torch = library_module("torch")
+
+        torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
+        elements = torch.as_tensor(memory).view(torch.uint8).view(torch_dtype)
+        if strides is None:
+            return elements.view(shape)
+        return elements.as_strided(shape, [step // dtype.itemsize for step in strides])
+
+    def resolve(self, array: Any) -> Any:
+        return array.resolve_conj().resolve_neg()
+
+    def _examined(self, tensor: Any) -> np.dtype[Any]:
+        """Return a tensor's dtype, or raise what keeps it from being an argument."""
+        torch = library_module("torch")
+
+        if not self._dtypes:
+            self._strided = torch.strided
+            self._dtypes = {getattr(torch, name): np.dtype(name) for name in _common_dtypes(torch)}
+        if not (tensor.is_cpu or tensor.is_cuda):
+            raise _refusal(tensor, f"on device {tensor.device}", "copy it to the CPU or to a CUDA device")
+        if tensor.layout is not torch.strided:
+            raise _refusal(tensor, f"of layout {tensor.layout}", "pass x.to_dense(), or its parts")
+        if tensor.dtype is torch.bfloat16:
+            self._dtypes[torch.bfloat16] = _dtypes.bfloat16()
+        dtype = self._dtypes.get(tensor.dtype)
+        if dtype is None:
+            raise _refusal(tensor, f"of dtype {tensor.dtype}", "convert it")
+        return dtype
+
+
+@cache
+def _sees_gpus() -> bool:
+    torch = library_module("torch")
+
+    return bool(torch.cuda.is_available())
+
+
+def _common_dtypes(torch: Any) -> list[str]:
+    return [name for name in _dtypes.SCALAR_NAMES if name != "bfloat16" and hasattr(torch, name)]
+
+
+def _strides_in_bytes(tensor: Any, itemsize: int) -> Shape:
+    return tuple(step * itemsize for step in tensor.stride())
+
+
+def _refusal(tensor: Any, what: str, remedy: str) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"a {type(tensor).__name__} {what} cannot be passed to a kernel: {remedy}",
+        expected="a strided tensor on the CPU or a CUDA device",
+        got=f"a {type(tensor).__name__} {what}",
+    )

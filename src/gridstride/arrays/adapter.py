@@ -1,0 +1,88 @@
+"""What gridstride needs of an array library."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gridstride.arrays.view import ArrayView, Shape
+
+Leave = Callable[[], None]
+
+
+class Adapter(ABC):
+    """Look at the arrays of one library, make new ones, and follow its streams.
+
+    Streams are raw handles, 0 the default one. The methods for streams have a meaning here for
+    libraries that know none.
+    """
+
+    #: The library's name, and of the module that `library_module` imports.
+    name: str
+    #: DLPack device type of the streams that the library keeps a current one of; None: it keeps none.
+    stream_device_type: int | None = None
+
+    @abstractmethod
+    def recognizes(self, kind: type, array: object) -> bool:
+        """Return whether objects of a class are this library's arrays, without importing the library."""
+
+    def refusal(self, kind: type) -> str | None:
+        """Return why no array of a class can be an argument and what to do instead; None where they can."""
+        return None
+
+    @abstractmethod
+    def view(self, array: Any) -> ArrayView | None:
+        """Return what is known of an array; None where this object shows none after all.
+
+        Raises
+        ------
+        ArgumentTypeError
+            For an array that no kernel can take, with what to do instead.
+        """
+
+    @abstractmethod
+    def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
+        """Return memory for new results beside an array: on its device, in the order of a stream.
+
+        It can be viewed and written. It is an array of the library, except where `wrap` says otherwise.
+        """
+
+    def current_stream(self, device: int) -> int | None:
+        """Return the calling thread's current stream on a device, or None."""
+        return None
+
+    def enter_stream(self, stream: int, device: int) -> Leave:
+        """Make a stream current for the calling thread; calling the result puts back what was current."""
+        return _nothing
+
+    def retain(self, array: Any, stream: int) -> bool:
+        """Tell the library that a stream uses an array's memory; False: the caller must hold the array."""
+        return False
+
+    def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
+        """Return an array of the library over memory that `view` understands; it keeps the memory alive."""
+        raise TypeError(f"{self.name} makes no arrays over memory of others")
+
+    def resolve(self, array: Any) -> Any:
+        """Return an array whose bytes are its values, for one whose view is lazy."""
+        return array
+
+
+def library_module(name: str) -> ModuleType:
+    """Return the module of an array library; ImportError where it is not installed."""
+    return sys.modules.get(name) or import_module(name)
+
+
+def descends_from(kind: type, root: str, names: frozenset[str]) -> bool:
+    """Return whether a class or one it is derived from has one of the names in the package `root`."""
+    return any(base.__name__ in names and base.__module__.partition(".")[0] == root for base in kind.__mro__)
+
+
+def _nothing() -> None:
+    pass

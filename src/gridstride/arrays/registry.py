@@ -1,0 +1,119 @@
+"""Find the adapter for an object by its class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gridstride.arrays._buffer import BufferAdapter
+from gridstride.arrays._cupy import CuPyAdapter
+from gridstride.arrays._dlpack import DLPackAdapter
+from gridstride.arrays._interface import InterfaceAdapter
+from gridstride.arrays._jax import JAXAdapter
+from gridstride.arrays._numpy import NumPyAdapter
+from gridstride.arrays._torch import TorchAdapter
+from gridstride.arrays.adapter import Adapter, descends_from
+from gridstride.arrays.view import ArrayView
+from gridstride.errors import ArgumentTypeError
+
+Viewer = Callable[[Any], ArrayView | None]
+
+#: In the order in which they are asked: libraries before the protocols that their arrays also speak.
+_ADAPTERS: tuple[Adapter, ...] = (
+    NumPyAdapter(),
+    CuPyAdapter(),
+    TorchAdapter(),
+    JAXAdapter(),
+    InterfaceAdapter(),
+    DLPackAdapter(),
+    BufferAdapter(),
+)
+_BY_NAME: dict[str, Adapter] = {adapter.name: adapter for adapter in _ADAPTERS}
+_COLLECTIONS = frozenset({"Array"})
+_DASK_REMEDY = (
+    "holds tasks, not memory: pass x.compute(), or map the kernel over its chunks with x.map_blocks(...)"
+)
+
+_viewers: dict[type, Viewer] = {}
+
+
+def view(argument: object) -> ArrayView | None:
+    """Return what is known of an array's memory, or None for an object that is no array.
+
+    Objects with a method ``__gridstride_view__`` say it themselves.
+
+    Raises
+    ------
+    ArgumentTypeError
+        For an array that no kernel can take, with what to do instead.
+    """
+    viewer = _viewers.get(type(argument))
+    if viewer is None:
+        viewer = _viewers[type(argument)] = _viewer_for(argument)
+    return viewer(argument)
+
+
+def resolved(seen: ArrayView) -> ArrayView:
+    """Return a view whose bytes are its values: of a copy where the array is a conjugate or negative view."""
+    if not seen.lazy:
+        return seen
+    adapter = _BY_NAME[seen.library]
+    again = adapter.view(adapter.resolve(seen.owner))
+    assert again is not None
+    return again
+
+
+def library_of(argument: object) -> str | None:
+    """Return the name of the library an array belongs to, or None for an object that is no array."""
+    found = _adapter_for(type(argument), argument)
+    return None if found is None else found.name
+
+
+def adapter_of(library: str) -> Adapter | None:
+    """Return the adapter of a view's library; None for memory of ours."""
+    return _BY_NAME.get(library)
+
+
+def loaded_adapters() -> Iterator[Adapter]:
+    """Yield the adapters that follow streams and whose library is loaded in this process."""
+    for adapter in _ADAPTERS:
+        if adapter.stream_device_type is not None and adapter.name in sys.modules:
+            yield adapter
+
+
+def _viewer_for(argument: object) -> Viewer:
+    kind = type(argument)
+    if hasattr(kind, "__gridstride_view__"):
+        return _own_view
+    if descends_from(kind, "dask", _COLLECTIONS):
+        return _refuser("a Dask array", _DASK_REMEDY)
+    adapter = _adapter_for(kind, argument)
+    if adapter is None:
+        return _no_array
+    refusal = adapter.refusal(kind)
+    return adapter.view if refusal is None else _refuser(f"a {kind.__name__}", refusal)
+
+
+def _adapter_for(kind: type, argument: object) -> Adapter | None:
+    if issubclass(kind, np.generic | str | int | float | complex):
+        return None
+    return next((adapter for adapter in _ADAPTERS if adapter.recognizes(kind, argument)), None)
+
+
+def _own_view(argument: Any) -> ArrayView | None:
+    seen: ArrayView | None = argument.__gridstride_view__()
+    return seen
+
+
+def _no_array(argument: Any) -> None:
+    return None
+
+
+def _refuser(what: str, reason: str) -> Viewer:
+    def refuse(argument: Any) -> ArrayView | None:
+        raise ArgumentTypeError(f"{what} {reason}", expected="an array in memory", got=what)
+
+    return refuse
