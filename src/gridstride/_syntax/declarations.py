@@ -28,9 +28,14 @@ _SCOPES = frozenset(
         "ERROR",
     }
 )
-_CLASS_SCOPES = frozenset({"class_specifier", "struct_specifier", "union_specifier", "field_declaration_list"})
-_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"})
+_CLASS_SCOPES = frozenset(
+    {"class_specifier", "struct_specifier", "union_specifier", "field_declaration_list"}
+)
+_PARAMETERS = frozenset(
+    {"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"}
+)
 _VARIABLE_KINDS = {b"__constant__": "constant", b"__managed__": "managed", b"__device__": "device"}
+_WORD = re.compile(rb"\w+")
 _LAUNCH_BOUNDS = re.compile(rb"\b__launch_bounds__\s*(?=\()")
 
 
@@ -125,8 +130,8 @@ class _Reader:
             name = text_of(declarator.child_by_field_name("declarator")) if declarator else ""
             if declarator is None or not name:
                 continue
-            specifiers = self._specifiers(node, node.end_byte if node.type != "function_definition" else None)
             body = node.child_by_field_name("body")
+            specifiers = self._specifiers(node, body.start_byte if body else node.end_byte)
             yield FunctionDeclaration(
                 name="::".join([*_scope_names(node), name]),
                 is_kernel=b"__global__" in specifiers,
@@ -150,15 +155,14 @@ class _Reader:
                 name = "::".join([*_scope_names(node), text_of(declared_name(declarator))])
                 yield VariableDeclaration(name, kind, lexical.line_of(self.source, declarator.start_byte))
 
-    def _specifiers(self, node: Node, end: int | None) -> bytes:
-        """Return what stands before a declaration's body, with the user's qualifier macros expanded."""
+    def _specifiers(self, node: Node, end: int) -> bytes:
+        """Return a declaration from the end of what precedes it, with the user's qualifier macros expanded."""
         before = node.prev_sibling
         start = before.end_byte if before else node.parent.start_byte if node.parent else 0
-        body = node.child_by_field_name("body")
-        region = self.code[min(start, node.start_byte) : end if end is not None else body.start_byte if body else node.end_byte]
+        region = self.code[min(start, node.start_byte) : end]
         if not self.macros:
             return region
-        return re.sub(rb"\w+", lambda match: self.macros.get(match[0], match[0]), region)
+        return _WORD.sub(lambda match: self.macros.get(match[0], match[0]), region)
 
 
 def _function_declarator(node: Node) -> Node | None:

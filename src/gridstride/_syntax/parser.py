@@ -41,7 +41,11 @@ def descendants(node: Node, kinds: frozenset[str], within: frozenset[str]) -> It
 
 def declared_name(declarator: Node | None) -> Node | None:
     """Return the node of the name inside a declarator, however it is wrapped."""
-    while declarator is not None and declarator.type not in {"identifier", "field_identifier", "qualified_identifier"}:
+    while declarator is not None and declarator.type not in {
+        "identifier",
+        "field_identifier",
+        "qualified_identifier",
+    }:
         if declarator.type.startswith("abstract_"):
             return None
         declarator = declarator.child_by_field_name("declarator") or last_named(declarator)

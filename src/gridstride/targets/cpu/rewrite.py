@@ -25,21 +25,20 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 #: What no program may use on this target: pattern, name in the message, what to do instead.
-REFUSALS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
-    (re.compile(pattern), name, advice)
-    for pattern, name, advice in (
-        (rb"<<<", "a launch from device code (dynamic parallelism)", "launch the kernel from Python"),
-        (rb"\b(?:asm|__asm__|__asm)\b", "inline PTX (asm)", "use the CUDA intrinsic for it"),
-        (rb"\btexture\s*<|\b(?:cudaTextureObject_t|CUtexObject|tex[123]D\w*|texCubemap\w*)\b", "a texture", "read an array"),
-        (rb"\bsurface\s*<|\b(?:cudaSurfaceObject_t|CUsurfObject|surf[123]D\w*|surfCubemap\w*)\b", "a surface", "use an array"),
-        (rb"\bcuda\s*::\s*barrier\b", "cuda::barrier", "use __syncthreads() or cooperative_groups"),
-        (rb"\bcuda\s*::\s*(?:pipeline|make_pipeline|thread_scope_\w+\s*>\s*pipe)\b", "cuda::pipeline", "use plain loads and __syncthreads()"),
-        (rb"\bcuda\s*::\s*memcpy_async\b|\b__pipeline_\w+\b", "an asynchronous copy", "use plain loads and __syncthreads()"),
-        (rb"\b__cluster_dims__\b|\bthis_cluster\b|\bcluster_group\b", "a thread block cluster", "use blocks"),
-        (rb"\bnvcuda\s*::|\bwmma\s*::", "tensor core operations (wmma)", "use plain arithmetic"),
-    )
-)  # fmt: skip
+REFUSALS: tuple[tuple[str, str, str], ...] = (
+    (r"<<<", "a launch from device code (dynamic parallelism)", "launch the kernel from Python"),
+    (r"\b(?:asm|__asm__|__asm)\b", "inline PTX (asm)", "use the CUDA intrinsic for it"),
+    (r"\btexture\s*<|\bcudaTextureObject_t\b|\btex(?:[123]D|Cubemap)\w*", "a texture", "read an array"),
+    (r"\bsurface\s*<|\bcudaSurfaceObject_t\b|\bsurf(?:[123]D|Cubemap)\w*", "a surface", "write an array"),
+    (r"\bcuda\s*::\s*barrier\b", "cuda::barrier", "use __syncthreads() or cooperative_groups"),
+    (r"\bcuda\s*::\s*(?:make_)?pipeline\b", "cuda::pipeline", "use plain loads and __syncthreads()"),
+    (r"\bcuda\s*::\s*memcpy_async\b|\b__pipeline_\w+", "an asynchronous copy", "use plain loads"),
+    (r"\b(?:__cluster_dims__|this_cluster|cluster_group)\b", "a thread block cluster", "use blocks"),
+    (r"\b(?:nv)?wmma\s*::|\bnvcuda\s*::", "a tensor core operation (wmma)", "use plain arithmetic"),
+)
+_REFUSALS = tuple((re.compile(pattern.encode()), name, advice) for pattern, name, advice in REFUSALS)
 
+_NOT_UNDERSTOOD = "this __shared__ declaration is not understood; declare one array with its type"
 _SHARED = re.compile(rb"\b__shared__\b")
 _STORAGE = re.compile(rb"\b(?:extern|static|inline|__shared__|__device__)\b|\"[^\"]*\"")
 _BOUNDARY = re.compile(rb"[;{})]|(?<!:):(?!:)")
@@ -69,26 +68,24 @@ class Rewritten:
 
     def __init__(self, source: bytes, edits: list[Edit]) -> None:
         self.edits = sorted(edits, key=lambda edit: (edit.start, edit.end))
+        self._starts: list[int] = []  # of the replacements, in the rewritten text
         pieces: list[bytes] = []
-        self._starts = [0]
-        self._origins = [0]
         position = length = 0
         for edit in self.edits:
-            for piece, origin in ((source[position : edit.start], position), (edit.replacement, edit.start)):
-                pieces.append(piece)
-                self._starts.append(length)
-                self._origins.append(origin if piece is not edit.replacement else -1 - edit.start)
-                length += len(piece)
+            self._starts.append(length + edit.start - position)
+            pieces += [source[position : edit.start], edit.replacement]
+            length = self._starts[-1] + len(edit.replacement)
             position = edit.end
-        self._starts.append(length)
-        self._origins.append(position)
         self.text = b"".join([*pieces, source[position:]])
 
     def origin(self, position: int) -> int:
         """Return the position in the user's text for one in the rewritten text."""
         index = bisect_right(self._starts, position) - 1
-        origin = self._origins[index]
-        return -1 - origin if origin < 0 else origin + position - self._starts[index]
+        if index < 0:
+            return position
+        edit = self.edits[index]
+        beyond = position - self._starts[index] - len(edit.replacement)
+        return edit.start if beyond < 0 else edit.end + beyond
 
 
 def needs_preprocessing(source: bytes) -> bool:
@@ -97,10 +94,11 @@ def needs_preprocessing(source: bytes) -> bool:
     code = lexical.without_directives(masked)
     if _SHARED.search(code) and _CONDITIONAL.search(masked):
         return True
-    if any(pattern.search(code) for pattern, _, _ in REFUSALS):
+    watched = [_SHARED, *(pattern for pattern, _, _ in _REFUSALS)]
+    if any(pattern.search(code) for pattern in watched[1:]):
         return True  # perhaps in a branch that is not taken
     bodies = lexical.macros(source, masked).values()
-    return any(pattern.search(body) for body in bodies for pattern in (_SHARED, *(row[0] for row in REFUSALS)))
+    return any(pattern.search(body) for body in bodies for pattern in watched)
 
 
 def rewrite(source: bytes, view: bytes | None = None) -> Rewritten:
@@ -123,7 +121,9 @@ def rewrite(source: bytes, view: bytes | None = None) -> Rewritten:
 def refuse_unsupported(code: bytes) -> None:
     """Raise `Refusal` at the first construct of `REFUSALS` in a masked text."""
     found = [
-        (match.start(), name, advice) for pattern, name, advice in REFUSALS for match in pattern.finditer(code)
+        (match.start(), name, advice)
+        for pattern, name, advice in _REFUSALS
+        for match in pattern.finditer(code)
     ]
     if found:
         position, name, advice = min(found)
@@ -156,6 +156,7 @@ class _Pass:
         self.source = source
         self.code = code
         self.functions = [function for function in functions_of(source) if function.is_definition]
+        self.macros = lexical.macros(source, lexical.mask(source))
         self.count = 0
 
     def edits(self) -> Iterator[Edit]:
@@ -187,7 +188,9 @@ class _Pass:
         start += len(self.code[start:position]) - len(self.code[start:position].lstrip())
         end = position
         while end < len(self.code) and self.code[end : end + 1] != b";":
-            end = lexical.closing(self.code, end) if self.code[end : end + 1] in (b"(", b"[", b"{") else end + 1
+            end = (
+                lexical.closing(self.code, end) if self.code[end : end + 1] in (b"(", b"[", b"{") else end + 1
+            )
         return start, end + 1
 
     def _declaration(self, start: int, end: int) -> tuple[bytes, list[_SharedVariable]]:
@@ -195,7 +198,9 @@ class _Pass:
         statement = lexical.without_comments(self.source[start:end])
         code = self.code[start:end]
         alignments = b" ".join(
-            statement[first:last] for first, last in lexical.attribute_spans(code) if b"align" in statement[first:last]
+            statement[first:last]
+            for first, last in lexical.attribute_spans(code)
+            if b"align" in statement[first:last]
         )
         plain = bytearray(statement)
         for first, last in lexical.attribute_spans(code):
@@ -205,14 +210,16 @@ class _Pass:
         node = parse(text)
         declaration = node.named_children[0] if node.named_child_count == 1 else None
         if declaration is None or declaration.type != "declaration" or node.has_error:
-            raise Refusal(start, "this __shared__ declaration is not understood; declare one array with its type")
+            raise Refusal(start, _NOT_UNDERSTOOD)
         edits, variables, tags = [], [], []
         for declarator in declaration.children_by_field_name("declarator"):
             name = _variable_name(declarator, start)
             self.count += 1
             variables.append(_SharedVariable(name.text or b"", self.count, dynamic))
             edits.append(Edit(name.start_byte, name.end_byte, b"gridstride_type_%d" % self.count))
-            tags.append(b"struct %sgridstride_tag_%d {};" % (alignments + b" " if alignments else b"", self.count))
+            tags.append(
+                b"struct %sgridstride_tag_%d {};" % (alignments + b" " if alignments else b"", self.count)
+            )
         if not variables:
             raise Refusal(start, "this __shared__ declaration declares no variable")
         typedefs = b"typedef " + Rewritten(text, edits).text.lstrip()
@@ -229,19 +236,33 @@ class _Pass:
         """
         for function in self.functions if outside else ():
             first, last = function.body
-            parameters = {parameter.name.encode() for parameter in function.parameters}
-            words = set(_IDENTIFIER.findall(self.code, first, last)) - parameters
+            words = self._words(first, last) - {parameter.name.encode() for parameter in function.parameters}
             used = [variable for position, variable in outside if variable.name in words and position < first]
             if used and self._enclosing(first) is None:
                 references = b" ".join(variable.reference(b"") for variable in used)
                 yield Edit(first + 1, first + 1, b" " + references + b" {")
                 yield Edit(last - 1, last - 1, b"}")
 
+    def _words(self, start: int, end: int) -> set[bytes]:
+        """Return the identifiers of a part of the text, and those its macros stand for."""
+        words: set[bytes] = set()
+        new = set(_IDENTIFIER.findall(self.code, start, end))
+        while new:
+            words |= new
+            new = {name for word in new for name in _IDENTIFIER.findall(self.macros.get(word, b""))} - words
+        return words
+
 
 def _variable_name(declarator: Node, start: int) -> Node:
     if declarator.type == "init_declarator":
-        raise Refusal(start, "a __shared__ variable cannot be initialized where it is declared; assign it in one thread")
+        raise Refusal(
+            start, "a __shared__ variable cannot be initialized by its declaration; assign it in one thread"
+        )
     name = declared_name(declarator)
-    if name is None or name.type != "identifier" or "function" in declarator.type or "reference" in declarator.type:
-        raise Refusal(start, "this __shared__ declaration is not understood; declare one array with its type")
+    if (
+        name is None
+        or name.type != "identifier"
+        or declarator.type in {"function_declarator", "reference_declarator"}
+    ):
+        raise Refusal(start, _NOT_UNDERSTOOD)
     return name

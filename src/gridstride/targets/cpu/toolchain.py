@@ -171,7 +171,8 @@ def _find(chosen: str, search_path: str) -> Toolchain:
     zig = _packaged_zig()
     if zig:
         return _identify((zig, "c++"))
-    raise TargetUnavailable("cpu", "no C++ compiler was found (g++, clang++ or c++ on PATH, or the ziglang package)", _REMEDY)
+    reason = "no C++ compiler was found (g++, clang++ or c++ on PATH, or the ziglang package)"
+    raise TargetUnavailable("cpu", reason, _REMEDY)
 
 
 def _packaged_zig() -> str | None:
@@ -204,11 +205,14 @@ def _identify(command: tuple[str, ...]) -> Toolchain:
 
 def _ask(command: tuple[str, ...]) -> Toolchain:
     try:
+        environment = {**os.environ, "LC_ALL": "C"}
         answer = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C"}
+            [*command, "--version"], check=False, capture_output=True, text=True, timeout=60, env=environment
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise TargetUnavailable("cpu", f"the compiler {shlex.join(command)} does not run: {error}", _REMEDY) from error
+        raise TargetUnavailable(
+            "cpu", f"the compiler {shlex.join(command)} does not run: {error}", _REMEDY
+        ) from error
     if answer.returncode != 0 or not answer.stdout.strip():
         reason = f"{shlex.join(command)} --version failed: {(answer.stderr or answer.stdout).strip()[:200]}"
         raise TargetUnavailable("cpu", reason, _REMEDY)
@@ -255,7 +259,11 @@ def private_folder(name: str) -> Path | None:
     except OSError:
         return None
     mine = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return folder if mine and folder.is_dir() and not folder.is_symlink() and os.access(folder, os.W_OK) else None
+    return (
+        folder
+        if mine and folder.is_dir() and not folder.is_symlink() and os.access(folder, os.W_OK)
+        else None
+    )
 
 
 def store(path: Path, content: bytes) -> None:

@@ -1,0 +1,398 @@
+"""From a program to object code: one call of the host compiler for an ordinary kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+
+from gridstride import _syntax
+from gridstride._syntax import lexical
+from gridstride.errors import CompileError
+from gridstride.targets.base import FunctionRecord, ObjectCode, Program
+from gridstride.targets.cpu import diagnostics, library, rewrite, signatures, toolchain
+from gridstride.targets.cpu.diagnostics import Diagnostic
+
+#: File names that stand for parts of the translation unit that the user did not write.
+REQUESTS = "<requested names>"
+CLOSING = "<gridstride>"
+#: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
+LAUNCH_BOUNDS = "__launch_bounds__ of "
+
+_TEMPLATE = library.FOLDER / "templates" / "program.cpp"
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+_MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
+
+
+def compile_program(program: Program) -> ObjectCode:
+    """Compile a program; raise `CompileError` that points at the user's lines."""
+    compiler = toolchain.find_toolchain()
+    building = threading.Thread(target=_build_runtime_quietly, daemon=True)
+    building.start()  # at the first compilation ever it takes longer than the kernel
+    with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as folder:
+        result = _Compilation(program, compiler, Path(folder)).run()
+    building.join()
+    return result
+
+
+def fingerprint(program: Program) -> str:
+    """Return what shapes the object code besides the program itself."""
+    compiler = toolchain.find_toolchain()
+    flags = shlex.join(compiler.compile_flags(program.options))
+    return f"{library.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"
+
+
+def path_of(program: Program) -> str:
+    """Return the file name that messages use for a program's text."""
+    return program.path or f"{program.name or 'program'}.cu"
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A run of lines of a preprocessed text: bytes from start to end come from a file, from a line on."""
+
+    start: int
+    end: int
+    path: str
+    line: int
+    system: bool
+
+
+@dataclass(slots=True)
+class _Compilation:
+    """One program on its way through the compiler, in a folder of its own."""
+
+    program: Program
+    compiler: toolchain.Toolchain
+    folder: Path
+    commands: list[str] = field(default_factory=list)
+    log: str = ""
+    rewritten: rewrite.Rewritten | None = None
+
+    def run(self) -> ObjectCode:
+        self._write_headers()
+        entries = _entries(self.program)
+        if self._reads_user_headers() or rewrite.needs_preprocessing(self.program.text.encode()):
+            source = self._preprocessed(entries)
+        else:
+            source = self._direct(entries)
+        code = self._compile(source)
+        return self._object_code(code)
+
+    # ---- the two ways to a text without __shared__ ----
+
+    def _direct(self, entries: list[str]) -> Path:
+        text = self.program.text.encode()
+        try:
+            self.rewritten = rewrite.rewrite(text)
+        except rewrite.Refusal as refusal:
+            raise self._refused(
+                refusal, path_of(self.program), *_line_and_column(text, refusal.position)
+            ) from None
+        return self._write("program.cpp", self._unit(self.rewritten.text.decode(), entries).encode())
+
+    def _preprocessed(self, entries: list[str]) -> Path:
+        source = self._write("whole.cpp", self._unit(self.program.text, entries).encode())
+        self._call([*self._flags(), "-x", "c++", "-E", source.name, "-o", "whole.ii", *_dependency_flags()])
+        text = (self.folder / "whole.ii").read_bytes()
+        regions = _regions(text)
+        try:
+            rewritten = rewrite.rewrite(text, self._view(text, regions))
+        except rewrite.Refusal as refusal:
+            region = next(region for region in regions if region.start <= refusal.position < region.end)
+            line, column = _line_and_column(text[region.start :], refusal.position - region.start)
+            raise self._refused(refusal, region.path, region.line + line - 1, column) from None
+        return self._write("program.ii", rewritten.text)
+
+    def _unit(self, text: str, entries: list[str]) -> str:
+        return Template(_TEMPLATE.read_text()).substitute(
+            includes="\n".join(f"#include <{name}>" for name in self.program.includes),
+            path=_quoted(path_of(self.program)),
+            text=text,
+            requests=REQUESTS,
+            entries="\n".join(entries),
+            closing=CLOSING,
+        )
+
+    def _view(self, text: bytes, regions: list[_Region]) -> bytes:
+        """Blank out what is not the user's."""
+        view = bytearray(lexical.blank(text))
+        for region in regions:
+            if not region.system and not region.path.startswith("<") and not _is_ours(region.path):
+                view[region.start : region.end] = text[region.start : region.end]
+        return bytes(view)
+
+    # ---- calling the compiler ----
+
+    def _flags(self) -> list[str]:
+        options = self.program.options
+        flags = self.compiler.compile_flags(options)
+        flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in options.defines]
+        flags += [f"-U{name}" for name in options.undefines]
+        folders = [
+            self.folder / "headers",
+            *library.INCLUDE_FOLDERS,
+            *map(os.path.abspath, options.include_dirs),
+        ]
+        flags += [f"-I{folder}" for folder in folders]
+        beside = os.path.dirname(os.path.abspath(self.program.path))
+        if self.program.path and os.path.isfile(self.program.path):
+            flags += ["-iquote", beside]
+        return flags
+
+    def _compile(self, source: Path) -> bytes:
+        preprocessed = source.suffix == ".ii"
+        arguments = [*self._flags(), "-x", "c++-cpp-output" if preprocessed else "c++"]
+        arguments += [] if self.compiler.kind == "zig" else ["-pipe"]
+        arguments += [
+            source.name,
+            "-o",
+            "kernel.so",
+            *self.compiler.link_flags(standard_library=self._uses_library()),
+        ]
+        self._call(arguments if preprocessed else [*arguments, *_dependency_flags()])
+        return (self.folder / "kernel.so").read_bytes()
+
+    def _call(self, arguments: list[str]) -> None:
+        try:
+            done = self.compiler.run(arguments, self.folder)
+        except subprocess.TimeoutExpired:
+            raise self._error(f"the compiler was ended after {toolchain.TIME_LIMIT:g} seconds") from None
+        except OSError as error:
+            raise self._error(f"the compiler cannot be started: {error}") from error
+        self.commands.append(shlex.join(done.args))
+        self.log += done.stdout
+        if done.returncode < 0:
+            raise self._error(f"the compiler was ended by signal {-done.returncode}")
+        if done.returncode != 0:
+            raise self._rejected()
+
+    # ---- what the compiler said ----
+
+    def _object_code(self, code: bytes) -> ObjectCode:
+        kernel_library = library.KernelLibrary(code, self.program.name)
+        try:
+            declared = {} if not self.program.kernels else _declared_kernels(self.program.text)
+            functions = {
+                name: FunctionRecord(
+                    name, signatures.signature(kernel, _parameter_names(declared, name, kernel))
+                )
+                for name, kernel in kernel_library.kernels().items()
+            }
+            globals_ = {name: name for name in kernel_library.globals()}
+            constants = kernel_library.constants()
+        finally:
+            kernel_library.close()
+        return ObjectCode(
+            "shared object", code, functions, globals_, constants, self._dependencies(), self.log
+        )
+
+    def _dependencies(self) -> tuple[tuple[str, str], ...]:
+        text = (self.folder / "program.d").read_text()
+        names = re.findall(r"(?:\\.|[^\s\\])+", text.partition(":")[2].replace("\\\n", " "))
+        result = {}
+        for name in names:
+            path = os.path.normpath(self.folder / re.sub(r"\\(.)", r"\1", name).replace("$$", "$"))
+            if not _is_ours(path) and not path.startswith(f"{self.folder}{os.sep}"):
+                result[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return tuple(sorted(result.items()))
+
+    def _rejected(self) -> CompileError:
+        errors = [item for item in diagnostics.parse(self.log) if item.kind != "warning"]
+        asked = [item for item in errors if item.path == REQUESTS]
+        if asked and all(item.path == REQUESTS for item in errors):
+            return self._error(self._missing(asked[0]))
+        shown = [self._located(item) for item in errors if item.path not in (REQUESTS, CLOSING)] or errors
+        described = diagnostics.describe(shown, self._source_line) if shown else self.log.strip()
+        return self._error(f"{self.compiler.version} rejected the program\n{described}")
+
+    def _missing(self, error: Diagnostic) -> str:
+        """Say that a requested name is not there, and what is."""
+        kinds = [("kernel", name) for name in self.program.kernels]
+        kinds += [("variable", name) for name in self.program.globals]
+        kinds += [("constant", name) for name in self.program.constants]
+        kind, name = kinds[error.line - 1] if error.line <= len(kinds) else ("name", "")
+        text = self.program.text
+        if kind == "kernel":
+            return _missing_kernel(name, error, _syntax.functions(text))
+        known = [item.name for item in _syntax.globals_(text)] if kind == "variable" else []
+        there = f"; the text declares: {', '.join(known)}" if known else ""
+        return f"there is no {kind} {name!r}{there} ({error.text})"
+
+    def _located(self, error: Diagnostic) -> Diagnostic:
+        """Return an error at its place in the user's text rather than the rewritten one."""
+        if self.rewritten is None or not self.rewritten.edits or error.path != path_of(self.program):
+            return error
+        lines = self.rewritten.text.split(b"\n")
+        position = sum(len(line) + 1 for line in lines[: error.line - 1]) + max(error.column - 1, 0)
+        line, column = _line_and_column(self.program.text.encode(), self.rewritten.origin(position))
+        return Diagnostic(error.path, line, column, error.kind, error.text)
+
+    def _source_line(self, error: Diagnostic) -> str:
+        headers = dict(self.program.headers)
+        name = os.path.relpath(self.folder / error.path, self.folder / "headers")
+        if error.path == path_of(self.program):
+            text = self.program.text
+        elif name in headers:
+            text = headers[name]
+        else:
+            try:
+                text = (self.folder / error.path).read_text(errors="replace")
+            except OSError:
+                return ""
+        lines = text.split("\n")
+        return lines[error.line - 1] if 0 < error.line <= len(lines) else ""
+
+    def _refused(self, refusal: rewrite.Refusal, path: str, line: int, column: int) -> CompileError:
+        error = Diagnostic(path, line, column, "error", str(refusal))
+        return self._error(diagnostics.show(error, self._source_line(error)))
+
+    def _error(self, message: str) -> CompileError:
+        name = self.program.name
+        return CompileError(
+            f"{name}: {message}",
+            name=name,
+            log=self.log,
+            source=self.program.text,
+            command=self.commands[-1] if self.commands else shlex.join(self.compiler.command),
+        )
+
+    # ---- headers ----
+
+    def _write_headers(self) -> None:
+        for name, text in self.program.headers:
+            path = Path(os.path.normpath(self.folder / "headers" / name))
+            if not path.is_relative_to(self.folder / "headers"):
+                raise self._error(f"the header name {name!r} leaves the folder of headers")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def _reads_user_headers(self) -> bool:
+        """Return whether the text includes files of the user's, in which anything may stand."""
+        given = {name for name, _ in self.program.headers}
+        folders = [os.path.abspath(folder) for folder in self.program.options.include_dirs]
+        if self.program.path:
+            folders.append(os.path.dirname(os.path.abspath(self.program.path)))
+        names = [*self.program.includes, *(match[2] for match in _INCLUDE.finditer(self.program.text))]
+        return any(
+            name in given
+            or (
+                not _resolves_to_ours(name)
+                and any(os.path.isfile(os.path.join(folder, name)) for folder in folders)
+            )
+            for name in names
+        )
+
+    def _uses_library(self) -> bool:
+        """Return whether headers of the host's C++ library may be read."""
+        return any(not _resolves_to_ours(match[2]) for match in _INCLUDE.finditer(self.program.text))
+
+    def _write(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+
+def _entries(program: Program) -> list[str]:
+    """Return the lines that ask for the program's names, in the order of the program's fields."""
+    rows = [("KERNEL", name, name) for name in program.kernels]
+    rows += [("GLOBAL", name, _syntax_name(name)) for name in program.globals]
+    rows += [("CONSTANT", name, f"({name})") for name in program.constants]
+    if "__launch_bounds__" in program.text:
+        rows += [
+            ("CONSTANT", LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program).items()
+        ]
+    return [f'GRIDSTRIDE_{macro}("{_quoted(name)}", {expression})' for macro, name, expression in rows]
+
+
+def _launch_bounds(program: Program) -> dict[str, str]:
+    """Return the expressions of the launch bounds of kernels that are no templates."""
+    declared = _declared_kernels(program.text)
+    found = {name: declared.get(_syntax.normalize_name(name)) for name in program.kernels}
+    return {name: kernel.launch_bounds for name, kernel in found.items() if kernel and kernel.launch_bounds}
+
+
+def _declared_kernels(text: str) -> dict[str, _syntax.KernelDeclaration]:
+    return {_syntax.normalize_name(kernel.name): kernel for kernel in reversed(_syntax.kernels(text))}
+
+
+def _parameter_names(
+    declared: dict[str, _syntax.KernelDeclaration], name: str, kernel: library.Kernel
+) -> list[str]:
+    found = declared.get(_syntax.normalize_name(name)) or declared.get(_syntax.base_name(name))
+    return [parameter.name for parameter in found.parameters] if found else []
+
+
+def _missing_kernel(name: str, error: Diagnostic, functions: tuple[_syntax.FunctionDeclaration, ...]) -> str:
+    base = _syntax.base_name(name)
+    same = [function for function in functions if function.name == base]
+    kernels = sorted(
+        {
+            function.name + ("<...>" if function.is_template else "")
+            for function in functions
+            if function.is_kernel
+        }
+    )
+    there = (
+        f"the text defines: {', '.join(kernels)}" if kernels else "the text defines no __global__ function"
+    )
+    if same and not any(function.is_kernel for function in same):
+        return f"{name!r} is a function but not a kernel (__global__ void); {there}"
+    if same and same[0].is_template and "<" not in name:
+        return f"{name!r} is a template: ask for an instance, for example {name}<float> ({error.text})"
+    if same:
+        return f"the kernel {name!r} cannot be taken: {error.text}"
+    return f"there is no kernel {name!r}; {there}"
+
+
+def _regions(text: bytes) -> list[_Region]:
+    markers = list(_MARKER.finditer(text))
+    ends = [marker.start() for marker in markers[1:]] + [len(text)]
+    return [
+        _Region(
+            marker.end() + 1,
+            end,
+            re.sub(r"\\(.)", r"\1", marker[2].decode(errors="replace")),
+            int(marker[1]),
+            b" 3" in marker[3],
+        )
+        for marker, end in zip(markers, ends, strict=True)
+    ]
+
+
+def _is_ours(path: str) -> bool:
+    return any(path.startswith(f"{folder}{os.sep}") for folder in library.INCLUDE_FOLDERS)
+
+
+def _resolves_to_ours(name: str) -> bool:
+    return any((folder / name).is_file() for folder in library.INCLUDE_FOLDERS)
+
+
+def _dependency_flags() -> list[str]:
+    return ["-MMD", "-MF", "program.d"]
+
+
+def _line_and_column(text: bytes, position: int) -> tuple[int, int]:
+    return lexical.line_of(text, position), position - (text.rfind(b"\n", 0, position) + 1) + 1
+
+
+def _syntax_name(name: str) -> str:
+    return name.strip().removeprefix("&").strip()
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _build_runtime_quietly() -> None:
+    try:
+        library.runtime()
+    except Exception:  # whoever launches first meets it again and reports it
+        return

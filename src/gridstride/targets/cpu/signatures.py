@@ -1,0 +1,105 @@
+"""Signatures as Python values, from the tables that the compiler filled in a kernel library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._syntax.names import integer_type
+from gridstride.targets.base import CType, Parameter, Signature
+from gridstride.targets.cpu import library
+
+_FLOATS = {2: "float16", 4: "float32", 8: "float64"}
+_COMPLEX = {8: "complex64", 16: "complex128"}
+_INTEGER_NAMES = {1: "signed char", 2: "short", 4: "int", 8: "long"}
+_INTEGER_WORDS = re.compile(r"(?:(?:signed|unsigned|char|short|int|long)\s*)+")
+
+
+def signature(kernel: library.Kernel, names: Sequence[str]) -> Signature:
+    """Return the signature of a kernel; `names` are its parameters' names ("" where there is none)."""
+    parameters = [kernel.parameters[index] for index in range(kernel.parameter_count)]
+    if len(names) != len(parameters):
+        names = [""] * len(parameters)
+    return tuple(
+        Parameter(name, ctype(parameter.type.contents, top_level=True), parameter.offset)
+        for name, parameter in zip(names, parameters, strict=True)
+    )
+
+
+def ctype(record: library.Type, *, top_level: bool = False) -> CType:
+    """Return the value for a type record; a parameter's own const is dropped."""
+    const = bool(record.is_const) and not top_level
+    kind = library.Kind(record.kind)
+    pretty = _unqualified((record.pretty or b"").decode())
+    if kind is library.Kind.POINTER:
+        pointee = ctype(record.pointee.contents)
+        return CType(
+            "pointer", _pointer_name(pointee), record.size, record.alignment, const=const, pointee=pointee
+        )
+    if kind is library.Kind.VECTOR:
+        width = record.size // record.components
+        dtype = _scalar_dtype(library.Kind(record.component_kind), width)
+        return CType("vector", pretty, record.size, record.alignment, dtype, record.components, const)
+    if kind in (library.Kind.VOID, library.Kind.STRUCT, library.Kind.FUNCTION):
+        name = "void" if kind is library.Kind.VOID else pretty
+        return CType(kind.name.lower(), name, record.size, record.alignment, const=const)
+    dtype = _scalar_dtype(kind, record.size)
+    return CType(
+        "scalar", _scalar_name(kind, record.size, pretty), record.size, record.alignment, dtype, 1, const
+    )
+
+
+def _pointer_name(pointee: CType) -> str:
+    if pointee.kind == "pointer":
+        return f"{pointee.name}{'const ' if pointee.const else ''}*"
+    if pointee.kind == "function":
+        return pointee.name.replace("(", "(*)(", 1)
+    return f"{'const ' if pointee.const else ''}{pointee.name} *"
+
+
+def _scalar_dtype(kind: library.Kind, size: int) -> np.dtype[Any]:
+    match kind:
+        case library.Kind.BOOL:
+            return np.dtype(np.bool_)
+        case library.Kind.CHAR | library.Kind.SIGNED | library.Kind.ENUM:
+            return np.dtype(f"int{8 * size}")
+        case library.Kind.UNSIGNED:
+            return np.dtype(f"uint{8 * size}")
+        case library.Kind.BFLOAT16:
+            return _dtypes.dtype_of_name("bfloat16")
+        case library.Kind.COMPLEX:
+            return np.dtype(_COMPLEX[size])
+        case _:
+            return np.dtype(_FLOATS[size]) if size in _FLOATS else np.dtype(np.longdouble)
+
+
+def _scalar_name(kind: library.Kind, size: int, pretty: str) -> str:
+    if _INTEGER_WORDS.fullmatch(pretty):
+        return integer_type(pretty.split())
+    if pretty:
+        return pretty
+    match kind:
+        case library.Kind.BOOL:
+            return "bool"
+        case library.Kind.CHAR:
+            return "char"
+        case library.Kind.SIGNED | library.Kind.ENUM:
+            return _INTEGER_NAMES[size]
+        case library.Kind.UNSIGNED:
+            return "unsigned char" if size == 1 else f"unsigned {_INTEGER_NAMES[size]}"
+        case library.Kind.BFLOAT16:
+            return "__nv_bfloat16"
+        case library.Kind.COMPLEX:
+            return "complex<float>" if size == 8 else "complex<double>"
+        case _:
+            return {2: "__half", 4: "float", 8: "double"}.get(size, "long double")
+
+
+def _unqualified(pretty: str) -> str:
+    """Return a compiler's spelling without const at its ends and without our own namespaces."""
+    plain = re.sub(r"\b(?:const|volatile)\b(?=\s*$)|^(?:(?:const|volatile)\b\s*)+", "", pretty.strip())
+    return re.sub(r"\bgridstride(?:_cpu)?::", "", plain).strip()
