@@ -29,6 +29,7 @@ from gridstride._compilation.functions import LoadedFunction, LoadedProgram, com
 from gridstride._launch.configuration import check_configuration
 from gridstride._source.raw import layout_constants, layout_program
 from gridstride.arrays.view import ArrayView
+from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Program
 
 
@@ -98,7 +99,15 @@ def launch(
 
 def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | None, ...]:
     """Return the view of each argument that is an array, None for the others."""
-    return tuple(arrays.view(argument) for argument in arguments)
+    views = []
+    for position, argument in enumerate(arguments):
+        try:
+            views.append(arrays.view(argument))
+        except ArgumentTypeError as error:
+            error.args = (f"`{kernel}`: argument {position}: {error}",)
+            error.kernel, error.position = kernel, position
+            raise
+    return tuple(views)
 
 
 def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:

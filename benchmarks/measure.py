@@ -1,0 +1,93 @@
+"""Time callables in turn and keep the raw numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def interleave(
+    cases: Mapping[str, Callable[[], Any]], repeats: int = 15, warmup: int = 2
+) -> dict[str, list[float]]:
+    """Return the seconds of each case, timed in turn so that drifts of the machine meet all alike."""
+    times: dict[str, list[float]] = {name: [] for name in cases}
+    for round_ in range(warmup + repeats):
+        for name, case in cases.items():
+            start = time.perf_counter()
+            case()
+            elapsed = time.perf_counter() - start
+            if round_ >= warmup:
+                times[name].append(elapsed)
+    return times
+
+
+def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
+    """Return the median of each case."""
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def save(topic: str, rows: Any) -> Path:
+    """Write rows with machine, versions and date; return the file."""
+    record = {"topic": topic, "date": time.strftime("%Y-%m-%d %H:%M"), "machine": machine(), "rows": rows}
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{topic}-{time.strftime('%Y-%m-%d')}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers depend on: processor, cores, compiler, Python and packages."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages = {}
+    for name in ("numpy", "cupy-cuda13x", "torch", "numba", "nvidia-cuda-nvrtc"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "compiler": _first_line(["g++", "--version"]),
+        "gpu": _first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]),
+        "python": platform.python_version(),
+        "packages": packages,
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return rows as aligned text, columns in the order of the first row."""
+    columns = list(rows[0])
+    texts = [columns, *([_text(row.get(column, "")) for column in columns] for row in rows)]
+    widths = [max(len(line[k]) for line in texts) for k in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in texts
+    )
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "none"
+    return (result.stdout.splitlines() or ["none"])[0]
