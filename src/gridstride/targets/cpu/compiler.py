@@ -20,9 +20,8 @@ from gridstride.targets.base import FunctionRecord, ObjectCode, Program
 from gridstride.targets.cpu import diagnostics, library, rewrite, signatures, toolchain
 from gridstride.targets.cpu.diagnostics import Diagnostic
 
-#: File names that stand for parts of the translation unit that the user did not write.
+#: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
-CLOSING = "<gridstride>"
 #: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
 LAUNCH_BOUNDS = "__launch_bounds__ of "
 
@@ -118,7 +117,6 @@ class _Compilation:
             text=text,
             requests=REQUESTS,
             entries="\n".join(entries),
-            closing=CLOSING,
         )
 
     def _view(self, text: bytes, regions: list[_Region]) -> bytes:
@@ -207,9 +205,9 @@ class _Compilation:
     def _rejected(self) -> CompileError:
         errors = [item for item in diagnostics.parse(self.log) if item.kind != "warning"]
         asked = [item for item in errors if item.path == REQUESTS]
-        if asked and all(item.path == REQUESTS for item in errors):
+        if asked and asked[0] is errors[0]:
             return self._error(self._missing(asked[0]))
-        shown = [self._located(item) for item in errors if item.path not in (REQUESTS, CLOSING)] or errors
+        shown = [self._located(item) for item in errors if item.path != REQUESTS] or errors
         described = diagnostics.describe(shown, self._source_line) if shown else self.log.strip()
         return self._error(f"{self.compiler.version} rejected the program\n{described}")
 
@@ -302,21 +300,30 @@ class _Compilation:
 
 def _entries(program: Program) -> list[str]:
     """Return the lines that ask for the program's names, in the order of the program's fields."""
-    rows = [("KERNEL", name, name) for name in program.kernels]
-    rows += [("GLOBAL", name, _syntax_name(name)) for name in program.globals]
-    rows += [("CONSTANT", name, f"({name})") for name in program.constants]
+    tables = {
+        "KERNEL": [(name, name) for name in program.kernels],
+        "GLOBAL": [(name, name.strip().removeprefix("&")) for name in program.globals],
+        "CONSTANT": [(name, name) for name in program.constants],
+    }
     if "__launch_bounds__" in program.text:
-        rows += [
-            ("CONSTANT", LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program).items()
-        ]
-    return [f'GRIDSTRIDE_{macro}("{_quoted(name)}", {expression})' for macro, name, expression in rows]
+        tables["CONSTANT"] += [(LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program)]
+    lines = [
+        f'GRIDSTRIDE_{table}({index}, "{_quoted(name)}", {expression})'
+        for table, rows in tables.items()
+        for index, (name, expression) in enumerate(rows)
+    ]
+    return [*lines, f"GRIDSTRIDE_LIBRARY({', '.join(str(len(rows)) for rows in tables.values())})"]
 
 
-def _launch_bounds(program: Program) -> dict[str, str]:
+def _launch_bounds(program: Program) -> list[tuple[str, str]]:
     """Return the expressions of the launch bounds of kernels that are no templates."""
     declared = _declared_kernels(program.text)
     found = {name: declared.get(_syntax.normalize_name(name)) for name in program.kernels}
-    return {name: kernel.launch_bounds for name, kernel in found.items() if kernel and kernel.launch_bounds}
+    return [
+        (name, kernel.launch_bounds)
+        for name, kernel in found.items()
+        if kernel and kernel.launch_bounds and not kernel.is_template
+    ]
 
 
 def _declared_kernels(text: str) -> dict[str, _syntax.KernelDeclaration]:
@@ -381,10 +388,6 @@ def _dependency_flags() -> list[str]:
 
 def _line_and_column(text: bytes, position: int) -> tuple[int, int]:
     return lexical.line_of(text, position), position - (text.rfind(b"\n", 0, position) + 1) + 1
-
-
-def _syntax_name(name: str) -> str:
-    return name.strip().removeprefix("&").strip()
 
 
 def _quoted(text: str) -> str:

@@ -3,7 +3,7 @@
 A declaration is replaced on its own lines, so that line numbers stay the user's:
 
     __shared__ float tile[8][9];
-    typedef float gridstride_type_1[8][9]; struct gridstride_tag_1 {}; gridstride_type_1& tile = ...;
+    typedef float gridstride_type_1[8][9]; struct gridstride_tag_1 {...}; gridstride_type_1& tile = ...;
 
 The tag is a local type, hence another one in every instance of a template, as the variable is. What
 the CPU target cannot run is refused here, by name and line.
@@ -138,13 +138,18 @@ class _SharedVariable:
     number: int
     dynamic: bool
 
-    def reference(self, function: bytes) -> bytes:
-        """Return the declaration of the reference that stands for the variable."""
+    def tag(self, function: bytes, alignments: bytes) -> bytes:
+        """Return the declaration of the type that stands for the variable and knows its function."""
+        head = b" ".join(filter(None, [b"struct", alignments, b"gridstride_tag_%d" % self.number]))
+        return head + b' { static const char* function() { return "%s"; } };' % function
+
+    def reference(self) -> bytes:
+        """Return the declaration of the reference that takes the variable's place."""
         n = self.number
         place = (
             b"gridstride_dynamic_shared<gridstride_type_%d>()" % n
             if self.dynamic
-            else b'gridstride_shared<gridstride_tag_%d, gridstride_type_%d>("%s")' % (n, n, function)
+            else b"gridstride_shared<gridstride_tag_%d, gridstride_type_%d>()" % (n, n)
         )
         return b"gridstride_type_%d& %s = %s;" % (n, self.name, place)
 
@@ -166,15 +171,15 @@ class _Pass:
             if match.start() < reached:
                 continue
             start, reached = self._statement(match.start())
-            types, variables = self._declaration(start, reached)
+            typedefs, variables, alignments = self._declaration(start, reached)
             function = self._enclosing(start)
+            name = function.name.rpartition("::")[2].encode() if function else b""
+            parts = [typedefs, *(item.tag(name, alignments) for item in variables if not item.dynamic)]
             if function is None:
                 outside += [(start, variable) for variable in variables]
-                yield Edit(start, reached, types)
             else:
-                name = function.name.rpartition("::")[2].encode()
-                references = b" ".join(variable.reference(name) for variable in variables)
-                yield Edit(start, reached, types + b" " + references)
+                parts += [variable.reference() for variable in variables]
+            yield Edit(start, reached, b" ".join(parts))
         yield from self._references_in_functions(outside)
 
     def _statement(self, position: int) -> tuple[int, int]:
@@ -193,8 +198,8 @@ class _Pass:
             )
         return start, end + 1
 
-    def _declaration(self, start: int, end: int) -> tuple[bytes, list[_SharedVariable]]:
-        """Return the typedefs and tags of a declaration, and its variables."""
+    def _declaration(self, start: int, end: int) -> tuple[bytes, list[_SharedVariable], bytes]:
+        """Return the typedefs that a declaration becomes, its variables and its alignment specifiers."""
         statement = lexical.without_comments(self.source[start:end])
         code = self.code[start:end]
         alignments = b" ".join(
@@ -211,19 +216,15 @@ class _Pass:
         declaration = node.named_children[0] if node.named_child_count == 1 else None
         if declaration is None or declaration.type != "declaration" or node.has_error:
             raise Refusal(start, _NOT_UNDERSTOOD)
-        edits, variables, tags = [], [], []
+        edits, variables = [], []
         for declarator in declaration.children_by_field_name("declarator"):
             name = _variable_name(declarator, start)
             self.count += 1
             variables.append(_SharedVariable(name.text or b"", self.count, dynamic))
             edits.append(Edit(name.start_byte, name.end_byte, b"gridstride_type_%d" % self.count))
-            tags.append(
-                b"struct %sgridstride_tag_%d {};" % (alignments + b" " if alignments else b"", self.count)
-            )
         if not variables:
             raise Refusal(start, "this __shared__ declaration declares no variable")
-        typedefs = b"typedef " + Rewritten(text, edits).text.lstrip()
-        return b" ".join([typedefs, *([] if dynamic else tags)]), variables
+        return b"typedef " + Rewritten(text, edits).text.lstrip(), variables, alignments
 
     def _enclosing(self, position: int) -> FunctionDeclaration | None:
         around = [f for f in self.functions if f.body[0] < position < f.body[1]]
@@ -239,7 +240,7 @@ class _Pass:
             words = self._words(first, last) - {parameter.name.encode() for parameter in function.parameters}
             used = [variable for position, variable in outside if variable.name in words and position < first]
             if used and self._enclosing(first) is None:
-                references = b" ".join(variable.reference(b"") for variable in used)
+                references = b" ".join(variable.reference() for variable in used)
                 yield Edit(first + 1, first + 1, b" " + references + b" {")
                 yield Edit(last - 1, last - 1, b"}")
 

@@ -34,7 +34,7 @@ def ctype(record: library.Type, *, top_level: bool = False) -> CType:
     """Return the value for a type record; a parameter's own const is dropped."""
     const = bool(record.is_const) and not top_level
     kind = library.Kind(record.kind)
-    pretty = _unqualified((record.pretty or b"").decode())
+    pretty = _spelling((record.pretty or b"").decode())
     if kind is library.Kind.POINTER:
         pointee = ctype(record.pointee.contents)
         return CType(
@@ -99,7 +99,7 @@ def _scalar_name(kind: library.Kind, size: int, pretty: str) -> str:
             return {2: "__half", 4: "float", 8: "double"}.get(size, "long double")
 
 
-def _unqualified(pretty: str) -> str:
-    """Return a compiler's spelling without const at its ends and without our own namespaces."""
-    plain = re.sub(r"\b(?:const|volatile)\b(?=\s*$)|^(?:(?:const|volatile)\b\s*)+", "", pretty.strip())
-    return re.sub(r"\bgridstride(?:_cpu)?::", "", plain).strip()
+def _spelling(pretty: str) -> str:
+    """Return the type in a compiler's text around it, which ends with ``__type = TYPE]``."""
+    text = pretty.partition("__type = ")[2].removesuffix("]").partition("; ")[0]
+    return re.sub(r"\bgridstride(?:_cpu)?::", "", text).replace("> >", ">>").strip()
