@@ -16,4 +16,15 @@ struct gridstride_configuration {
 typedef int (*gridstride_launch_routine)(void *context, const struct gridstride_configuration *configuration,
                                          const void *packed, unsigned long packed_size, unsigned long long stream);
 
+/* The context of the CUDA target's launch routine; the pointers are functions of libcuda. A launch with
+ * more dynamic shared memory than `dynamic_shared_limit` first calls
+ * set_attribute(function, 8 (MAX_DYNAMIC_SHARED_SIZE_BYTES), shared_mem) and then raises the limit to it. */
+struct gridstride_cuda_function {
+    void *launch;          /* cuLaunchKernel */
+    void *launch_extended; /* cuLaunchKernelEx, for cooperative launches */
+    void *set_attribute;   /* cuFuncSetAttribute */
+    void *function;        /* CUfunction */
+    unsigned dynamic_shared_limit;
+};
+
 #endif

@@ -1,0 +1,184 @@
+"""From CUDA C++ to object code for NVIDIA's devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from gridstride import config
+from gridstride._syntax import base_name, kernels
+from gridstride.errors import CompileError
+from gridstride.targets.base import FunctionRecord, ObjectCode, Program, Signature
+from gridstride.targets.cuda import elf, nvcc, source
+from gridstride.targets.cuda.includes import Includes, walk
+from gridstride.targets.cuda.itanium import UnknownMangling
+from gridstride.targets.cuda.log import first_error, readable_log
+from gridstride.targets.cuda.nvcc import Request
+from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
+from gridstride.targets.cuda.signatures import read_constant, read_signature
+
+#: Raised when the same program would be compiled to something else.
+_VERSION = 1
+
+
+class Compiler:
+    """Compile programs; needs no device.
+
+    Parameters
+    ----------
+    nvrtc : Nvrtc
+    """
+
+    def __init__(self, nvrtc: Nvrtc) -> None:
+        self.nvrtc = nvrtc
+
+    def compile(self, program: Program, arch: str) -> ObjectCode:
+        """Compile a program.
+
+        Parameters
+        ----------
+        program : Program
+        arch : str
+            ``sm_90`` and the like. Where NVRTC does not know it yet, the result is PTX for the
+            newest arch below it, which the driver translates.
+
+        Raises
+        ------
+        CompileError
+        """
+        includes = walk(program)
+        requests = _requests(program)
+        if program.options.compiler == "nvcc":
+            form, compilation = "cubin", nvcc.find().compile(program, includes, arch, requests)
+        else:
+            form, compilation = self._compile(program, includes, arch, requests)
+        log = readable_log(compilation.log)
+        if compilation.code is None:
+            raise _refusal(program, log)
+        if form == "cubin":
+            _check_kernels(program, compilation)
+        return ObjectCode(
+            format=form,
+            code=compilation.code,
+            functions=dict(_functions(program, compilation)),
+            globals={name: compilation.lowered_names[_variable(name).expression] for name in program.globals},
+            constants={
+                text: read_constant(compilation.lowered_names[_constant(text).expression])
+                for text in program.constants
+            },
+            dependencies=includes.dependencies,
+            log=log,
+        )
+
+    def fingerprint(self, program: Program, arch: str) -> str:
+        """Return all that shapes the object code besides the program: compiler, headers of ours, debug mode."""
+        compiler = nvcc.find().identity() if program.options.compiler == "nvcc" else self.nvrtc.identity()
+        return f"cuda {_VERSION}; {compiler}; {arch}; {walk(program).own_digest}; debug {config.debug()}"
+
+    def _compile(
+        self, program: Program, includes: Includes, arch: str, requests: Sequence[Request]
+    ) -> tuple[str, Compilation]:
+        form, known_arch = self._form(arch)
+        return form, self.nvrtc.compile(
+            source.compose(program, includes),
+            source.display_path(program),
+            source.nvrtc_options(program, includes, known_arch),
+            expressions=[request.expression for request in requests],
+            headers=program.headers,
+            form=form,
+        )
+
+    def _form(self, arch: str) -> tuple[str, str]:
+        """Return the format and the arch to compile for."""
+        match = re.fullmatch(r"sm_(\d+)([af]?)", arch)
+        if not match:
+            raise ValueError(f"arch must be like 'sm_90', got {arch!r}")
+        wanted, known = int(match[1]), self.nvrtc.architectures
+        if wanted in known:
+            return "cubin", arch
+        below = [number for number in known if number < wanted]
+        if not below:
+            raise CompileError(
+                f"{arch} is older than what NVRTC {'.'.join(map(str, self.nvrtc.version))} compiles for "
+                f"(sm_{known[0]} and newer). Install an older NVRTC: pip install 'gridstride[cuda12]'",
+                command="nvrtc",
+            )
+        return "ptx", f"compute_{below[-1]}"
+
+
+def _requests(program: Program) -> list[Request]:
+    return [
+        *(request for name in program.kernels for request in (_kernel(name), _arguments(name))),
+        *map(_variable, program.globals),
+        *map(_constant, program.constants),
+    ]
+
+
+def _kernel(name: str) -> Request:
+    entity = _bare(name)
+    return Request(entity, "gridstride_entity", f"decltype(&{entity}), &{entity}")
+
+
+def _arguments(name: str) -> Request:
+    arguments = f"gridstride_arguments_of<decltype(&{_bare(name)})>::type"
+    return Request(f"&gridstride_signature<{arguments}>", "gridstride_signature", arguments)
+
+
+def _variable(name: str) -> Request:
+    entity = _bare(name)
+    return Request(f"&{entity}", "gridstride_entity", f"decltype(&{entity}), &{entity}")
+
+
+def _constant(text: str) -> Request:
+    return Request(
+        f"&gridstride_constant<(long long)({text})>", "gridstride_constant", f"(long long)({text})"
+    )
+
+
+def _bare(name: str) -> str:
+    return name.strip().removeprefix("&").strip()
+
+
+def _functions(program: Program, compilation: Compilation) -> Iterable[tuple[str, FunctionRecord]]:
+    names = _parameter_names(program.text)
+    for kernel in program.kernels:
+        lowered = compilation.lowered_names
+        signature = _signature(lowered[_arguments(kernel).expression], names.get(base_name(kernel), ()))
+        yield kernel, FunctionRecord(lowered[_kernel(kernel).expression], signature)
+
+
+def _signature(mangled: str, names: Sequence[str]) -> Signature | None:
+    try:
+        return read_signature(mangled, names)
+    except UnknownMangling:
+        return None
+
+
+def _parameter_names(text: str) -> dict[str, tuple[str, ...]]:
+    return {kernel.name: tuple(parameter.name for parameter in kernel.parameters) for kernel in kernels(text)}
+
+
+def _check_kernels(program: Program, compilation: Compilation) -> None:
+    assert compilation.code is not None
+    entries = elf.parameter_layouts(compilation.code)
+    for kernel in program.kernels:
+        if compilation.lowered_names.get(_kernel(kernel).expression) not in entries:
+            raise CompileError(
+                f"{program.name}: {kernel!r} is not a __global__ function. {_available(program)}",
+                name=program.name,
+                source=program.text,
+            )
+
+
+def _refusal(program: Program, log: str) -> CompileError:
+    message = f"{program.name}: {program.options.compiler} refused the text:\n{first_error(log)}"
+    if "name expression: " in message:
+        message += f"\n{_available(program)}"
+    return CompileError(
+        message, name=program.name, log=log, source=program.text, command=program.options.compiler
+    )
+
+
+def _available(program: Program) -> str:
+    names = [kernel.name for kernel in kernels(program.text)]
+    return f"Kernels in the text: {', '.join(names)}" if names else "The text declares no kernel"

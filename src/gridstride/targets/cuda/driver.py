@@ -1,0 +1,138 @@
+"""The NVIDIA driver, through ctypes: one table of functions, every call checked."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from typing import Any
+
+from gridstride.errors import CUDAError
+
+LIBRARY = "libcuda.so.1"
+NOT_FOUND = 500
+NOT_READY = 600
+INVALID_VALUE = 1
+
+_HANDLE = c_void_p
+_ADDRESS = c_uint64
+
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute: a number and a value of 64 bytes."""
+
+    _fields_ = (("id", c_uint), ("padding", c_uint), ("value", c_uint * 16))
+
+
+class LaunchConfiguration(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("shared_mem", c_uint),
+        ("stream", _HANDLE),
+        ("attributes", POINTER(LaunchAttribute)),
+        ("attribute_count", c_uint),
+    )
+
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuDriverGetVersion": (POINTER(c_int),),
+    "cuDeviceGetCount": (POINTER(c_int),),
+    "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDeviceGetName": (c_char_p, c_int, c_int),
+    "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
+    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
+    "cuDevicePrimaryCtxRetain": (POINTER(_HANDLE), c_int),
+    "cuCtxGetCurrent": (POINTER(_HANDLE),),
+    "cuCtxSetCurrent": (_HANDLE,),
+    "cuCtxGetDevice": (POINTER(c_int),),
+    "cuCtxSynchronize": (),
+    "cuMemAlloc_v2": (POINTER(_ADDRESS), c_size_t),
+    "cuMemFree_v2": (_ADDRESS,),
+    "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
+    "cuMemcpyHtoD_v2": (_ADDRESS, c_void_p, c_size_t),
+    "cuMemcpyDtoH_v2": (c_void_p, _ADDRESS, c_size_t),
+    "cuMemcpyDtoD_v2": (_ADDRESS, _ADDRESS, c_size_t),
+    "cuMemcpyHtoDAsync_v2": (_ADDRESS, c_void_p, c_size_t, _HANDLE),
+    "cuMemcpyDtoHAsync_v2": (c_void_p, _ADDRESS, c_size_t, _HANDLE),
+    "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
+    "cuMemsetD8_v2": (_ADDRESS, c_ubyte, c_size_t),
+    "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _HANDLE),
+    "cuStreamCreate": (POINTER(_HANDLE), c_uint),
+    "cuStreamDestroy_v2": (_HANDLE,),
+    "cuStreamSynchronize": (_HANDLE,),
+    "cuStreamQuery": (_HANDLE,),
+    "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),
+    "cuEventCreate": (POINTER(_HANDLE), c_uint),
+    "cuEventDestroy_v2": (_HANDLE,),
+    "cuEventRecord": (_HANDLE, _HANDLE),
+    "cuEventSynchronize": (_HANDLE,),
+    "cuEventQuery": (_HANDLE,),
+    "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
+    "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
+    "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
+    "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),
+    "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
+    "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
+    "cuLaunchKernel": (
+        _HANDLE, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, _HANDLE, POINTER(c_void_p), POINTER(c_void_p),
+    ),
+    "cuLaunchKernelEx": (POINTER(LaunchConfiguration), _HANDLE, POINTER(c_void_p), POINTER(c_void_p)),
+}  # fmt: skip
+#: Called to explain a failure, so not checked themselves.
+_EXPLANATIONS = ("cuGetErrorName", "cuGetErrorString")
+
+
+class Driver:
+    """Call the driver's functions as methods; each raises `CUDAError` unless it succeeds.
+
+    Parameters
+    ----------
+    library : str
+        File name of the driver's library.
+
+    Raises
+    ------
+    OSError
+        There is no such library.
+    """
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        self._library = ctypes.CDLL(library)
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        argument_types = _FUNCTIONS.get(name)
+        if argument_types is None:
+            raise AttributeError(name)
+        function = self._library[name]
+        function.argtypes = argument_types
+        function.restype = c_int
+        function.errcheck = self._check
+        setattr(self, name, function)
+        return function
+
+    def address(self, name: str) -> int:
+        """Return the address of a function; 0 where this driver lacks it."""
+        try:
+            return ctypes.cast(self._library[name], c_void_p).value or 0
+        except AttributeError:
+            return 0
+
+    def error(self, code: int, call: str) -> CUDAError:
+        """Return the exception for an error code."""
+        name, text = (self._explain(explanation, code) for explanation in _EXPLANATIONS)
+        name = name or f"CUDA_ERROR_{code}"
+        return CUDAError(f"{name}: {text or 'unknown error'} ({call})", name=name, code=code, call=call)
+
+    def _check(self, code: int, function: Any, arguments: tuple[object, ...]) -> int:
+        if code:
+            raise self.error(code, function.__name__)
+        return code
+
+    def _explain(self, function: str, code: int) -> str:
+        text = c_char_p()
+        self._library[function](code, byref(text))
+        return (text.value or b"").decode()

@@ -1,0 +1,168 @@
+"""Which headers a text needs, found without a preprocessor: NVRTC does not say what it read.
+
+The walk is conservative. It follows every ``#include`` line, also those that a condition switches
+off; a header that it cannot name (``#include MACRO``) makes the dependencies unknown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from gridstride._syntax import lexical
+from gridstride.targets.base import Program
+from gridstride.targets.cuda import toolkit
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+#: The device headers of gridstride and the small standard headers NVRTC lacks.
+DEVICE_FOLDERS = (_PACKAGE / "include", Path(__file__).resolve().parent / "include")
+STANDARD_FOLDER = _PACKAGE / "include" / "std"
+PRELUDE = "gridstride_cuda/prelude.h"
+
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
+_HAS_INCLUDE = re.compile(rb"\b__has_include\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Includes:
+    """Hold what a walk found.
+
+    Attributes
+    ----------
+    own : tuple of str
+        Headers of ours that texts of the user include, by the names they use.
+    own_digest : str
+        Digest of all headers of ours that are read.
+    folders : tuple of pathlib.Path
+        Where the compiler shall look, in this order.
+    dependencies : tuple of (path, SHA-256) or None
+        The other files that are read; None where they cannot be told.
+    """
+
+    own: tuple[str, ...]
+    own_digest: str
+    folders: tuple[Path, ...]
+    dependencies: tuple[tuple[str, str], ...] | None
+
+
+def walk(program: Program) -> Includes:
+    """Find the headers a program needs."""
+    search = _Search(program)
+    search.run()
+    return Includes(
+        own=tuple(search.own),
+        own_digest=hashlib.sha256("".join(search.own_files.values()).encode()).hexdigest(),
+        folders=search.folders,
+        dependencies=search.dependencies(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Include:
+    name: str
+    quoted: bool
+
+
+@dataclass(slots=True)
+class _Search:
+    program: Program
+    own: dict[str, None] = field(default_factory=dict)
+    own_files: dict[Path, str] = field(default_factory=dict)
+    files: dict[Path, str] = field(default_factory=dict)
+    uses_nvidia: bool = False
+    is_known: bool = True
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        beside = [Path(self.program.path).parent] if self.program.path else []
+        mine = map(Path, self.program.options.include_dirs)
+        return (*beside, *mine, *DEVICE_FOLDERS, STANDARD_FOLDER, *toolkit.include_folders())
+
+    def run(self) -> None:
+        self._follow([_Include(PRELUDE, False)], None)
+        self.own.clear()
+        self._follow((_Include(name, False) for name in self.program.includes), None)
+        self._scan(self.program.text.encode(), None)
+        for _, text in self.program.headers:
+            self._scan(text.encode(), None)
+
+    def dependencies(self) -> tuple[tuple[str, str], ...] | None:
+        if not self.is_known:
+            return None
+        nvidia = (
+            {path: _digest_of(path.read_bytes()) for path in toolkit.version_headers()}
+            if self.uses_nvidia
+            else {}
+        )
+        return tuple((str(path), digest) for path, digest in (self.files | nvidia).items())
+
+    def _scan(self, text: bytes, folder: Path | None, *, from_own: bool = False) -> None:
+        masked = lexical.mask(text)
+        found = list(_includes(text, masked))
+        if None in found:
+            self.is_known = False
+        resolved = self._follow(
+            (include for include in found if include is not None), folder, from_own=from_own
+        )
+        if not resolved and _HAS_INCLUDE.search(masked):
+            self.is_known = False  # a header that appears later would change the text
+
+    def _follow(self, includes: Iterable[_Include], folder: Path | None, *, from_own: bool = False) -> bool:
+        return all([self._find(include, folder, from_own=from_own) for include in includes])
+
+    def _find(self, include: _Include, folder: Path | None, *, from_own: bool) -> bool:
+        if any(name == include.name for name, _ in self.program.headers):
+            return True
+        nvidia = toolkit.include_folders()
+        for place in (folder if include.quoted else None, *self.folders):
+            if place is None or not (place / include.name).is_file():
+                continue
+            if place in nvidia:
+                self.uses_nvidia = True
+            elif place in DEVICE_FOLDERS or place == STANDARD_FOLDER or _is_own(place):
+                self._read_own(include.name, place / include.name, from_own)
+            else:
+                self._read(place / include.name)
+            return True
+        return False
+
+    def _read_own(self, name: str, path: Path, from_own: bool) -> None:
+        if not from_own:
+            self.own.setdefault(name)
+        if path not in self.own_files:
+            content = path.read_bytes()
+            self.own_files[path] = _digest_of(content)
+            self._scan(content, path.parent, from_own=True)
+
+    def _read(self, path: Path) -> None:
+        path = path.absolute()
+        if path not in self.files:
+            content = path.read_bytes()
+            self.files[path] = _digest_of(content)
+            self._scan(content, path.parent)
+
+
+def _includes(text: bytes, masked: bytes) -> Iterator[_Include | None]:
+    """Yield the includes of a text; None for one whose name a macro gives."""
+    for match in _INCLUDE.finditer(masked):
+        opening = match[2]
+        end = text.find(b">" if opening == b"<" else b'"', match.end()) if opening else -1
+        if match[1] or end < 0:
+            yield None
+        else:
+            yield _Include(
+                text[match.end() : end].decode("utf-8", "surrogateescape").strip(), opening == b'"'
+            )
+
+
+@lru_cache(maxsize=256)
+def _is_own(folder: Path) -> bool:
+    return folder.resolve().is_relative_to(_PACKAGE)
+
+
+def _digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,520 @@
+"""Devices, memory, streams and launches through the NVIDIA driver."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from functools import cached_property
+
+from gridstride import config
+from gridstride.errors import CUDAError, LaunchError
+from gridstride.targets.base import (
+    Access,
+    CopyDirection,
+    FunctionAttributes,
+    LaunchConfig,
+    Limits,
+    ObjectCode,
+    Program,
+)
+from gridstride.targets.cuda import attributes
+from gridstride.targets.cuda.compiler import Compiler
+from gridstride.targets.cuda.driver import (
+    INVALID_VALUE,
+    NOT_FOUND,
+    NOT_READY,
+    Driver,
+    LaunchAttribute,
+    LaunchConfiguration,
+)
+
+DLPACK_CUDA = 2
+DLPACK_MANAGED = 13
+
+_STREAM_NON_BLOCKING = 1
+_EVENT_BLOCKING, _EVENT_NO_TIMING = 1, 2
+#: Numbers of CUfunction_attribute by the field of `FunctionAttributes`.
+_FUNCTION_ATTRIBUTES = {
+    "max_threads_per_block": 0,
+    "shared_size_bytes": 1,
+    "const_size_bytes": 2,
+    "local_size_bytes": 3,
+    "num_regs": 4,
+    "ptx_version": 5,
+    "binary_version": 6,
+    "cache_mode_ca": 7,
+    "max_dynamic_shared_size_bytes": 8,
+    "preferred_shared_memory_carveout": 9,
+}
+_SETTABLE = ("max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout")
+#: Static and dynamic shared memory together that every launch may have; more needs the attribute.
+_SHARED_WITHOUT_OPT_IN = 48 * 1024
+_PARAMETER_BYTES = 4096
+#: What a driver of CUDA 12.1 and a device of compute capability 7.0 take.
+_LARGE_PARAMETER_BYTES = 32764
+_LARGE_PARAMETERS_SINCE = 12010
+#: How cuLaunchKernel is told that arguments come as one buffer.
+_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
+_COOPERATIVE = 2
+#: Options of cuModuleLoadDataEx: where to write messages of the driver's own compiler.
+_LOG_OPTIONS = (5, 6)
+_LOG_SIZE = 16384
+
+
+class CudaTarget:
+    """Compile with NVRTC and run on NVIDIA devices.
+
+    Only primary contexts are used, retained at first use and shared with every other library of
+    the process. Modules stay loaded as long as the process lives, because graphs and work in
+    flight may refer to them.
+
+    Parameters
+    ----------
+    driver : Driver
+        Initialized.
+    compiler : Compiler
+    """
+
+    name = "cuda"
+    device_types = frozenset({DLPACK_CUDA, DLPACK_MANAGED})
+    features = frozenset(
+        {
+            "gpu",
+            "cooperative launch",
+            "binary modules",
+            "printf",
+            "atomics",
+            "warps",
+            "shared memory",
+            "asynchronous",
+        }
+    )
+    array_protocol = "__cuda_array_interface__"
+
+    def __init__(self, driver: Driver, compiler: Compiler) -> None:
+        self.driver = driver
+        self.compiler = compiler
+        self._primary: dict[int, int] = {}
+        self._limits: dict[int, Limits] = {}
+        self._lock = threading.Lock()
+
+    # devices
+
+    def device_count(self) -> int:
+        count = c_int()
+        self.driver.cuDeviceGetCount(byref(count))
+        return count.value
+
+    def limits(self, device: int) -> Limits:
+        found = self._limits.get(device)
+        if found is None:
+            found = self._limits[device] = self._read_limits(device)
+        return found
+
+    def current_device(self) -> int:
+        if not self._current_context():
+            return 0  # what the CUDA runtime, hence every other library, takes then
+        device = c_int()
+        self.driver.cuCtxGetDevice(byref(device))
+        return device.value
+
+    def set_device(self, device: int) -> None:
+        self.driver.cuCtxSetCurrent(self._primary_context(device))
+
+    def synchronize(self, device: int) -> None:
+        with self._on(device):
+            self.driver.cuCtxSynchronize()
+
+    # memory
+
+    def allocate(self, size: int, device: int) -> int:
+        if size == 0:
+            return 0
+        address = c_uint64()
+        with self._on(device):
+            self.driver.cuMemAlloc_v2(byref(address), size)
+        return address.value
+
+    def free(self, address: int, device: int) -> None:
+        if address:
+            with self._on(device):
+                self.driver.cuMemFree_v2(address)
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        free, total = c_size_t(), c_size_t()
+        with self._on(device):
+            self.driver.cuMemGetInfo_v2(byref(free), byref(total))
+        return free.value, total.value
+
+    def copy(
+        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+    ) -> None:
+        if size == 0:
+            return
+        self._ensure_context()
+        route = {
+            CopyDirection.HOST_TO_DEVICE: "cuMemcpyHtoD",
+            CopyDirection.DEVICE_TO_HOST: "cuMemcpyDtoH",
+            CopyDirection.DEVICE_TO_DEVICE: "cuMemcpyDtoD",
+        }[direction]
+        if stream is not None:
+            getattr(self.driver, f"{route}Async_v2")(destination, source, size, stream)
+            return
+        getattr(self.driver, f"{route}_v2")(destination, source, size)
+        if direction is CopyDirection.DEVICE_TO_DEVICE:
+            self.driver.cuStreamSynchronize(0)  # this route alone returns before the copy is done
+
+    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+        if size == 0:
+            return
+        self._ensure_context()
+        if stream is not None:
+            self.driver.cuMemsetD8Async(address, value, size, stream)
+            return
+        self.driver.cuMemsetD8_v2(address, value, size)
+        self.driver.cuStreamSynchronize(0)
+
+    # streams and events
+
+    def create_stream(self, non_blocking: bool) -> int:
+        self._ensure_context()
+        stream = c_void_p()
+        self.driver.cuStreamCreate(byref(stream), _STREAM_NON_BLOCKING if non_blocking else 0)
+        return stream.value or 0
+
+    def destroy_stream(self, stream: int) -> None:
+        self.driver.cuStreamDestroy_v2(stream)
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._ensure_context()
+        self.driver.cuStreamSynchronize(stream)
+
+    def stream_done(self, stream: int) -> bool:
+        self._ensure_context()
+        return self._is_ready("cuStreamQuery", stream)
+
+    def create_event(self, timing: bool, blocking: bool) -> int:
+        self._ensure_context()
+        event = c_void_p()
+        flags = (_EVENT_BLOCKING if blocking else 0) | (0 if timing else _EVENT_NO_TIMING)
+        self.driver.cuEventCreate(byref(event), flags)
+        return event.value or 0
+
+    def destroy_event(self, event: int) -> None:
+        self.driver.cuEventDestroy_v2(event)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._ensure_context()
+        self.driver.cuEventRecord(event, stream)
+
+    def synchronize_event(self, event: int) -> None:
+        self.driver.cuEventSynchronize(event)
+
+    def event_done(self, event: int) -> bool:
+        return self._is_ready("cuEventQuery", event)
+
+    def elapsed(self, start: int, end: int) -> float:
+        milliseconds = c_float()
+        self.driver.cuEventElapsedTime(byref(milliseconds), start, end)
+        return milliseconds.value
+
+    def wait_event(self, stream: int, event: int) -> None:
+        self._ensure_context()
+        self.driver.cuStreamWaitEvent(stream, event, 0)
+
+    # compile and load
+
+    def arch(self, device: int) -> str:
+        return self.limits(device).arch
+
+    def fingerprint(self, program: Program, arch: str) -> str:
+        return self.compiler.fingerprint(program, arch)
+
+    def compile(self, program: Program, arch: str) -> ObjectCode:
+        return self.compiler.compile(program, arch)
+
+    def load(self, object_code: ObjectCode, device: int) -> CudaModule:
+        with self._on(device):
+            return CudaModule(self, self._load(object_code), device)
+
+    def specializes_on(self, configuration: LaunchConfig) -> Hashable:
+        return ()
+
+    # launch
+
+    def launch(
+        self,
+        function: CudaFunction,
+        configuration: LaunchConfig,
+        packed: bytes,
+        stream: int,
+        accesses: Sequence[Access],
+    ) -> None:
+        self._ensure_context()
+        function.launch(configuration, packed, stream)
+        if config.debug():
+            function.wait(stream)
+
+    # contexts
+
+    def _current_context(self) -> int:
+        context = c_void_p()
+        self.driver.cuCtxGetCurrent(byref(context))
+        return context.value or 0
+
+    def _primary_context(self, device: int) -> int:
+        context = self._primary.get(device)
+        if context is None:
+            with self._lock:
+                context = self._primary.get(device)
+                if context is None:
+                    context = self._primary[device] = self._retain(device)
+        return context
+
+    def _retain(self, device: int) -> int:
+        ordinal, context = c_int(), c_void_p()
+        self.driver.cuDeviceGet(byref(ordinal), device)
+        self.driver.cuDevicePrimaryCtxRetain(byref(context), ordinal)
+        return context.value or 0
+
+    def _ensure_context(self) -> None:
+        if not self._current_context():
+            self.set_device(0)
+
+    @contextmanager
+    def _on(self, device: int) -> Iterator[None]:
+        """Make a device current, and afterwards what was current on entry."""
+        wanted, previous = self._primary_context(device), self._current_context()
+        if previous == wanted:
+            yield
+            return
+        self.driver.cuCtxSetCurrent(wanted)
+        try:
+            yield
+        finally:
+            self.driver.cuCtxSetCurrent(previous)
+
+    # details
+
+    def _is_ready(self, query: str, handle: int) -> bool:
+        try:
+            getattr(self.driver, query)(handle)
+        except CUDAError as error:
+            if error.code != NOT_READY:
+                raise
+            return False
+        return True
+
+    def _load(self, object_code: ObjectCode) -> int:
+        module = c_void_p()
+        log = ctypes.create_string_buffer(_LOG_SIZE)
+        options = (c_int * 2)(*_LOG_OPTIONS)
+        values = (c_void_p * 2)(ctypes.addressof(log), _LOG_SIZE)
+        try:
+            self.driver.cuModuleLoadDataEx(byref(module), object_code.code, 2, options, values)
+        except CUDAError as error:
+            if log.value:
+                error.args = (f"{error}: {log.value.decode('utf-8', 'replace').strip()}",)
+            raise
+        return module.value or 0
+
+    def _read_limits(self, device: int) -> Limits:
+        ordinal = c_int()
+        self.driver.cuDeviceGet(byref(ordinal), device)
+        name = ctypes.create_string_buffer(256)
+        self.driver.cuDeviceGetName(name, len(name), ordinal)
+        memory = c_size_t()
+        self.driver.cuDeviceTotalMem_v2(byref(memory), ordinal)
+        values = dict(self._read_attributes(ordinal))
+        major, minor = values["ComputeCapabilityMajor"], values["ComputeCapabilityMinor"]
+        large = self._driver_version >= _LARGE_PARAMETERS_SINCE and major >= 7
+        return Limits(
+            name=name.value.decode("utf-8", "replace"),
+            arch=f"sm_{major}{minor}",
+            multiprocessors=values["MultiProcessorCount"],
+            warp_size=values["WarpSize"],
+            max_threads_per_block=values["MaxThreadsPerBlock"],
+            max_block=(values["MaxBlockDimX"], values["MaxBlockDimY"], values["MaxBlockDimZ"]),
+            max_grid=(values["MaxGridDimX"], values["MaxGridDimY"], values["MaxGridDimZ"]),
+            shared_memory_per_block=values["MaxSharedMemoryPerBlock"],
+            shared_memory_per_block_optin=values["MaxSharedMemoryPerBlockOptin"],
+            total_memory=memory.value,
+            max_parameter_bytes=_LARGE_PARAMETER_BYTES if large else _PARAMETER_BYTES,
+            compute_capability=f"{major}.{minor}",
+            attributes=values,
+        )
+
+    @cached_property
+    def _driver_version(self) -> int:
+        version = c_int()
+        self.driver.cuDriverGetVersion(byref(version))
+        return version.value
+
+    def _read_attributes(self, ordinal: c_int) -> Iterator[tuple[str, int]]:
+        value = c_int()
+        for name, number in attributes.NUMBERS.items():
+            try:
+                self.driver.cuDeviceGetAttribute(byref(value), number, ordinal)
+            except CUDAError as error:
+                if error.code != INVALID_VALUE:  # a driver older than the attribute
+                    raise
+                continue
+            yield name, value.value
+
+
+class CudaModule:
+    """Hold a module that is loaded on a device."""
+
+    def __init__(self, target: CudaTarget, handle: int, device: int) -> None:
+        self.target = target
+        self.handle = handle
+        self.device = device
+
+    def function(self, lowered_name: str) -> CudaFunction:
+        function = c_void_p()
+        with _absence_is_key_error(lowered_name), self.target._on(self.device):
+            self.target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
+            return CudaFunction(self, function.value or 0, lowered_name)
+
+    def global_variable(self, lowered_name: str) -> tuple[int, int]:
+        address, size = c_uint64(), c_size_t()
+        with _absence_is_key_error(lowered_name), self.target._on(self.device):
+            self.target.driver.cuModuleGetGlobal_v2(
+                byref(address), byref(size), self.handle, lowered_name.encode()
+            )
+        return address.value, size.value
+
+
+class FunctionContext(ctypes.Structure):
+    """Hold what launching a function from C needs: ``struct gridstride_cuda_function`` of ``launch_abi.h``."""
+
+    _fields_ = (
+        ("launch", c_void_p),
+        ("launch_extended", c_void_p),
+        ("set_attribute", c_void_p),
+        ("function", c_void_p),
+        ("dynamic_shared_limit", ctypes.c_uint),
+    )
+
+
+class CudaFunction:
+    """Hold an entry of a module, ready to launch on the module's device."""
+
+    def __init__(self, module: CudaModule, handle: int, name: str) -> None:
+        self.module = module
+        self.handle = handle
+        self.name = name
+        self._driver = module.target.driver
+        self.context = FunctionContext(
+            self._driver.address("cuLaunchKernel"),
+            self._driver.address("cuLaunchKernelEx"),
+            self._driver.address("cuFuncSetAttribute"),
+            handle,
+            max(0, _SHARED_WITHOUT_OPT_IN - self._attribute("shared_size_bytes")),
+        )
+
+    def attributes(self) -> FunctionAttributes:
+        with self.module.target._on(self.module.device):
+            return FunctionAttributes(**{name: self._attribute(name) for name in _FUNCTION_ATTRIBUTES})
+
+    def set_attribute(self, name: str, value: int) -> None:
+        if name not in _SETTABLE:
+            raise ValueError(
+                f"{self.name}: attribute {name!r} cannot be set; those that can are {', '.join(_SETTABLE)}"
+            )
+        with self.module.target._on(self.module.device):
+            self._driver.cuFuncSetAttribute(self.handle, _FUNCTION_ATTRIBUTES[name], value)
+        if name == "max_dynamic_shared_size_bytes":
+            self.context.dynamic_shared_limit = value
+
+    def native_entry(self) -> tuple[int, int] | None:
+        if config.debug():
+            return None
+        routine = _native_routine()
+        return None if routine is None else (routine, ctypes.addressof(self.context))
+
+    def failure(self, code: int) -> Exception:
+        error = self._driver.error(code, "cuLaunchKernel")
+        return CUDAError(f"{self.name}: {error}", name=error.name, code=code, call=error.call)
+
+    def launch(self, configuration: LaunchConfig, packed: bytes, stream: int) -> None:
+        """Launch with the argument bytes `packed`."""
+        if configuration.shared_mem > self.context.dynamic_shared_limit:
+            self.set_attribute("max_dynamic_shared_size_bytes", configuration.shared_mem)
+        arguments = _argument_buffer(packed)
+        try:
+            if configuration.cooperative:
+                self._launch_cooperatively(configuration, stream, arguments)
+            else:
+                self._driver.cuLaunchKernel(
+                    self.handle, *configuration.grid, *configuration.block, configuration.shared_mem, stream,
+                    None, arguments,
+                )  # fmt: skip
+        except CUDAError as error:
+            raise CUDAError(
+                f"{self.name}: {error}", name=error.name, code=error.code, call=error.call
+            ) from None
+
+    def wait(self, stream: int) -> None:
+        """Wait for a stream in which only this function can have failed."""
+        try:
+            self._driver.cuStreamSynchronize(stream)
+        except CUDAError as error:
+            raise LaunchError(
+                f"{self.name}: {error}", kernel=self.name, name=error.name, code=error.code, call=error.call
+            ) from None
+
+    def _launch_cooperatively(
+        self, configuration: LaunchConfig, stream: int, arguments: ctypes.Array[c_void_p] | None
+    ) -> None:
+        attribute = LaunchAttribute(_COOPERATIVE, 0, (ctypes.c_uint * 16)(1))
+        launch = LaunchConfiguration(
+            configuration.grid,
+            configuration.block,
+            configuration.shared_mem,
+            stream,
+            ctypes.pointer(attribute),
+            1,
+        )
+        self._driver.cuLaunchKernelEx(byref(launch), self.handle, None, arguments)
+
+    def _attribute(self, name: str) -> int:
+        value = c_int()
+        self._driver.cuFuncGetAttribute(byref(value), _FUNCTION_ATTRIBUTES[name], self.handle)
+        return value.value
+
+
+def _argument_buffer(packed: bytes) -> ctypes.Array[c_void_p] | None:
+    """Return the driver's description of packed argument bytes; it keeps them alive."""
+    if not packed:
+        return None
+    size = c_size_t(len(packed))
+    data = ctypes.c_char_p(packed)
+    description = (c_void_p * 5)(
+        _BUFFER_POINTER, ctypes.cast(data, c_void_p), _BUFFER_SIZE, ctypes.addressof(size), _END
+    )
+    description.owners = (packed, size)  # type: ignore[attr-defined]
+    return description
+
+
+def _native_routine() -> int | None:
+    """Return the address of the compiled launch routine, where the extension is built."""
+    try:
+        from gridstride import _native
+    except ImportError:
+        return None
+    routine = getattr(_native, "cuda_launch_routine", None)
+    return None if routine is None else routine()
+
+
+@contextmanager
+def _absence_is_key_error(name: str) -> Iterator[None]:
+    try:
+        yield
+    except CUDAError as error:
+        if error.code == NOT_FOUND:
+            raise KeyError(name) from None
+        raise

@@ -1,0 +1,366 @@
+/* A libcuda that runs nothing and remembers everything: the tests' stand-in for the NVIDIA driver.
+ *
+ * Memory is host memory and copies are real. A kernel is "found" where its name stands in the loaded
+ * image. Each call is one line of JSON in a buffer; `stub_fail` makes a call fail. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { DEVICES = 2, STATIC_SHARED = 1, MAX_DYNAMIC = 8, OPT_IN_BYTES = 232448, FREE_SHARED = 49152 };
+
+typedef int Result;
+typedef unsigned long long Address;
+
+typedef struct { int device; } Context;
+typedef struct { char *image; size_t size; Address variable; } Module;
+typedef struct { char name[256]; Context *context; int max_dynamic; } Function;
+typedef struct { unsigned grid[3], block[3], shared; void *stream; struct Attribute *attributes; unsigned count; } Extended;
+struct Attribute { unsigned id, padding; unsigned value[16]; };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *lines;
+static size_t length, capacity;
+static char failing[64];
+static int failure, calls_before_failure;
+static int static_shared;
+static Context contexts[DEVICES] = {{0}, {1}};
+static _Thread_local Context *current;
+
+/* ---- what tests call ---- */
+
+void stub_clear(void) {
+    pthread_mutex_lock(&lock);
+    length = 0;
+    failing[0] = 0;
+    static_shared = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *stub_lines(void) { return length ? lines : ""; }
+
+void stub_fail(const char *function, int code, int successes_before) {
+    snprintf(failing, sizeof failing, "%s", function);
+    failure = code;
+    calls_before_failure = successes_before;
+}
+
+void stub_set_static_shared(int bytes) { static_shared = bytes; }
+
+/* ---- recording ---- */
+
+static void append(const char *format, va_list arguments) {
+    char line[70000];
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    if (size > (int)sizeof line - 1) size = sizeof line - 1;
+    if (length + size + 1 > capacity) {
+        capacity = 2 * (length + size + 1);
+        lines = realloc(lines, capacity);
+    }
+    memcpy(lines + length, line, size + 1);
+    length += size;
+}
+
+static void write_text(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    append(format, arguments);
+    va_end(arguments);
+}
+
+/* Record a call with its arguments as JSON members; return the code it shall answer with. */
+static Result record(const char *function, const char *members, ...) {
+    pthread_mutex_lock(&lock);
+    write_text("{\"call\": \"%s\", \"device\": %d", function, current ? current->device : -1);
+    if (*members) {
+        va_list arguments;
+        va_start(arguments, members);
+        write_text(", ");
+        append(members, arguments);
+        va_end(arguments);
+    }
+    write_text("}\n");
+    Result code = SUCCESS;
+    if (!strcmp(function, failing) && calls_before_failure-- <= 0) {
+        code = failure;
+        failing[0] = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+#define CALL(...)                                                                                           \
+    do {                                                                                                    \
+        Result code_ = record(__func__, __VA_ARGS__);                                                       \
+        if (code_) return code_;                                                                            \
+    } while (0)
+#define NEED_CONTEXT                                                                                        \
+    if (!current) return INVALID_CONTEXT
+
+/* ---- the driver ---- */
+
+Result cuGetErrorName(Result code, const char **name) {
+    switch (code) {
+    case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+    case OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case 100: *name = "CUDA_ERROR_NO_DEVICE"; break;
+    case INVALID_DEVICE: *name = "CUDA_ERROR_INVALID_DEVICE"; break;
+    case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
+    case NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; break;
+    case 700: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    default: *name = 0; return INVALID_VALUE;
+    }
+    return SUCCESS;
+}
+
+Result cuGetErrorString(Result code, const char **text) {
+    *text = code == 700 ? "an illegal memory access was encountered" : "stub error";
+    return SUCCESS;
+}
+
+Result cuInit(unsigned flags) { CALL("\"flags\": %u", flags); return SUCCESS; }
+Result cuDriverGetVersion(int *version) { CALL(""); *version = 13000; return SUCCESS; }
+Result cuDeviceGetCount(int *count) { CALL(""); *count = DEVICES; return SUCCESS; }
+
+Result cuDeviceGet(int *device, int ordinal) {
+    CALL("\"ordinal\": %d", ordinal);
+    if (ordinal < 0 || ordinal >= DEVICES) return INVALID_DEVICE;
+    *device = ordinal;
+    return SUCCESS;
+}
+
+Result cuDeviceGetName(char *name, int size, int device) {
+    CALL("\"of\": %d", device);
+    snprintf(name, size, "Stub %d", device);
+    return SUCCESS;
+}
+
+Result cuDeviceTotalMem_v2(size_t *bytes, int device) { CALL("\"of\": %d", device); *bytes = 1ull << 30; return SUCCESS; }
+
+Result cuDeviceGetAttribute(int *value, int attribute, int device) {
+    (void)device;
+    if (attribute > 140) return INVALID_VALUE; /* newer than this driver */
+    switch (attribute) {
+    case 1: *value = 1024; break;
+    case 2: case 3: *value = 1024; break;
+    case 4: *value = 64; break;
+    case 5: *value = 2147483647; break;
+    case 6: case 7: *value = 65535; break;
+    case 8: *value = FREE_SHARED; break;
+    case 10: *value = 32; break;
+    case 16: *value = 132; break;
+    case 75: *value = 9; break;
+    case 76: *value = 0; break;
+    case 97: *value = OPT_IN_BYTES; break;
+    default: *value = attribute; break;
+    }
+    return SUCCESS;
+}
+
+Result cuDevicePrimaryCtxRetain(void **context, int device) {
+    CALL("\"of\": %d", device);
+    *context = &contexts[device];
+    return SUCCESS;
+}
+
+Result cuCtxGetCurrent(void **context) { *context = current; return SUCCESS; }
+Result cuCtxSetCurrent(void *context) {
+    CALL("\"to\": %d", context ? ((Context *)context)->device : -1);
+    current = context;
+    return SUCCESS;
+}
+Result cuCtxGetDevice(int *device) { NEED_CONTEXT; *device = current->device; return SUCCESS; }
+Result cuCtxSynchronize(void) { CALL(""); NEED_CONTEXT; return SUCCESS; }
+
+Result cuMemAlloc_v2(Address *address, size_t size) {
+    CALL("\"size\": %zu", size);
+    NEED_CONTEXT;
+    *address = (Address)calloc(1, size);
+    return SUCCESS;
+}
+Result cuMemFree_v2(Address address) { CALL("\"address\": %llu", address); NEED_CONTEXT; free((void *)address); return SUCCESS; }
+Result cuMemGetInfo_v2(size_t *available, size_t *total) {
+    CALL("");
+    NEED_CONTEXT;
+    *available = 1ull << 29;
+    *total = 1ull << 30;
+    return SUCCESS;
+}
+
+#define COPY(name)                                                                                          \
+    Result name(Address to, Address from, size_t size) {                                                    \
+        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu", to, from, size);                                \
+        NEED_CONTEXT;                                                                                       \
+        memmove((void *)to, (void *)from, size);                                                            \
+        return SUCCESS;                                                                                     \
+    }
+#define COPY_ASYNC(name)                                                                                    \
+    Result name(Address to, Address from, size_t size, void *stream) {                                      \
+        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu, \"stream\": %llu", to, from, size, (Address)stream); \
+        NEED_CONTEXT;                                                                                       \
+        memmove((void *)to, (void *)from, size);                                                            \
+        return SUCCESS;                                                                                     \
+    }
+COPY(cuMemcpyHtoD_v2)
+COPY(cuMemcpyDtoH_v2)
+COPY(cuMemcpyDtoD_v2)
+COPY_ASYNC(cuMemcpyHtoDAsync_v2)
+COPY_ASYNC(cuMemcpyDtoHAsync_v2)
+COPY_ASYNC(cuMemcpyDtoDAsync_v2)
+
+Result cuMemsetD8_v2(Address to, unsigned char value, size_t size) {
+    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu", to, value, size);
+    NEED_CONTEXT;
+    memset((void *)to, value, size);
+    return SUCCESS;
+}
+Result cuMemsetD8Async(Address to, unsigned char value, size_t size, void *stream) {
+    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu, \"stream\": %llu", to, value, size, (Address)stream);
+    NEED_CONTEXT;
+    memset((void *)to, value, size);
+    return SUCCESS;
+}
+
+Result cuStreamCreate(void **stream, unsigned flags) {
+    CALL("\"flags\": %u", flags);
+    NEED_CONTEXT;
+    *stream = malloc(1);
+    return SUCCESS;
+}
+Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); free(stream); return SUCCESS; }
+Result cuStreamSynchronize(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return SUCCESS; }
+Result cuStreamQuery(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return SUCCESS; }
+Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    CALL("\"stream\": %llu, \"event\": %llu, \"flags\": %u", (Address)stream, (Address)event, flags);
+    return SUCCESS;
+}
+Result cuEventCreate(void **event, unsigned flags) {
+    CALL("\"flags\": %u", flags);
+    NEED_CONTEXT;
+    *event = malloc(1);
+    return SUCCESS;
+}
+Result cuEventDestroy_v2(void *event) { CALL("\"event\": %llu", (Address)event); free(event); return SUCCESS; }
+Result cuEventRecord(void *event, void *stream) {
+    CALL("\"event\": %llu, \"stream\": %llu", (Address)event, (Address)stream);
+    return SUCCESS;
+}
+Result cuEventSynchronize(void *event) { CALL("\"event\": %llu", (Address)event); return SUCCESS; }
+Result cuEventQuery(void *event) { CALL("\"event\": %llu", (Address)event); return SUCCESS; }
+Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
+    CALL("\"start\": %llu, \"end\": %llu", (Address)start, (Address)end);
+    *milliseconds = 1.5f;
+    return SUCCESS;
+}
+
+/* The size of an image: an ELF file's section table is its last part; anything else is text. */
+static size_t image_size(const char *image) {
+    if (memcmp(image, "\177ELF", 4)) return strlen(image);
+    unsigned long long table;
+    unsigned short entry, count;
+    memcpy(&table, image + 40, 8);
+    memcpy(&entry, image + 58, 2);
+    memcpy(&count, image + 60, 2);
+    return table + (size_t)entry * count;
+}
+
+Result cuModuleLoadDataEx(void **module, const char *image, unsigned options, int *names, void **values) {
+    (void)options, (void)names, (void)values;
+    size_t size = image_size(image);
+    CALL("\"size\": %zu", size);
+    NEED_CONTEXT;
+    Module *loaded = calloc(1, sizeof *loaded);
+    loaded->image = malloc(size);
+    loaded->size = size;
+    memcpy(loaded->image, image, size);
+    *module = loaded;
+    return SUCCESS;
+}
+
+static int is_in_image(Module *module, const char *name) {
+    return memmem(module->image, module->size, name, strlen(name)) != 0;
+}
+
+Result cuModuleGetFunction(void **function, Module *module, const char *name) {
+    CALL("\"name\": \"%s\"", name);
+    NEED_CONTEXT;
+    if (!is_in_image(module, name)) return NOT_FOUND;
+    Function *found = calloc(1, sizeof *found);
+    snprintf(found->name, sizeof found->name, "%s", name);
+    found->context = current;
+    found->max_dynamic = FREE_SHARED - static_shared;
+    *function = found;
+    return SUCCESS;
+}
+
+Result cuModuleGetGlobal_v2(Address *address, size_t *size, Module *module, const char *name) {
+    CALL("\"name\": \"%s\"", name);
+    if (!is_in_image(module, name)) return NOT_FOUND;
+    if (!module->variable) module->variable = (Address)calloc(1, 16);
+    *address = module->variable;
+    *size = 16;
+    return SUCCESS;
+}
+
+Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
+    NEED_CONTEXT;
+    switch (attribute) {
+    case 0: *value = 1024; break;
+    case STATIC_SHARED: *value = static_shared; break;
+    case MAX_DYNAMIC: *value = function->max_dynamic; break;
+    default: *value = 10 + attribute; break;
+    }
+    return SUCCESS;
+}
+
+Result cuFuncSetAttribute(Function *function, int attribute, int value) {
+    CALL("\"name\": \"%s\", \"attribute\": %d, \"value\": %d", function->name, attribute, value);
+    if (attribute == MAX_DYNAMIC) {
+        if (value + static_shared > OPT_IN_BYTES) return INVALID_VALUE;
+        function->max_dynamic = value;
+    }
+    return SUCCESS;
+}
+
+static Result launch(const char *call, Function *function, const Extended *configuration, void **extra) {
+    static const char digits[] = "0123456789abcdef";
+    static _Thread_local char hexadecimal[65536];
+    const unsigned char *data = 0;
+    size_t size = 0;
+    int cooperative = 0;
+    for (; extra && *extra; extra += 2) {
+        if (*extra == (void *)1) data = extra[1];
+        if (*extra == (void *)2) size = *(size_t *)extra[1];
+    }
+    for (size_t byte = 0; byte < size; byte++) {
+        hexadecimal[2 * byte] = digits[data[byte] >> 4];
+        hexadecimal[2 * byte + 1] = digits[data[byte] & 15];
+    }
+    hexadecimal[2 * size] = 0;
+    for (unsigned index = 0; index < configuration->count; index++)
+        if (configuration->attributes[index].id == 2) cooperative = configuration->attributes[index].value[0];
+    Result code = record(
+        call, "\"name\": \"%s\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"shared\": %u, \"stream\": %llu, "
+        "\"cooperative\": %d, \"arguments\": \"%s\"",
+        function->name, configuration->grid[0], configuration->grid[1], configuration->grid[2],
+        configuration->block[0], configuration->block[1], configuration->block[2], configuration->shared,
+        (Address)configuration->stream, cooperative, hexadecimal);
+    if (code) return code;
+    if (function->context != current) return 400;
+    return (int)configuration->shared > function->max_dynamic ? INVALID_VALUE : SUCCESS;
+}
+
+Result cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                      unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
+    if (parameters) return INVALID_VALUE;
+    Extended configuration = {{gx, gy, gz}, {bx, by, bz}, shared, stream, 0, 0};
+    return launch("cuLaunchKernel", function, &configuration, extra);
+}
+
+Result cuLaunchKernelEx(const Extended *configuration, Function *function, void **parameters, void **extra) {
+    if (parameters) return INVALID_VALUE;
+    return launch("cuLaunchKernelEx", function, configuration, extra);
+}
