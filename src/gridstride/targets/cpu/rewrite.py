@@ -200,31 +200,25 @@ class _Pass:
 
     def _declaration(self, start: int, end: int) -> tuple[bytes, list[_SharedVariable], bytes]:
         """Return the typedefs that a declaration becomes, its variables and its alignment specifiers."""
-        statement = lexical.without_comments(self.source[start:end])
         code = self.code[start:end]
-        alignments = b" ".join(
-            statement[first:last]
-            for first, last in lexical.attribute_spans(code)
-            if b"align" in statement[first:last]
-        )
-        plain = bytearray(statement)
+        plain = bytearray(lexical.without_comments(self.source[start:end]))
+        alignments = []
         for first, last in lexical.attribute_spans(code):
-            plain[first:last] = lexical.blank(statement[first:last])
-        dynamic = re.search(rb"\bextern\b", code) is not None
-        text = _STORAGE.sub(lambda match: lexical.blank(match[0]), bytes(plain))
-        node = parse(text)
-        declaration = node.named_children[0] if node.named_child_count == 1 else None
-        if declaration is None or declaration.type != "declaration" or node.has_error:
+            alignments += [bytes(plain[first:last])] if b"align" in plain[first:last] else []
+            plain[first:last] = lexical.blank(bytes(plain[first:last]))
+        # What makes it a declaration for the parser, whatever follows, becomes the typedef.
+        text = b"extern " + _STORAGE.sub(lambda match: lexical.blank(match[0]), bytes(plain))
+        declaration = _only_declaration(parse(text))
+        if declaration is None:
             raise Refusal(start, _NOT_UNDERSTOOD)
-        edits, variables = [], []
+        dynamic = re.search(rb"\bextern\b", code) is not None
+        edits, variables = [Edit(0, len(b"extern"), b"typedef")], []
         for declarator in declaration.children_by_field_name("declarator"):
             name = _variable_name(declarator, start)
             self.count += 1
             variables.append(_SharedVariable(name.text or b"", self.count, dynamic))
             edits.append(Edit(name.start_byte, name.end_byte, b"gridstride_type_%d" % self.count))
-        if not variables:
-            raise Refusal(start, "this __shared__ declaration declares no variable")
-        return b"typedef " + Rewritten(text, edits).text.lstrip(), variables, alignments
+        return Rewritten(text, edits).text, variables, b" ".join(alignments)
 
     def _enclosing(self, position: int) -> FunctionDeclaration | None:
         around = [f for f in self.functions if f.body[0] < position < f.body[1]]
@@ -252,6 +246,15 @@ class _Pass:
             words |= new
             new = {name for word in new for name in _IDENTIFIER.findall(self.macros.get(word, b""))} - words
         return words
+
+
+def _only_declaration(root: Node) -> Node | None:
+    """Return the declaration that a text consists of, if it is one with a variable."""
+    node = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
+    declares = (
+        node is not None and node.type == "declaration" and node.child_by_field_name("declarator") is not None
+    )
+    return node if declares else None
 
 
 def _variable_name(declarator: Node, start: int) -> Node:

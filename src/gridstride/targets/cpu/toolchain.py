@@ -38,7 +38,10 @@ _COMMON_FLAGS = (
 )  # fmt: skip
 _KIND_FLAGS = {
     # Unique symbols would tie the statics of all loaded kernels together and keep them loaded for ever.
-    "gcc": ("-fno-gnu-unique", "-ftrack-macro-expansion=0", "-fdiagnostics-color=never", "-fno-diagnostics-show-option"),
+    # Without tracking of macros an error stands where the macro is used.
+    "gcc": (
+        "-fno-gnu-unique", "-ftrack-macro-expansion=0", "-fdiagnostics-color=never", "-fno-diagnostics-show-option",
+    ),
     "clang": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value"),
     "zig": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value", "-fno-sanitize=all"),
 }  # fmt: skip
