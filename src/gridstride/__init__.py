@@ -88,7 +88,9 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Python asks the package for an attribute before it imports a submodule of that name.
-_SUBMODULES = frozenset({"arrays", "cli", "config", "cuda", "errors", "families", "namespace", "targets"})
+_SUBMODULES = frozenset(
+    {"arrays", "cli", "config", "cuda", "demo", "errors", "families", "namespace", "targets"}
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,167 @@
+"""The rules of the house that import contracts cannot say."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gridstride
+from gridstride.targets import registry
+
+PACKAGE = Path(gridstride.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+#: Array libraries and frameworks, with the rooms that may import them, lazily.
+FOREIGN = {"cupy", "torch", "jax", "dask", "ml_dtypes"}
+FOREIGN_ROOMS = {"arrays", "interop", "_dtypes.py"}
+#: May name targets: they make them, show them, or explain how to choose one.
+NAMING_ROOMS = {"targets", "cli", "config.py"}
+#: May hold names that are also a device type's in the vocabulary of an array library.
+SPEAKING_ROOMS = {"arrays", "interop"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0]
+
+
+def outside(rooms: set[str]) -> list[Path]:
+    return [path for path in FILES if room(path) not in rooms]
+
+
+def identify(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", outside(NAMING_ROOMS | SPEAKING_ROOMS), ids=identify)
+def test_nobody_above_the_seam_asks_which_target_it_has(path: Path) -> None:
+    found = [
+        f"{identify(path)}:{node.lineno}: {ast.unparse(node)[:80]}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if decides_by_target_name(node)
+    ]
+    assert not found, "ask for limits or features instead:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("path", outside({"targets"}), ids=identify)
+def test_nobody_above_the_seam_imports_a_target(path: Path) -> None:
+    concrete = [f"gridstride.targets.{name}" for name in registry.names()]
+    found = [
+        module
+        for module, _ in imports(path)
+        if any(module == target or module.startswith(f"{target}.") for target in concrete)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("text", "guilty"),
+    [
+        ("if target.name == 'cuda': pass", True),
+        ("if target.name in ('cpu', 'null'): pass", True),
+        ("match target.name:\n    case 'cpu': pass", True),
+        ("match target.name:\n    case 'x' | 'cuda': pass", True),
+        ("{'cuda': 1}[target.name]", True),
+        ("sizes['cpu']", True),
+        ("sizes.get('cpu')", True),
+        ("registry.get('cuda')", True),
+        ("target.name.startswith('cuda')", True),
+        ("'gpu' in target.features", False),
+        ("limits.warp_size == 32", False),
+        ("print('cuda')", False),
+    ],
+)
+def test_the_rule_finds_decisions_by_name(text: str, guilty: bool) -> None:
+    assert any(map(decides_by_target_name, ast.walk(ast.parse(text)))) is guilty
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_foreign_libraries_are_imported_by_adapters_alone_and_lazily(path: Path) -> None:
+    for module, lazily in imports(path):
+        library = module.partition(".")[0]
+        if library in FOREIGN:
+            assert room(path) in FOREIGN_ROOMS, f"{identify(path)} imports {module}"
+            assert lazily, f"{identify(path)} imports {module} when it is imported"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "arrays").glob("_*.py")), ids=identify)
+def test_an_adapter_imports_its_own_library_alone(path: Path) -> None:
+    foreign = {module.partition(".")[0] for module, _ in imports(path)} & FOREIGN
+    assert foreign <= {path.stem.removeprefix("_")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text()
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{identify(path)} has no docstring"
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    assert modules_after("import numpy, __future__", "import gridstride") == ["gridstride"]
+
+
+def test_every_public_name_together_imports_no_array_library_but_numpy() -> None:
+    loaded = modules_after(
+        "import gridstride",
+        "[getattr(gridstride, name) for name in gridstride.__all__]; gridstride.cuda.Device()",
+    )
+    heavy = {"cupy", "torch", "jax", "dask", "tree_sitter", "ml_dtypes"}
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+
+
+def modules_after(first: str, then: str) -> list[str]:
+    """Return the modules that a fresh process loads by the second statement, in their order."""
+    code = f"import sys\n{first}\nbefore = set(sys.modules)\n{then}\nprint(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return sorted(done.stdout.split())
+
+
+def decides_by_target_name(node: ast.AST) -> bool:
+    """Return whether a node compares with, matches, looks up or keys on the name of a target."""
+    match node:
+        case ast.Compare(left=left, comparators=comparators):
+            places = [left, *comparators]
+        case ast.MatchValue(value=value):
+            places = [value]
+        case ast.Dict(keys=keys):
+            places = [key for key in keys if key is not None]
+        case ast.Subscript(slice=index):
+            places = [index]
+        case ast.Call(
+            func=ast.Attribute(attr="get" | "pop" | "setdefault" | "startswith" | "endswith"), args=args
+        ):
+            places = args[:1]
+        case _:
+            return False
+    names = registry.names()
+    return any(
+        isinstance(inner, ast.Constant) and inner.value in names
+        for place in places
+        for inner in ast.walk(place)
+    )
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """Return the modules that a file imports, each with whether that happens inside a function only."""
+    tree = ast.parse(path.read_text())
+    lazy = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    lazy |= {id(node) for block in ast.walk(tree) if is_for_type_checkers(block) for node in ast.walk(block)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, id(node) in lazy) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [(node.module, id(node) in lazy)]
+            found += [(f"{node.module}.{alias.name}", id(node) in lazy) for alias in node.names]
+    return found
+
+
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
