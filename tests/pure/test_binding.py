@@ -38,7 +38,13 @@ def scalar(name):
 def pointer(pointee, const=False):
     if const:
         pointee = CType(
-            pointee.kind, pointee.name, pointee.size, pointee.alignment, pointee.dtype, pointee.components, True
+            pointee.kind,
+            pointee.name,
+            pointee.size,
+            pointee.alignment,
+            pointee.dtype,
+            pointee.components,
+            True,
         )
     return CType("pointer", f"{'const ' if const else ''}{pointee.name} *", 8, 8, pointee=pointee)
 
@@ -200,7 +206,9 @@ def test_p28_swapped_arguments_name_the_parameter():
     with pytest.raises(ArgumentTypeError, match="argument 1, parameter `b`"):
         bind(types, [x, 4, x])
     for arguments in ([x, x], [x, x, 4, 4]):
-        with pytest.raises(ArgumentTypeError, match=r"`k` takes 3 arguments \(float \* a, float \* b, int c\)"):
+        with pytest.raises(
+            ArgumentTypeError, match=r"`k` takes 3 arguments \(float \* a, float \* b, int c\)"
+        ):
             bind(types, arguments)
 
 
@@ -317,13 +325,19 @@ def test_p31_structs_by_value_are_checked_against_the_compiler():
     for value in (element[()], element, element.reshape(1)):
         assert bind_one(STRUCT, value) == element.tobytes()
     packed = np.zeros((), [("a", "i1"), ("b", "f8"), ("c", "i4")])
-    with pytest.raises(ArgumentTypeError, match=r"the struct has 24 bytes, the dtype 13; member `b` is at offset 8"):
+    with pytest.raises(
+        ArgumentTypeError, match=r"the struct has 24 bytes, the dtype 13; member `b` is at offset 8"
+    ):
         bind_one(STRUCT, packed)
 
 
 def test_structs_with_other_members_of_the_same_size():
-    moved = np.dtype({"names": ["a", "b", "c"], "formats": ["i1", "f8", "i4"], "offsets": [0, 8, 20], "itemsize": 24})
-    with pytest.raises(ArgumentTypeError, match="member `c` is at offset 16 with 4 bytes, the dtype has offset 20"):
+    moved = np.dtype(
+        {"names": ["a", "b", "c"], "formats": ["i1", "f8", "i4"], "offsets": [0, 8, 20], "itemsize": 24}
+    )
+    with pytest.raises(
+        ArgumentTypeError, match="member `c` is at offset 16 with 4 bytes, the dtype has offset 20"
+    ):
         bind_one(STRUCT, np.zeros((), moved))
 
 
@@ -392,4 +406,6 @@ def test_parameters_of_which_only_the_size_is_known():
 
 def test_packed_size_counts_to_the_last_byte():
     assert packed_size(()) == 0
-    assert len(bind([scalar("signed char"), scalar("double"), scalar("signed char")], [1, 2.0, 3]).packed) == 17
+    assert (
+        len(bind([scalar("signed char"), scalar("double"), scalar("signed char")], [1, 2.0, 3]).packed) == 17
+    )

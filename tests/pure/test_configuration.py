@@ -67,7 +67,9 @@ def test_limits_come_with_the_numbers(configuration, words):
 
 
 def test_the_largest_configuration_passes():
-    check_configuration("k", LaunchConfig((2**31 - 1, 65535, 65535), (1024, 1, 1), 232448 - 100), LIMITS, ATTRIBUTES)
+    check_configuration(
+        "k", LaunchConfig((2**31 - 1, 65535, 65535), (1024, 1, 1), 232448 - 100), LIMITS, ATTRIBUTES
+    )
 
 
 def test_swapped_grid_and_block_get_a_hint():

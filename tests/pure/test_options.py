@@ -13,7 +13,10 @@ def parse(*options, **keywords):
     ("options", "expected"),
     [
         ((), CompileOptions()),
-        (("-DN=4", "-D", "M", "--define-macro=K=a b"), CompileOptions(defines=(("N", "4"), ("M", None), ("K", "a b")))),
+        (
+            ("-DN=4", "-D", "M", "--define-macro=K=a b"),
+            CompileOptions(defines=(("N", "4"), ("M", None), ("K", "a b"))),
+        ),
         (("-DN=4", "-UN"), CompileOptions(undefines=("N",))),
         (("-Ia", "-I", "b", "--include-path=c"), CompileOptions(include_dirs=("a", "b", "c"))),
         (("--std=c++14",), CompileOptions(std="c++14")),
@@ -32,7 +35,9 @@ def test_known_options(options, expected):
     assert parse(*options) == expected
 
 
-@pytest.mark.parametrize("option", ["--unknown", "-O9", "-fopenmp", "--fmad=maybe", "x.cu", "--maxrregcount=many"])
+@pytest.mark.parametrize(
+    "option", ["--unknown", "-O9", "-fopenmp", "--fmad=maybe", "x.cu", "--maxrregcount=many"]
+)
 def test_unknown_option_names_itself_and_the_target(option):
     with pytest.raises(ValueError, match="here") as error:
         parse(option)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +12,18 @@ from gridstride.cuda.module import Function, LazyModule, Module, default_place
 from gridstride.errors import CompileError
 
 Headers = Sequence[str] | Mapping[str, str]
+
+_NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
+#: Keywords of C++20 and functions that CUDA declares for every program.
+_TAKEN = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
+    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
+    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    xor_eq assert clock free malloc memcpy memset printf""".split()
+)
 
 
 class RawKernel(Function):
@@ -255,8 +268,16 @@ def _content(
 
 
 def _checked_name(name: str) -> str:
-    if not isinstance(name, str) or not name.strip():
-        raise TypeError(f"name must be the kernel's name, got {name!r}")
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the kernel's name (str), got {name!r}")
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(
+            f"{name!r} is not the name of a kernel: a C++ identifier, or a template instance of one"
+        )
+    taken = _TAKEN.intersection(match[1].split("::"))
+    if taken:
+        raise ValueError(f"{taken.pop()!r} cannot name a kernel: C++ or CUDA has it already")
     return name
 
 
