@@ -14,7 +14,7 @@ for everything else it comes here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -34,9 +34,10 @@ from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Pr
 
 
 class Launchable(Protocol):
-    """Name what the pipeline needs of a kernel: its name and its loaded program at a place."""
+    """Name what the pipeline needs of a kernel: its name, its program, and room for what it prepared."""
 
     name: str
+    prepared: dict[tuple[Place, Hashable], PreparedKernel]
 
     def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
         """Return the program that holds the kernel, loaded at a place for a configuration."""
@@ -111,7 +112,22 @@ def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | N
 
 
 def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:
-    """Return a kernel's function at a place: found in the caches, or compiled and loaded."""
+    """Return a kernel's function at a place: prepared before, found in the caches, or compiled and loaded."""
+    key = place, place.target.specializes_on(configuration) if configuration is not None else ()
+    prepared = kernel.prepared.get(key)
+    if prepared is None:
+        prepared = kernel.prepared[key] = _prepare(kernel, place, configuration)
+    return prepared
+
+
+def specialize(program: Program, place: Place, configuration: LaunchConfig | None) -> Program:
+    """Return the program for what the target's object code depends on of a configuration."""
+    if configuration is None:
+        return program
+    return replace(program, specialization=place.target.specializes_on(configuration))
+
+
+def _prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:
     program = kernel.load(place, configuration)
     loaded = program.function(kernel.name)
     return PreparedKernel(
@@ -122,10 +138,3 @@ def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None
         loaded.function.attributes(),
         place.target.limits(place.device),
     )
-
-
-def specialize(program: Program, place: Place, configuration: LaunchConfig | None) -> Program:
-    """Return the program for what the target's object code depends on of a configuration."""
-    if configuration is None:
-        return program
-    return replace(program, specialization=place.target.specializes_on(configuration))

@@ -119,7 +119,7 @@ def test_p40_constants_are_set_from_python(target, xp):
 
 
 def test_variables_are_shared_by_the_kernels_of_a_module(target, xp):
-    module = gs.RawModule(GLOBALS)
+    module = gs.RawModule(GLOBALS + "// counted")
     counter = gs.ndarray((1,), np.int32, memptr=module.get_global("counter"))
     assert gs.asnumpy(counter)[0] == 5
     out = xp.zeros(4, np.float32)
@@ -144,10 +144,15 @@ def test_a_pointer_to_a_variable_can_be_passed(target, xp):
     np.testing.assert_array_equal(gs.asnumpy(out), np.arange(8))
 
 
-def test_modules_do_not_share_variables(target, xp):
-    first, second = gs.RawModule(GLOBALS), gs.RawModule(GLOBALS + "// another")
-    first.get_function("use")((1,), (4,), (xp.zeros(4, np.float32),))
-    assert gs.asnumpy(gs.ndarray((1,), np.int32, memptr=second.get_global("counter")))[0] == 5
+def test_variables_belong_to_the_text(target, xp):
+    def counter(text):
+        module = gs.RawModule(text)
+        module.get_function("use")((1,), (4,), (xp.zeros(4, np.float32),))
+        return int(gs.asnumpy(gs.ndarray((1,), np.int32, memptr=module.get_global("counter")))[0])
+
+    assert counter(GLOBALS + "// one") == 6
+    assert counter(GLOBALS + "// two") == 6
+    assert counter(GLOBALS + "// one") == 7
 
 
 def test_module_from_a_file(target, xp, tmp_path):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-
-from gridstride._runtime.memory import MemoryPointer, UnownedMemory
 
 from gridstride import _pipeline
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._launch.configuration import launch_configuration
+from gridstride._runtime.memory import MemoryPointer, UnownedMemory
 from gridstride._source.raw import RawSource, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, SymbolNotFound
@@ -46,6 +45,7 @@ class Function:
 
     def _bind(self, lazy: LazyModule, name: str) -> None:
         self.name = name
+        self.prepared: dict[tuple[Place, Hashable], _pipeline.PreparedKernel] = {}
         self._lazy = lazy
         self._cooperative = lazy.source.cooperative
 
@@ -101,6 +101,7 @@ class Function:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _SETTABLE:
             self._prepare().loaded.function.set_attribute(name, int(value))
+            self.prepared.clear()
         elif name in _ATTRIBUTE_NAMES:
             raise AttributeError(f"{name} cannot be set; {' and '.join(_SETTABLE)} can")
         else:

@@ -117,6 +117,8 @@ class RawModule:
     Notes
     -----
     Object code runs on the target it was made for; the CPU target needs the source.
+
+    Modules of the same text and options are loaded once a device, so they share their variables.
     """
 
     def __init__(
