@@ -114,8 +114,7 @@ def _is_pair(dtype: np.dtype[Any], pointee: CType) -> bool:
 
 
 def _flat_components(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], ...]:
-    fields = dtype.fields or {}
-    ordered = sorted(fields.values(), key=lambda field: field[1])
+    ordered = sorted((dtype.fields or {}).values(), key=lambda field: field[1])
     packed = all(field[1] == k * field[0].itemsize for k, field in enumerate(ordered))
     return tuple(field[0] for field in ordered) if packed else ()
 

@@ -85,7 +85,8 @@ def _structured_scalar(value: Any) -> np.void | None:
     if view is None or view.device_type != HOST or not view.dtype.names:
         return None
     array = np.asarray(value)
-    return array.reshape(())[()] if array.size == 1 else None
+    element: np.void | None = array.reshape(1)[0] if array.size == 1 else None
+    return element
 
 
 def _members(dtype: np.dtype[Any], prefix: str = "", base: int = 0) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -78,8 +78,8 @@ def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
         found = _objects.get(key)
         if found is None:
             disk = store.open_store()
-            found = disk and _read(disk, key, target, program)
-            if not found:
+            found = None if disk is None else _read(disk, key, target, program)
+            if found is None:
                 found = _compile(target, arch, program)
                 if disk is not None and found.dependencies is not None:
                     disk.write(key, target.name, program.name, encode(found))

@@ -279,7 +279,7 @@ def _checked_name(name: str) -> str:
         )
     taken = _TAKEN.intersection(match[1].split("::"))
     if taken:
-        raise ValueError(f"{taken.pop()!r} cannot name a kernel: C++ or CUDA has it already")
+        raise ValueError(f"{min(taken)!r} cannot name a kernel: C++ or CUDA has it already")
     return name
 
 
