@@ -47,11 +47,16 @@ def object_code_from_binary(data: bytes) -> ObjectCode:
     form = recognize(data)
     if form is None:
         raise ValueError(f"{data[:16]!r}... is no cubin, fatbin or PTX")
-    layouts = {"cubin": elf.parameter_layouts, "ptx": _ptx_layouts, "fatbin": lambda _: {}}[form](data)
     functions = {
-        name: FunctionRecord(name, read_kernel_name(name, layout)) for name, layout in layouts.items()
+        name: FunctionRecord(name, read_kernel_name(name, layouts)) for name, layouts in _layouts(form, data).items()
     }
     return ObjectCode(form, data, functions)
+
+
+def _layouts(form: str, data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
+    if form == "cubin":
+        return elf.parameter_layouts(data)
+    return _ptx_layouts(data) if form == "ptx" else {}
 
 
 def _ptx_layouts(data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:

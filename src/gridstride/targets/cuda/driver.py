@@ -110,7 +110,7 @@ class Driver:
         function = self._library[name]
         function.argtypes = argument_types
         function.restype = c_int
-        function.errcheck = self._check
+        function.errcheck = self._check  # type: ignore[assignment]
         setattr(self, name, function)
         return function
 

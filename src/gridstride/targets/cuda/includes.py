@@ -112,7 +112,8 @@ class _Search:
             self.is_known = False  # a header that appears later would change the text
 
     def _follow(self, includes: Iterable[_Include], folder: Path | None, *, from_own: bool = False) -> bool:
-        return all([self._find(include, folder, from_own=from_own) for include in includes])
+        found = [self._find(include, folder, from_own=from_own) for include in includes]
+        return all(found)
 
     def _find(self, include: _Include, folder: Path | None, *, from_own: bool) -> bool:
         if any(name == include.name for name, _ in self.program.headers):

@@ -12,7 +12,7 @@ _WRAPPINGS = tuple(
     for start, end in (
         (r"#pragma nv_mangled_name &gridstride_signature<gridstride_arguments_of<decltype\(&", r"\)>::type>"),
         (r"#pragma nv_mangled_name &gridstride_constant<\(long long\)\(", r"\)>"),
-        (r"#pragma nv_mangled_name ", "$"),
+        (r"#pragma nv_mangled_name &?", "$"),
         (
             r"template \S+ char gridstride_signature_at<\d+, gridstride_arguments_of<decltype\(&",
             r"\)>::type>;",

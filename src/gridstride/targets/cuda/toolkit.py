@@ -13,7 +13,7 @@ _LIBRARY_FOLDERS = ("lib64", "lib", "bin")
 _INCLUDE_FOLDERS = ("include", "include/cccl")
 #: A header that shows that a folder holds the runtime's headers, and one for the C++ core libraries.
 _RUNTIME_HEADER = "cuda_fp16.h"
-_CORE_HEADER = "nv/target"
+_CORE_HEADER = "cuda/std/type_traits"
 #: Headers whose text changes with the version of everything beside them.
 _VERSION_HEADERS = ("cuda_runtime_api.h", "cuda/std/__cccl/version.h", "cuda/std/detail/__config")
 

@@ -1,0 +1,387 @@
+"""Compiling for an NVIDIA device without one."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_support import ARCH, program
+
+from gridstride.errors import CompileError
+from gridstride.targets.base import ObjectCode
+from gridstride.targets.cuda import elf, nvcc, nvrtc, source, toolkit
+from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
+from gridstride.targets.cuda.compiler import Compiler
+from gridstride.targets.cuda.includes import DEVICE_FOLDERS, STANDARD_FOLDER, walk
+from gridstride.targets.cuda.parallel import compile_many
+
+PLAIN = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
+BOTH_COMPILERS = pytest.mark.parametrize(
+    "backend",
+    [
+        "nvrtc",
+        pytest.param("nvcc", marks=pytest.mark.skipif(toolkit.nvcc() is None, reason="there is no nvcc")),
+    ],
+)
+NEEDS_NVIDIA_HEADERS = pytest.mark.skipif(
+    not toolkit.include_folders(), reason="NVIDIA's headers are not installed"
+)
+
+CORPUS = {
+    "names without includes": """
+        template <int size, class T> struct sized { static_assert(sizeof(T) == size, ""); };
+        extern "C" __global__ void k(int8_t* a, uint64_t b, intptr_t c, size_t d) {
+            sized<1, int8_t>(); sized<2, int16_t>(); sized<4, uint32_t>(); sized<8, int64_t>(); sized<8, uintptr_t>();
+            a[0] = (int8_t)(b + c + d);
+        }""",
+    "user repeats a typedef": """
+        typedef unsigned long long uint64_t; typedef unsigned int uint32_t;
+        extern "C" __global__ void k(uint64_t* a, uint32_t b) { a[0] = b; }""",
+    "shared memory and barriers": """
+        extern "C" __global__ void k(float* x) {
+            __shared__ float tile[32]; extern __shared__ float more[];
+            tile[threadIdx.x] = x[threadIdx.x]; __syncthreads();
+            more[threadIdx.x] = tile[31 - threadIdx.x]; __syncthreads();
+            x[threadIdx.x] = more[threadIdx.x];
+        }""",
+    "warps and atomics": """
+        extern "C" __global__ void k(int* x) {
+            int v = __shfl_down_sync(0xffffffffu, x[threadIdx.x], 1);
+            if (__any_sync(0xffffffffu, v > 3)) atomicAdd(x, __popc(__ballot_sync(0xffffffffu, v & 1)));
+        }""",
+    "printf and assert": """
+        #include <assert.h>
+        #include <stdio.h>
+        extern "C" __global__ void k(int* x) { assert(x); printf("%d\\n", x[0]); }""",
+    "lambdas and constants": """
+        __constant__ float taps[5]; __device__ int counter;
+        template <class F> __device__ float apply(F f, float v) { return f(v); }
+        extern "C" __global__ void __launch_bounds__(128) k(float* __restrict__ x) {
+            #pragma unroll
+            for (int i = 0; i < 5; i++) x[i] = apply([=](float v) { return v * taps[i]; }, x[i]);
+            atomicAdd(&counter, 1);
+        }""",
+}
+NVIDIA_CORPUS = {
+    "half": """
+        #include <cuda_fp16.h>
+        #include <cuda_bf16.h>
+        extern "C" __global__ void k(half* x, __nv_bfloat16* y) { x[0] = __hfma(x[0], x[1], x[2]); y[0] = y[0] * y[1]; }""",
+    "cuComplex": """
+        #include <cuComplex.h>
+        extern "C" __global__ void k(cuFloatComplex* x, cuDoubleComplex* y) {
+            x[0] = cuCmulf(x[0], x[1]); y[0] = cuCadd(y[0], make_cuDoubleComplex(1, 2));
+        }""",
+    "cooperative groups": """
+        #include <cooperative_groups.h>
+        namespace cg = cooperative_groups;
+        extern "C" __global__ void k(uint64_t* x) {
+            auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+            x[0] = tile.shfl_down(x[threadIdx.x], 1); cg::this_grid().sync();
+        }""",
+}
+
+
+@pytest.mark.parametrize("standard", ["", "c++14", "c++17", "c++20"])
+@pytest.mark.parametrize("name", CORPUS)
+def test_what_ordinary_kernels_use_compiles(compiler: Compiler, name: str, standard: str) -> None:
+    options = (f"--std={standard}",) if standard else ()
+    code = compiler.compile(program(CORPUS[name], "k", options=options), ARCH)
+    assert "k" in elf.parameter_layouts(code.code)
+    assert code.dependencies == ()
+    assert code.log == ""
+
+
+@NEEDS_NVIDIA_HEADERS
+@pytest.mark.parametrize("name", NVIDIA_CORPUS)
+def test_headers_of_nvidia_compile_and_are_dependencies(compiler: Compiler, name: str) -> None:
+    code = compiler.compile(program(NVIDIA_CORPUS[name], "k"), ARCH)
+    assert "k" in elf.parameter_layouts(code.code)
+    assert code.dependencies == tuple((str(path), _digest(path)) for path in toolkit.version_headers())
+
+
+def _own_headers() -> list[str]:
+    folders = (*DEVICE_FOLDERS, STANDARD_FOLDER)
+    names = {
+        str(path.relative_to(folder)) for folder in folders for path in folder.rglob("*") if path.is_file()
+    }
+    return sorted(name for name in names if not name.startswith("std/"))
+
+
+@pytest.mark.parametrize("header", _own_headers())
+@pytest.mark.parametrize("standard", ["c++14", "c++20"])
+def test_every_header_of_ours_compiles_alone(compiler: Compiler, header: str, standard: str) -> None:
+    text = f"#include <{header}>\n{PLAIN}"
+    code = compiler.compile(program(text, "k", options=(f"--std={standard}",)), ARCH)
+    assert code.log == ""
+
+
+@pytest.mark.parametrize("header", _own_headers())
+def test_no_short_macro_breaks_a_header_of_ours(compiler: Compiler, header: str) -> None:
+    letters = tuple(f"-D{letter}=@" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijlmnopqrstuvwyz")
+    text = f"#include <{header}>\n__global__ void k() {{}}"
+    compiler.compile(program(text, "k", options=letters), ARCH)
+
+
+@BOTH_COMPILERS
+def test_templates_globals_and_constants_are_found_in_any_spelling(compiler: Compiler, backend: str) -> None:
+    text = """
+    namespace room { template <class T, int N> __global__ void fill(T* x) { x[0] = N; } __device__ int counter; }
+    __constant__ float taps[4];
+    struct Point { char tag; double x; };
+    """
+    names = ("room::fill<float,3>", "room::fill< unsigned long long , 4 >", "&room::fill<int, 5>")
+    asked = program(
+        text, *names, compiler=backend, globals=("taps", "&room::counter"),
+        constants=("sizeof(Point)", "offsetof(Point, x)", "-7", "1 << 20"),
+    )  # fmt: skip
+    code = compiler.compile(asked, ARCH)
+    lowered = [code.functions[name].lowered_name for name in names]
+    assert lowered == ["_ZN4room4fillIfLi3EEEvPT_", "_ZN4room4fillIyLi4EEEvPT_", "_ZN4room4fillIiLi5EEEvPT_"]
+    assert set(lowered) == set(elf.parameter_layouts(code.code))
+    assert code.globals == {"taps": "taps", "&room::counter": "_ZN4room7counterE"}
+    assert code.constants == {"sizeof(Point)": 16, "offsetof(Point, x)": 8, "-7": -7, "1 << 20": 1 << 20}
+
+
+@BOTH_COMPILERS
+def test_an_error_points_at_the_users_line(compiler: Compiler, backend: str) -> None:
+    text = 'extern "C" __global__ void k(float* x)\n{\n    x[0] = wrong;\n}'
+    asked = program(text, "k", options=("-DSOMETHING=1",), compiler=backend, path="/somewhere/my.cu")
+    with pytest.raises(CompileError) as caught:
+        compiler.compile(asked, ARCH)
+    lines = str(caught.value).splitlines()
+    assert lines[1] == '/somewhere/my.cu(3): error: identifier "wrong" is undefined'
+    assert lines[2].rstrip() == "      x[0] = wrong;"
+    assert lines[3].index("^") == lines[2].index("wrong")
+    assert caught.value.name == "test"
+    assert caught.value.source == text
+    assert lines[1] in caught.value.log
+
+
+@BOTH_COMPILERS
+@pytest.mark.parametrize(
+    ("asked", "quoted", "wrong"),
+    [
+        ({"kernels": ("missing",)}, "missing", "missing"),
+        ({"kernels": ("f<absent, 3>",)}, "f<absent, 3>", "absent"),
+        ({"globals": ("missing",)}, "missing", "missing"),
+        ({"constants": ("sizeof(Missing)",)}, "sizeof(Missing)", "Missing"),
+    ],
+    ids=["kernel", "template argument", "variable", "constant"],
+)
+def test_an_unknown_name_is_shown_with_those_there_are(
+    compiler: Compiler, backend: str, asked: dict[str, Any], quoted: str, wrong: str
+) -> None:
+    text = 'template <class T, int N> __global__ void f(T* x) {}\nextern "C" __global__ void g() {}'
+    with pytest.raises(CompileError) as caught:
+        compiler.compile(replace(program(text, compiler=backend), **asked), ARCH)
+    _, message, source_line, caret, *_, last = str(caught.value).splitlines()
+    assert message == f'name expression: error: identifier "{wrong}" is undefined'
+    assert source_line.strip() == quoted
+    assert caret.index("^") == source_line.index(wrong)
+    assert last == "Kernels in the text: f, g"
+
+
+@BOTH_COMPILERS
+def test_a_function_that_is_no_kernel_is_refused(compiler: Compiler, backend: str) -> None:
+    with pytest.raises(CompileError, match=r"non-__global__|not a __global__"):
+        compiler.compile(program("__device__ void f(int) {}", "f", compiler=backend), ARCH)
+
+
+def test_options_reach_the_compiler(compiler: Compiler) -> None:
+    options = (
+        "-DVALUE=3", "-DFLAG", "-DSQUARE(v)=((v) * (v))", "-UFLAG", "-O3", "-lineinfo", "--maxrregcount=40",
+        "--use_fast_math", "--extra-device-vectorization", "--fmad=false", "--std=c++14",
+    )  # fmt: skip
+    asked = program(PLAIN, "k", options=options)
+    flags = source.nvrtc_options(asked, walk(asked), ARCH)
+    assert [flag for flag in flags if not flag.startswith("--include-path")] == [
+        "--gpu-architecture=sm_90", "--std=c++14", "--fmad=false", "--generate-line-info", "--use_fast_math",
+        "--maxrregcount=40", "--ptxas-options=-O3", "--extra-device-vectorization",
+    ]  # fmt: skip
+    text = """
+    #ifdef FLAG
+    #error "undefined again"
+    #endif
+    static_assert(SQUARE(VALUE) == 9 && __cplusplus == 201402L, "");
+    """
+    assert compiler.compile(program(text + PLAIN, "k", options=options), ARCH).code
+
+
+@pytest.mark.parametrize(
+    "options", [("-G",), ("-O0",), ("-std=c++11",), ("-G", "-O2", "-lineinfo")], ids=" ".join
+)
+def test_every_option_is_accepted(compiler: Compiler, options: tuple[str, ...]) -> None:
+    assert compiler.compile(program(PLAIN, "k", options=options), ARCH).code
+
+
+def test_contraction_shows_in_the_code(compiler: Compiler) -> None:
+    text = 'extern "C" __global__ void k(float* x) { x[0] = x[1] * x[2] + x[3]; }'
+    fused, apart = (
+        compiler.compile(program(text, "k", options=(f"--fmad={flag}",)), "sm_9999").code
+        for flag in ("true", "false")
+    )
+    assert b"fma.rn" in fused
+    assert b"fma.rn" not in apart
+
+
+def test_debug_mode_adds_lines(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = program(PLAIN, "k")
+    plain = compiler.compile(asked, ARCH).code, compiler.fingerprint(asked, ARCH)
+    monkeypatch.setenv("GRIDSTRIDE_DEBUG", "1")
+    debug = compiler.compile(asked, ARCH).code, compiler.fingerprint(asked, ARCH)
+    assert b".debug_line" in debug[0]
+    assert b".debug_line" not in plain[0]
+    assert plain[1] != debug[1]
+
+
+@BOTH_COMPILERS
+def test_headers_come_as_text_and_from_folders(compiler: Compiler, tmp_path: Path, backend: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "outer.h").write_text('#pragma once\n#include "inner.h"\n')
+    (tmp_path / "mine" / "inner.h").write_text("#define INNER 5\n")
+    (tmp_path / "beside.h").write_text("#define BESIDE 7\n")
+    text = """
+    #include "mine/outer.h"
+    #include "beside.h"
+    #include <given.h>
+    // #include "commented out.h"
+    #if 0
+    #include "absent.h"
+    #endif
+    extern "C" __global__ void k(int* x) { x[0] = INNER + BESIDE + GIVEN + FIRST; }
+    """
+    asked = program(
+        text, "k", options=(f"-I{tmp_path}",), compiler=backend, path=str(tmp_path / "my.cu"),
+        headers=(("given.h", "#define GIVEN 9"), ("first.h", "#define FIRST 1")), includes=("first.h",),
+    )  # fmt: skip
+    code = compiler.compile(asked, ARCH)
+    files = [tmp_path / "mine" / "outer.h", tmp_path / "mine" / "inner.h", tmp_path / "beside.h"]
+    assert sorted(code.dependencies or ()) == sorted((str(path), _digest(path)) for path in files)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#define HEADER "there.h"\n#include HEADER\n',
+        '#if __has_include("absent.h")\n#include "absent.h"\n#endif\n',
+    ],
+    ids=["computed", "conditional on existence"],
+)
+def test_dependencies_that_cannot_be_told_are_none(compiler: Compiler, tmp_path: Path, text: str) -> None:
+    (tmp_path / "there.h").write_text("")
+    asked = program(text + PLAIN, "k", options=(f"-I{tmp_path}",))
+    assert compiler.compile(asked, ARCH).dependencies is None
+
+
+def test_a_fingerprint_depends_on_our_headers_that_are_used(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = program(PLAIN, "k")
+    before = compiler.fingerprint(asked, ARCH)
+    assert before == compiler.fingerprint(asked, ARCH)
+    assert before != compiler.fingerprint(asked, "sm_80")
+    read = Path.read_bytes
+    monkeypatch.setattr(
+        Path, "read_bytes", lambda path: read(path) + (b"//" if path.name == "prelude.h" else b"")
+    )
+    assert before != compiler.fingerprint(asked, ARCH)
+
+
+def test_an_old_arch_names_the_remedy(compiler: Compiler) -> None:
+    with pytest.raises(CompileError, match=r"sm_20 is older .* pip install"):
+        compiler.compile(program(PLAIN, "k"), "sm_20")
+
+
+def test_a_new_arch_gives_ptx(compiler: Compiler) -> None:
+    code = compiler.compile(program(PLAIN, "k"), "sm_9999")
+    assert code.format == "ptx"
+    assert f".target sm_{compiler.nvrtc.architectures[-1]}".encode() in code.code
+
+
+def test_nvcc_that_is_not_there_is_named(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolkit, "nvcc", lambda: None)
+    with pytest.raises(CompileError, match="CUDA toolkit"):
+        compiler.compile(program(PLAIN, "k", compiler="nvcc"), ARCH)
+
+
+def test_many_threads_compile_at_once(compiler: Compiler) -> None:
+    codes: dict[int, ObjectCode] = {}
+
+    def work(number: int) -> None:
+        text = f'extern "C" __global__ void k{number}(float* x) {{ x[0] = {number}; }}'
+        codes[number] = compiler.compile(program(text, f"k{number}"), ARCH)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {number: list(elf.parameter_layouts(code.code)) for number, code in codes.items()} == {
+        number: [f"k{number}"] for number in range(8)
+    }
+
+
+def test_processes_compile_many_programs_and_report_each_failure(compiler: Compiler) -> None:
+    texts = [PLAIN.replace("= 1", f"= {number}") for number in range(3)]
+    texts[1] = "this is no C++"
+    programs = [program(text, "k") for text in texts]
+    first, second, third = compile_many(compiler, programs, ARCH, jobs=2)
+    assert isinstance(second, CompileError)
+    assert second.source == texts[1]
+    assert (first, third) == (compiler.compile(programs[0], ARCH), compiler.compile(programs[2], ARCH))
+    assert compile_many(compiler, programs[:1], ARCH) == [first]
+
+
+def test_object_code_can_be_pickled(compiler: Compiler) -> None:
+    code = compiler.compile(program(PLAIN, "k"), ARCH)
+    assert pickle.loads(pickle.dumps(code)) == code
+
+
+def test_formats_are_recognized(compiler: Compiler) -> None:
+    asked = program(PLAIN, "k")
+    assert recognize(compiler.compile(asked, ARCH).code) == "cubin"
+    assert recognize(compiler.compile(asked, "sm_9999").code) == "ptx"
+    assert recognize(bytes.fromhex("50ed55ba01001000")) == "fatbin"
+    assert recognize(PLAIN.encode()) is None
+    assert object_code_from_binary(bytes.fromhex("50ed55ba01001000")).functions == {}
+    with pytest.raises(ValueError, match="no cubin, fatbin or PTX"):
+        object_code_from_binary(b"text")
+    with pytest.raises(ValueError, match="cubin"):
+        object_code_from_binary(b"\x7fELF" + bytes(60))
+
+
+def test_nvrtc_is_found_by_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "nvidia" / "cuda_nvrtc" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libnvrtc.so.12").touch()
+    (folder / "libnvrtc.so.13").touch()
+    (folder / "libnvrtc-builtins.so.12.9").touch()
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.setattr(nvrtc, "_loaded", lambda major: None)
+    assert [file.name for file in toolkit.library_files("libnvrtc.so")][:2] == [
+        "libnvrtc.so.13",
+        "libnvrtc.so.12",
+    ]
+    found = nvrtc.find(12)
+    assert found is not None
+    assert found.path == folder / "libnvrtc.so.12"
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_nvcc_is_found_where_cuda_path_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").write_text("")
+    (tmp_path / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path))
+    assert nvcc.find().path == tmp_path / "bin" / "nvcc"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
