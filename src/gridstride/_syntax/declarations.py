@@ -55,7 +55,8 @@ class FunctionDeclaration:
     ----------
     name : str
         With the namespaces and classes around it, for example ``a::f``.
-    is_kernel, is_template, is_definition : bool
+    is_kernel, is_device, is_template, is_definition : bool
+        Whether it is declared ``__global__``, ``__device__``, a template, with a body.
     parameters : tuple of ParameterDeclaration
     line : int
         Counted from 1.
@@ -67,6 +68,7 @@ class FunctionDeclaration:
 
     name: str
     is_kernel: bool
+    is_device: bool
     is_template: bool
     is_definition: bool
     parameters: tuple[ParameterDeclaration, ...]
@@ -135,6 +137,7 @@ class _Reader:
             yield FunctionDeclaration(
                 name="::".join([*_scope_names(node), name]),
                 is_kernel=b"__global__" in specifiers,
+                is_device=b"__device__" in specifiers,
                 is_template=node.parent is not None and node.parent.type == "template_declaration",
                 is_definition=body is not None,
                 parameters=_parameters(declarator),

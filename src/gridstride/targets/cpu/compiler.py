@@ -9,6 +9,8 @@ import shlex
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -26,6 +28,7 @@ REQUESTS = "<requested names>"
 LAUNCH_BOUNDS = "__launch_bounds__ of "
 
 _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
+_ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
 
@@ -33,12 +36,8 @@ _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
 def compile_program(program: Program) -> ObjectCode:
     """Compile a program; raise `CompileError` that points at the user's lines."""
     compiler = toolchain.find_toolchain()
-    building = threading.Thread(target=_build_runtime_quietly, daemon=True)
-    building.start()  # at the first compilation ever it takes longer than the kernel
-    with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as folder:
-        result = _Compilation(program, compiler, Path(folder)).run()
-    building.join()
-    return result
+    with _runtime_built_meanwhile(), tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        return _Compilation(program, compiler, Path(folder)).run()
 
 
 def fingerprint(program: Program) -> str:
@@ -177,6 +176,7 @@ class _Compilation:
     def _object_code(self, code: bytes) -> ObjectCode:
         kernel_library = library.KernelLibrary(code, self.program.name)
         try:
+            self._check_kernels()
             declared = {} if not self.program.kernels else _declared_kernels(self.program.text)
             functions = {
                 name: FunctionRecord(
@@ -204,25 +204,32 @@ class _Compilation:
 
     def _rejected(self) -> CompileError:
         errors = [item for item in diagnostics.parse(self.log) if item.kind != "warning"]
-        asked = [item for item in errors if item.path == REQUESTS]
-        if asked and asked[0] is errors[0]:
-            return self._error(self._missing(asked[0]))
+        asked = re.search(re.escape(REQUESTS) + r":(\d+):", self.log)
+        if asked and errors and (errors[0].path == REQUESTS or errors[0].path.endswith(_ENTRY_HEADER)):
+            return self._error(self._missing(int(asked[1]), errors[0].text))
         shown = [self._located(item) for item in errors if item.path != REQUESTS] or errors
         described = diagnostics.describe(shown, self._source_line) if shown else self.log.strip()
         return self._error(f"{self.compiler.version} rejected the program\n{described}")
 
-    def _missing(self, error: Diagnostic) -> str:
-        """Say that a requested name is not there, and what is."""
+    def _missing(self, line: int, reason: str) -> str:
+        """Say that the name asked for in a line is not there, and what is."""
         kinds = [("kernel", name) for name in self.program.kernels]
         kinds += [("variable", name) for name in self.program.globals]
         kinds += [("constant", name) for name in self.program.constants]
-        kind, name = kinds[error.line - 1] if error.line <= len(kinds) else ("name", "")
-        text = self.program.text
+        kind, name = kinds[line - 1] if line <= len(kinds) else ("name", "")
         if kind == "kernel":
-            return _missing_kernel(name, error, _syntax.functions(text))
-        known = [item.name for item in _syntax.globals_(text)] if kind == "variable" else []
+            return _missing_kernel(name, reason, _syntax.functions(self.program.text))
+        known = [item.name for item in _syntax.globals_(self.program.text)] if kind == "variable" else []
         there = f"; the text declares: {', '.join(known)}" if known else ""
-        return f"there is no {kind} {name!r}{there} ({error.text})"
+        return f"there is no {kind} {name!r}{there} ({reason})"
+
+    def _check_kernels(self) -> None:
+        """Refuse device functions that were asked for as kernels, which the compiler cannot tell apart."""
+        functions = _syntax.functions(self.program.text) if self.program.kernels else ()
+        devices = {function.name for function in functions if function.is_device}
+        for name in self.program.kernels:
+            if _syntax.base_name(name) in devices:
+                raise self._error(_missing_kernel(name, "", functions))
 
     def _located(self, error: Diagnostic) -> Diagnostic:
         """Return an error at its place in the user's text rather than the rewritten one."""
@@ -337,7 +344,7 @@ def _parameter_names(
     return [parameter.name for parameter in found.parameters] if found else []
 
 
-def _missing_kernel(name: str, error: Diagnostic, functions: tuple[_syntax.FunctionDeclaration, ...]) -> str:
+def _missing_kernel(name: str, reason: str, functions: tuple[_syntax.FunctionDeclaration, ...]) -> str:
     base = _syntax.base_name(name)
     same = [function for function in functions if function.name == base]
     kernels = sorted(
@@ -350,12 +357,12 @@ def _missing_kernel(name: str, error: Diagnostic, functions: tuple[_syntax.Funct
     there = (
         f"the text defines: {', '.join(kernels)}" if kernels else "the text defines no __global__ function"
     )
-    if same and not any(function.is_kernel for function in same):
+    if same and any(function.is_device for function in same):
         return f"{name!r} is a function but not a kernel (__global__ void); {there}"
     if same and same[0].is_template and "<" not in name:
-        return f"{name!r} is a template: ask for an instance, for example {name}<float> ({error.text})"
+        return f"{name!r} is a template: ask for an instance, for example {name}<float> ({reason})"
     if same:
-        return f"the kernel {name!r} cannot be taken: {error.text}"
+        return f"the kernel {name!r} cannot be taken: {reason}"
     return f"there is no kernel {name!r}; {there}"
 
 
@@ -392,6 +399,20 @@ def _line_and_column(text: bytes, position: int) -> tuple[int, int]:
 
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+@contextmanager
+def _runtime_built_meanwhile() -> Iterator[None]:
+    """Build the runtime beside the first kernel, which takes less time than it."""
+    if library.runtime_is_loaded():
+        yield
+        return
+    building = threading.Thread(target=_build_runtime_quietly)
+    building.start()
+    try:
+        yield
+    finally:
+        building.join()
 
 
 def _build_runtime_quietly() -> None:

@@ -283,6 +283,11 @@ def runtime() -> RuntimeLibrary:
     return _runtime
 
 
+def runtime_is_loaded() -> bool:
+    """Return whether `runtime` would return at once."""
+    return _runtime is not None
+
+
 def num_threads() -> int:
     """Return how many threads run a launch; asking builds and starts nothing."""
     return _threads or config.num_threads() or host.usable_processors()

@@ -100,6 +100,5 @@ def _scalar_name(kind: library.Kind, size: int, pretty: str) -> str:
 
 
 def _spelling(pretty: str) -> str:
-    """Return the type in a compiler's text around it, which ends with ``__type = TYPE]``."""
-    text = pretty.partition("__type = ")[2].removesuffix("]").partition("; ")[0]
-    return re.sub(r"\bgridstride(?:_cpu)?::", "", text).replace("> >", ">>").strip()
+    """Return a compiler's spelling of a type without our own namespaces."""
+    return re.sub(r"\bgridstride(?:_cpu)?::", "", pretty).replace("> >", ">>").strip()
