@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import require_target
-from gridstride._runtime.stream import BaseStream, get_current_stream
+from gridstride._runtime.stream import BaseStream, get_current_stream, stream_handle
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
@@ -61,12 +62,12 @@ class Event:
     def __repr__(self) -> str:
         return f"<Event {self.ptr:#x} of target {self.target.name!r}>"
 
-    def record(self, stream: BaseStream | None = None) -> None:
+    def record(self, stream: Any = None) -> None:
         """Record the event behind the work issued so far.
 
         Parameters
         ----------
-        stream : Stream, optional
+        stream : Stream, int, CuPy or PyTorch stream, or an object with ``__cuda_stream__``, optional
             The current stream of the event's device by default.
 
         Raises
@@ -76,15 +77,16 @@ class Event:
         ValueError
             For a stream of another device.
         """
-        if stream is None:
-            stream = get_current_stream(self.device_id, target=self.target)
-        require_target("the stream", stream.target, self.target)
         with on_device(self.target, self.device_id):
-            if stream.device_id != self.device_id:
+            if stream is None:
+                stream = get_current_stream(target=self.target)
+            handle = stream_handle(stream, self.target)
+            if isinstance(stream, BaseStream) and stream.device_id != self.device_id:
                 raise ValueError(
-                    f"an event of device {self.device_id} cannot be recorded in a stream of device {stream.device_id}"
+                    f"an event of device {self.device_id} cannot be recorded in a stream of device "
+                    f"{stream.device_id}"
                 )
-            self.target.record_event(self.ptr, stream.ptr)
+            self.target.record_event(self.ptr, handle)
         self._recorded = True
 
     def synchronize(self) -> None:

@@ -131,6 +131,11 @@ class MemoryPointer:
 
     __slots__ = ("__weakref__", "mem", "owner", "ptr", "size")
 
+    mem: BaseMemory
+    owner: object
+    ptr: int
+    size: int
+
     def __init__(
         self, mem: BaseMemory | MemoryPointer, offset: int, size: int | None = None, owner: object = None
     ) -> None:
@@ -139,9 +144,9 @@ class MemoryPointer:
         size = rest if size is None else _checked_size(size)
         if offset < 0 or size > rest or rest < 0:
             raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
-        self.mem: BaseMemory = mem.mem if isinstance(mem, MemoryPointer) else mem
+        self.mem = mem.mem if isinstance(mem, MemoryPointer) else mem
         self.owner = owner if owner is not None or isinstance(mem, BaseMemory) else mem.owner
-        self.ptr: int = mem.ptr + offset
+        self.ptr = mem.ptr + offset
         self.size = size
 
     def __int__(self) -> int:

@@ -90,7 +90,7 @@ def _dtype(shown: dict[str, Any]) -> np.dtype[Any]:
     typestr = shown["typestr"]
     description = shown.get("descr")
     if typestr[1] == "V" and description and description != [("", typestr)]:
-        typestr = description
+        return np.lib.format.descr_to_dtype(description)  # drops the padding that NumPy names ''
     dtype: np.dtype[Any] = np.dtype(typestr)
     return dtype
 

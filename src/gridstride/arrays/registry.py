@@ -98,7 +98,7 @@ def _viewer_for(argument: object) -> Viewer:
 
 
 def _adapter_for(kind: type, argument: object) -> Adapter | None:
-    if issubclass(kind, np.generic | str | int | float | complex):
+    if issubclass(kind, np.generic | type):
         return None
     return next((adapter for adapter in _ADAPTERS if adapter.recognizes(kind, argument)), None)
 

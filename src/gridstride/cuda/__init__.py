@@ -1,0 +1,60 @@
+"""The CUDA runtime as objects, on every target: devices, memory, streams, events, modules.
+
+Without a GPU the same objects drive the CPU target.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gridstride._runtime.device import Device
+from gridstride._runtime.event import Event, get_elapsed_time
+from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer, UnownedMemory, alloc
+from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
+from gridstride.cuda import driver, nvrtc, runtime
+from gridstride.cuda.devices import get_cublas_handle, get_device_id, is_available, set_device, synchronize
+from gridstride.cuda.environment import (
+    get_cuda_path,
+    get_hipcc_path,
+    get_local_runtime_version,
+    get_nvcc_path,
+    get_rocm_path,
+)
+
+if TYPE_CHECKING:
+    from gridstride.cuda.module import Function, Module
+
+__all__ = [
+    "BaseMemory",
+    "BaseStream",
+    "Device",
+    "Event",
+    "ExternalStream",
+    "Function",
+    "Memory",
+    "MemoryPointer",
+    "Module",
+    "Stream",
+    "UnownedMemory",
+    "alloc",
+    "driver",
+    "get_cublas_handle",
+    "get_cuda_path",
+    "get_current_stream",
+    "get_device_id",
+    "get_elapsed_time",
+    "get_hipcc_path",
+    "get_local_runtime_version",
+    "get_nvcc_path",
+    "get_rocm_path",
+    "is_available",
+    "nvrtc",
+    "runtime",
+    "set_device",
+    "synchronize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Function", "Module"):  # they bring the parser and the compile cache
+        return getattr(import_module("gridstride.cuda.module"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

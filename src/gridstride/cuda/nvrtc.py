@@ -1,0 +1,5 @@
+"""The names of ``cuda.bindings.nvrtc``, which is imported at first use."""
+
+from gridstride.cuda.forwarding import forwarder
+
+__getattr__, __dir__ = forwarder("nvrtc")

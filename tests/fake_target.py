@@ -1,0 +1,68 @@
+"""A target that runs nothing and yet has real memory and as many devices as a test asks for."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from gridstride.errors import CUDAError
+from gridstride.targets.base import CopyDirection
+from gridstride.targets.null import NullTarget
+
+
+class FakeTarget(NullTarget):
+    """Record calls with the device they were made on; keep memory in Python buffers."""
+
+    name = "fake"
+
+    def __init__(self, devices: int = 2) -> None:
+        super().__init__()
+        self.features: frozenset[str] = frozenset()
+        self.device_types: frozenset[int] = frozenset({1})
+        self.array_protocol = "__array_interface__"
+        self.memory: dict[int, ctypes.Array[ctypes.c_char]] = {}
+        self._devices = devices
+        self._current = threading.local()
+
+    def device_count(self) -> int:
+        return self._devices
+
+    def current_device(self) -> int:
+        return getattr(self._current, "device", 0)
+
+    def set_device(self, device: int) -> None:
+        if not 0 <= device < self._devices:
+            raise CUDAError("invalid device ordinal", name="CUDA_ERROR_INVALID_DEVICE", code=101)
+        self._current.device = device
+
+    def allocate(self, size: int, device: int) -> int:
+        if not size:
+            return 0
+        buffer = ctypes.create_string_buffer(b"\xcd" * size, size)
+        address = ctypes.addressof(buffer)
+        self.memory[address] = buffer
+        return address
+
+    def free(self, address: int, device: int) -> None:
+        del self.memory[address]
+        super().free(address, device)
+
+    def copy(
+        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+    ) -> None:
+        self.calls.append(("copy", direction, size, stream, self.current_device()))
+        ctypes.memmove(destination, source, size)
+
+    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+        self.calls.append(("fill", size, stream, self.current_device()))
+        ctypes.memset(address, value, size)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self.calls.append(("record_event", event, stream, self.current_device()))
+
+    def elapsed(self, start: int, end: int) -> float:
+        return float(end - start)
+
+    def made(self, name: str) -> list[tuple[object, ...]]:
+        """Return the recorded calls of one name."""
+        return [call for call in self.calls if call[0] == name]
