@@ -40,7 +40,6 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
 docs: .venv-docs/.installed
-	$(DOCS_BIN)/python docs/reference/generate.py
 	$(DOCS_BIN)/zensical build --clean --strict
 
 soak: $(VENV)/.test
@@ -63,7 +62,7 @@ $(VENV)/.test: $(VENV)/.made $(PACKAGE)
 	@echo "Installing the documentation builder into .venv-docs ..."
 	$(BIN)/python -m venv --clear .venv-docs
 	$(DOCS_BIN)/python $(PIP_INSTALL) --upgrade 'pip>=25.1'
-	$(DOCS_BIN)/python $(PIP_INSTALL) --editable . --group docs
+	$(DOCS_BIN)/python $(PIP_INSTALL) --group docs
 	touch $@
 
 $(VENV)/.made:

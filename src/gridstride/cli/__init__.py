@@ -9,7 +9,7 @@ from importlib import import_module
 
 import gridstride
 
-_COMMANDS = {
+COMMANDS = {
     "info": "say what this machine offers, and prove each target by running a small kernel on it",
     "demo": "process pictures with CUDA C++ kernels, check every stage, and print a table",
     "cache": "show or clear the compile cache",
@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="gridstride",
         description="Run CUDA C++ kernels on an NVIDIA GPU or on the CPU.",
-        epilog="commands:\n" + "".join(f"  {name:<8}{what}\n" for name, what in _COMMANDS.items()),
+        epilog="commands:\n" + "".join(f"  {name:<8}{what}\n" for name, what in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gridstride {gridstride.__version__}")
-    parser.add_argument("command", choices=_COMMANDS, metavar="command", help="one of those below")
+    parser.add_argument("command", choices=COMMANDS, metavar="command", help="one of those below")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the command takes; try --help")
     parsed = parser.parse_args(arguments)
     command = import_module(f"gridstride.cli.{parsed.command}")
