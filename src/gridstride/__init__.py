@@ -110,4 +110,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    from gridstride import namespace
+
+    return sorted({*globals(), *__all__, *namespace.forwarded_names()})

@@ -27,7 +27,7 @@ def fake(monkeypatch):
 def gpu(fake):
     """The same target, with devices that CUDA's libraries share."""
     fake.device_types = frozenset({2, 13})
-    fake.features = frozenset({"gpu", "per-thread default stream"})
+    fake.features = frozenset({"gpu"})
     fake.array_protocol = "__cuda_array_interface__"
     return fake
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _DEFAULT_STREAM = 0
 _PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
-_PER_THREAD_FEATURE = "per-thread default stream"
 
 Leave = Callable[[], None]
 
@@ -68,7 +67,7 @@ class BaseStream:
         TypeError
             For a stream of a target whose streams are not CUDA's.
         """
-        if arrays.CUDA not in self.target.device_types:
+        if not _has_cuda_streams(self.target):
             raise TypeError(f"{self!r} is no CUDA stream")
         return 0, self.ptr
 
@@ -272,11 +271,15 @@ def stream_handle(stream: Any, target: Target) -> int:
             f"stream must be a gridstride, CuPy or PyTorch stream, an object with __cuda_stream__ or a raw "
             f"handle, got {type(stream).__name__}"
         )
-    if arrays.CUDA not in target.device_types:
+    if not _has_cuda_streams(target):
         raise TypeError(
             f"a {type(stream).__name__} is a CUDA stream, and the call runs on target {target.name!r}"
         )
     return handle
+
+
+def _has_cuda_streams(target: Target) -> bool:
+    return arrays.CUDA in target.device_types
 
 
 def _foreign_handle(stream: Any) -> int | None:
@@ -316,7 +319,7 @@ _thread_streams = _ThreadStreams()
 def _per_thread_handle(target: Target) -> int:
     """Return the handle of the calling thread's default stream; a target without the notion gets one stream a
     thread and device."""
-    if _PER_THREAD_FEATURE in target.features:
+    if _has_cuda_streams(target):
         return _PER_THREAD_STREAM
     key = target, target.current_device()
     stream = _thread_streams.by_device.get(key)
