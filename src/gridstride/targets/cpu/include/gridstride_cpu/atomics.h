@@ -2,142 +2,162 @@
 //
 // An atomic that leaves memory as it was is how code polls, so it lets other threads of the block run.
 // `_block` and `_system` differ in scope on a GPU; one host coherence domain serves all three.
+//
+// Each function is one template, which costs nothing where it is not used; `gridstride_atomics` says which
+// types it takes: those of the GPU, since one more here would compile what fails there.
 #ifndef GRIDSTRIDE_CPU_ATOMICS_H
 #define GRIDSTRIDE_CPU_ATOMICS_H
 
 #include "bits.h"
+#include "execution.h"
 #include "math_functions.h"
+
+// ---- which types ----
+
+enum gridstride_atomic_family : unsigned {
+    GRIDSTRIDE_ADD = 1, GRIDSTRIDE_SUBTRACT = 2, GRIDSTRIDE_EXCHANGE = 4, GRIDSTRIDE_COMPARE_AND_SWAP = 8,
+    GRIDSTRIDE_EXTREMUM = 16, GRIDSTRIDE_COUNT = 32, GRIDSTRIDE_BITWISE = 64
+};
+
+// `families` that CUDA has for a type, and an integer `bits` of its size.
+template <class __value> struct gridstride_atomics { static constexpr unsigned families = 0; };
+
+template <> struct gridstride_atomics<int> { typedef unsigned bits; static constexpr unsigned families = 127 & ~GRIDSTRIDE_COUNT; };
+template <> struct gridstride_atomics<unsigned> { typedef unsigned bits; static constexpr unsigned families = 127; };
+template <> struct gridstride_atomics<long long> {
+    typedef unsigned long long bits;
+    static constexpr unsigned families = GRIDSTRIDE_EXTREMUM;
+};
+template <> struct gridstride_atomics<unsigned long long> {
+    typedef unsigned long long bits;
+    static constexpr unsigned families =
+        GRIDSTRIDE_ADD | GRIDSTRIDE_EXCHANGE | GRIDSTRIDE_COMPARE_AND_SWAP | GRIDSTRIDE_EXTREMUM | GRIDSTRIDE_BITWISE;
+};
+template <> struct gridstride_atomics<unsigned short> {
+    typedef unsigned short bits;
+    static constexpr unsigned families = GRIDSTRIDE_COMPARE_AND_SWAP;
+};
+template <> struct gridstride_atomics<float> {
+    typedef unsigned bits;
+    static constexpr unsigned families = GRIDSTRIDE_ADD | GRIDSTRIDE_EXCHANGE;
+};
+template <> struct gridstride_atomics<double> {
+    typedef unsigned long long bits;
+    static constexpr unsigned families = GRIDSTRIDE_ADD;
+};
+
+// Keeps a parameter out of deduction: `atomicAdd(&counter, 1)` takes the counter's type.
+template <class __value> struct gridstride_same { typedef __value type; };
+template <class __value> using gridstride_operand = typename gridstride_same<__value>::type;
 
 // ---- building blocks ----
 
-GRIDSTRIDE_DEVICE void gridstride_yield_if_polling(bool __unchanged) {
-    if (__unchanged) gridstride_spin_hint();
+GRIDSTRIDE_DEVICE void gridstride_yield_if_polling(bool __unchanged, const char* __file, unsigned __line) {
+    if (__unchanged) gridstride_spin_hint(__file, __line);
 }
 
-// Replaces the bits at `address`, an integer of the value's size, by `next` of the value there.
-template <class __bits, class __value, class __function>
-GRIDSTRIDE_DEVICE __value gridstride_atomic_update(__value* __address, __function __next) {
+// Replaces the value at the address by `function(value)`.
+template <class __value, class __function>
+GRIDSTRIDE_DEVICE __value gridstride_atomic_update(__value* __address, __function __next, const char* __file, unsigned __line) {
+    typedef typename gridstride_atomics<__value>::bits __bits;
     __bits* __word = reinterpret_cast<__bits*>(__address);
     __bits __before = __atomic_load_n(__word, __ATOMIC_RELAXED);
     for (;;) {
         const __value __old = gridstride_bit_cast<__value>(__before);
-        const __bits __after = gridstride_bit_cast<__bits>(__value(__next(__old)));
+        const __bits __after = gridstride_bit_cast<__bits>(static_cast<__value>(__next(__old)));
         if (__atomic_compare_exchange_n(__word, &__before, __after, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
-            gridstride_yield_if_polling(__before == __after);
+            gridstride_yield_if_polling(__before == __after, __file, __line);
             return __old;
         }
     }
 }
 
-template <class __integer>
-GRIDSTRIDE_DEVICE __integer gridstride_atomic_compare_and_swap(__integer* __address, __integer __expected, __integer __desired) {
-    __atomic_compare_exchange_n(__address, &__expected, __desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    gridstride_spin_hint();
-    return __expected;
-}
+// Defines a function and its other scopes: `expression` of __address and __operand.
+#define GRIDSTRIDE_ATOMIC(function, family, expression) \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE __value function(__value* __address, gridstride_operand<__value> __operand, GRIDSTRIDE_SITE) { \
+        static_assert(gridstride_atomics<__value>::families & (family), #function " does not take a pointer to this type"); \
+        return expression; \
+    } \
+    GRIDSTRIDE_ATOMIC_AT_SCOPE(function, function##_block) \
+    GRIDSTRIDE_ATOMIC_AT_SCOPE(function, function##_system)
+#define GRIDSTRIDE_ATOMIC_AT_SCOPE(function, scoped) \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE __value scoped(__value* __address, gridstride_operand<__value> __operand, GRIDSTRIDE_SITE) \
+    { return function(__address, __operand, __file, __line); }
 
-template <class __integer>
-GRIDSTRIDE_DEVICE __integer gridstride_atomic_exchange(__integer* __address, __integer __desired) {
-    const __integer __old = __atomic_exchange_n(__address, __desired, __ATOMIC_SEQ_CST);
-    gridstride_spin_hint();
-    return __old;
-}
-
-// Defines `function` at the three scopes. `parameters` and `arguments` are parenthesized lists.
-#define GRIDSTRIDE_AT_EVERY_SCOPE(result, function, parameters, arguments) \
-    GRIDSTRIDE_DEVICE result function##_block parameters { return function arguments; } \
-    GRIDSTRIDE_DEVICE result function##_system parameters { return function arguments; }
+// The same by a loop: `expression` of __old and __operand is the new value.
+#define GRIDSTRIDE_ATOMIC_LOOP(function, family, expression) \
+    GRIDSTRIDE_ATOMIC(function, family, gridstride_atomic_update( \
+        __address, [=](__value __old) -> __value { return expression; }, __file, __line))
 
 // ---- add, subtract ----
 
-#define GRIDSTRIDE_ATOMIC_FETCH(function, type, operation) \
-    GRIDSTRIDE_DEVICE type function(type* __address, type __operand) { \
-        const type __old = __atomic_fetch_##operation(__address, __operand, __ATOMIC_SEQ_CST); \
-        gridstride_yield_if_polling(__operand == 0); \
-        return __old; \
-    } \
-    GRIDSTRIDE_AT_EVERY_SCOPE(type, function, (type* __address, type __operand), (__address, __operand))
+template <class __integer>
+GRIDSTRIDE_DEVICE __integer gridstride_atomic_add(__integer* __address, __integer __operand, const char* __file, unsigned __line) {
+    gridstride_yield_if_polling(__operand == 0, __file, __line);
+    return __atomic_fetch_add(__address, __operand, __ATOMIC_SEQ_CST);
+}
+GRIDSTRIDE_DEVICE float gridstride_atomic_add(float* __address, float __operand, const char* __file, unsigned __line) {
+    return gridstride_atomic_update(__address, [=](float __old) { return __old + __operand; }, __file, __line);
+}
+GRIDSTRIDE_DEVICE double gridstride_atomic_add(double* __address, double __operand, const char* __file, unsigned __line) {
+    return gridstride_atomic_update(__address, [=](double __old) { return __old + __operand; }, __file, __line);
+}
 
-#define GRIDSTRIDE_ATOMIC_UPDATE(function, type, bits, expression) \
-    GRIDSTRIDE_DEVICE type function(type* __address, type __operand) { \
-        return gridstride_atomic_update<bits>(__address, [=](type __old) { return expression; }); \
-    } \
-    GRIDSTRIDE_AT_EVERY_SCOPE(type, function, (type* __address, type __operand), (__address, __operand))
+GRIDSTRIDE_ATOMIC(atomicAdd, GRIDSTRIDE_ADD, gridstride_atomic_add(__address, __operand, __file, __line))
+GRIDSTRIDE_ATOMIC(atomicSub, GRIDSTRIDE_SUBTRACT,
+                  gridstride_atomic_add(__address, static_cast<__value>(0u - __operand), __file, __line))
 
-GRIDSTRIDE_ATOMIC_FETCH(atomicAdd, int, add)
-GRIDSTRIDE_ATOMIC_FETCH(atomicAdd, unsigned, add)
-GRIDSTRIDE_ATOMIC_FETCH(atomicAdd, unsigned long long, add)
-GRIDSTRIDE_ATOMIC_FETCH(atomicSub, int, sub)
-GRIDSTRIDE_ATOMIC_FETCH(atomicSub, unsigned, sub)
-GRIDSTRIDE_ATOMIC_UPDATE(atomicAdd, float, unsigned, __old + __operand)
-GRIDSTRIDE_ATOMIC_UPDATE(atomicAdd, double, unsigned long long, __old + __operand)
+// ---- minimum, maximum, increment and decrement with wrap-around ----
 
-// ---- minimum, maximum ----
-
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMin, int, unsigned, min(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMin, unsigned, unsigned, min(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMin, long long, unsigned long long, min(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMin, unsigned long long, unsigned long long, min(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMax, int, unsigned, max(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMax, unsigned, unsigned, max(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMax, long long, unsigned long long, max(__old, __operand))
-GRIDSTRIDE_ATOMIC_UPDATE(atomicMax, unsigned long long, unsigned long long, max(__old, __operand))
-
-// ---- increment and decrement with wrap-around ----
-
-GRIDSTRIDE_ATOMIC_UPDATE(atomicInc, unsigned, unsigned, __old >= __operand ? 0 : __old + 1)
-GRIDSTRIDE_ATOMIC_UPDATE(atomicDec, unsigned, unsigned, __old == 0 || __old > __operand ? __operand : __old - 1)
+GRIDSTRIDE_ATOMIC_LOOP(atomicMin, GRIDSTRIDE_EXTREMUM, __operand < __old ? __operand : __old)
+GRIDSTRIDE_ATOMIC_LOOP(atomicMax, GRIDSTRIDE_EXTREMUM, __operand > __old ? __operand : __old)
+GRIDSTRIDE_ATOMIC_LOOP(atomicInc, GRIDSTRIDE_COUNT, __old >= __operand ? 0 : __old + 1)
+GRIDSTRIDE_ATOMIC_LOOP(atomicDec, GRIDSTRIDE_COUNT, __old == 0 || __old > __operand ? __operand : __old - 1)
 
 // ---- and, or, exclusive or ----
 
-#define GRIDSTRIDE_ATOMIC_BITWISE(function, type, operation, symbol) \
-    GRIDSTRIDE_DEVICE type function(type* __address, type __operand) { \
-        const type __old = __atomic_fetch_##operation(__address, __operand, __ATOMIC_SEQ_CST); \
-        gridstride_yield_if_polling((__old symbol __operand) == __old); \
+#define GRIDSTRIDE_ATOMIC_BITWISE(name, fetch, operation) \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE __value name(__value* __address, __value __operand, const char* __file, unsigned __line) { \
+        const __value __old = fetch(__address, __operand, __ATOMIC_SEQ_CST); \
+        gridstride_yield_if_polling((__old operation __operand) == __old, __file, __line); \
         return __old; \
-    } \
-    GRIDSTRIDE_AT_EVERY_SCOPE(type, function, (type* __address, type __operand), (__address, __operand))
+    }
+GRIDSTRIDE_ATOMIC_BITWISE(gridstride_atomic_and, __atomic_fetch_and, &)
+GRIDSTRIDE_ATOMIC_BITWISE(gridstride_atomic_or, __atomic_fetch_or, |)
+GRIDSTRIDE_ATOMIC_BITWISE(gridstride_atomic_xor, __atomic_fetch_xor, ^)
+#undef GRIDSTRIDE_ATOMIC_BITWISE
 
-GRIDSTRIDE_ATOMIC_BITWISE(atomicAnd, int, and, &)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicAnd, unsigned, and, &)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicAnd, unsigned long long, and, &)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicOr, int, or, |)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicOr, unsigned, or, |)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicOr, unsigned long long, or, |)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicXor, int, xor, ^)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicXor, unsigned, xor, ^)
-GRIDSTRIDE_ATOMIC_BITWISE(atomicXor, unsigned long long, xor, ^)
+GRIDSTRIDE_ATOMIC(atomicAnd, GRIDSTRIDE_BITWISE, gridstride_atomic_and(__address, __operand, __file, __line))
+GRIDSTRIDE_ATOMIC(atomicOr, GRIDSTRIDE_BITWISE, gridstride_atomic_or(__address, __operand, __file, __line))
+GRIDSTRIDE_ATOMIC(atomicXor, GRIDSTRIDE_BITWISE, gridstride_atomic_xor(__address, __operand, __file, __line))
 
 // ---- exchange, compare and swap ----
 
-#define GRIDSTRIDE_ATOMIC_EXCHANGE(type) \
-    GRIDSTRIDE_DEVICE type atomicExch(type* __address, type __desired) \
-    { return gridstride_atomic_exchange(__address, __desired); } \
-    GRIDSTRIDE_AT_EVERY_SCOPE(type, atomicExch, (type* __address, type __desired), (__address, __desired))
-
-GRIDSTRIDE_ATOMIC_EXCHANGE(int)
-GRIDSTRIDE_ATOMIC_EXCHANGE(unsigned)
-GRIDSTRIDE_ATOMIC_EXCHANGE(unsigned long long)
-
-GRIDSTRIDE_DEVICE float atomicExch(float* __address, float __desired) {
-    return __int_as_float(gridstride_atomic_exchange(reinterpret_cast<int*>(__address), __float_as_int(__desired)));
+template <class __value>
+GRIDSTRIDE_DEVICE __value gridstride_atomic_exchange(__value* __address, __value __new, const char* __file, unsigned __line) {
+    typedef typename gridstride_atomics<__value>::bits __bits;
+    gridstride_spin_hint(__file, __line);
+    return gridstride_bit_cast<__value>(__atomic_exchange_n(
+        reinterpret_cast<__bits*>(__address), gridstride_bit_cast<__bits>(__new), __ATOMIC_SEQ_CST));
 }
-GRIDSTRIDE_AT_EVERY_SCOPE(float, atomicExch, (float* __address, float __desired), (__address, __desired))
+GRIDSTRIDE_ATOMIC(atomicExch, GRIDSTRIDE_EXCHANGE, gridstride_atomic_exchange(__address, __operand, __file, __line))
 
-#define GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(type) \
-    GRIDSTRIDE_DEVICE type atomicCAS(type* __address, type __expected, type __desired) \
-    { return gridstride_atomic_compare_and_swap(__address, __expected, __desired); } \
-    GRIDSTRIDE_AT_EVERY_SCOPE(type, atomicCAS, (type* __address, type __expected, type __desired), \
-                              (__address, __expected, __desired))
-
-GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(int)
-GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(unsigned)
-GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(unsigned long long)
-GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(unsigned short)
-
+#define GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(function) \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE __value function(__value* __address, gridstride_operand<__value> __expected, \
+                                       gridstride_operand<__value> __new, GRIDSTRIDE_SITE) { \
+        static_assert(gridstride_atomics<__value>::families & GRIDSTRIDE_COMPARE_AND_SWAP, \
+                      #function " does not take a pointer to this type"); \
+        gridstride_spin_hint(__file, __line); \
+        __atomic_compare_exchange_n(__address, &__expected, __new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return __expected; \
+    }
+GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS)
+GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS_block)
+GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS_system)
 #undef GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP
-#undef GRIDSTRIDE_ATOMIC_EXCHANGE
-#undef GRIDSTRIDE_ATOMIC_BITWISE
-#undef GRIDSTRIDE_ATOMIC_FETCH
 
 #endif

@@ -6,16 +6,15 @@
 #include "qualifiers.h"
 #include <gridstride/fixed_width.h>
 #include "vectors.h"
-#if __has_include("execution.h")
 #include "execution.h"
-#else
-void gridstride_spin_hint();
-#endif
 #include "bits.h"
 #include "math_functions.h"
+#include "special_functions.h"
+#include "rounding.h"
+#include "conversions.h"
+#include "integer_intrinsics.h"
+#include "simd_in_word.h"
+#include "memory.h"
 #include "atomics.h"
-
-extern "C" void* memcpy(void*, const void*, size_t) noexcept;
-extern "C" void* memset(void*, int, size_t) noexcept;
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef GRIDSTRIDE_CPU_VECTORS_H
 #define GRIDSTRIDE_CPU_VECTORS_H
 
+#include "dim3.h"
 #include "qualifiers.h"
 
 #define GRIDSTRIDE_VECTOR_1(vector, component, bytes) \
@@ -31,7 +32,10 @@ GRIDSTRIDE_VECTORS(uchar, unsigned char, 1, 2, 1, 4)
 GRIDSTRIDE_VECTORS(short, short, 2, 4, 2, 8)
 GRIDSTRIDE_VECTORS(ushort, unsigned short, 2, 4, 2, 8)
 GRIDSTRIDE_VECTORS(int, int, 4, 8, 4, 16)
-GRIDSTRIDE_VECTORS(uint, unsigned int, 4, 8, 4, 16)
+GRIDSTRIDE_VECTOR_1(uint1, unsigned int, 4)
+GRIDSTRIDE_VECTOR_2(uint2, unsigned int, 8)
+GRIDSTRIDE_DEVICE uint3 make_uint3(unsigned int __x, unsigned int __y, unsigned int __z) { return uint3{__x, __y, __z}; }
+GRIDSTRIDE_VECTOR_4(uint4, unsigned int, 16)
 GRIDSTRIDE_VECTORS(long, long, 8, 16, 8, 16)
 GRIDSTRIDE_VECTORS(ulong, unsigned long, 8, 16, 8, 16)
 GRIDSTRIDE_VECTORS(longlong, long long, 8, 16, 8, 16)
