@@ -34,16 +34,20 @@ _REMEDY = (
 _COMMON_FLAGS = (
     "-x", "c++", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
     "-fno-strict-aliasing", "-fno-exceptions", "-fno-stack-protector", "-fno-threadsafe-statics",
-    "-fno-diagnostics-show-caret", "-Wno-attributes", "-U_FORTIFY_SOURCE",
+    "-Wno-attributes", "-U_FORTIFY_SOURCE",
+)  # fmt: skip
+_CLANG_FLAGS = (
+    "-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value",
 )  # fmt: skip
 _KIND_FLAGS = {
     # Unique symbols would tie the statics of all loaded kernels together and keep them loaded for ever.
     # Without tracking of macros an error stands where the macro is used.
     "gcc": (
         "-fno-gnu-unique", "-ftrack-macro-expansion=0", "-fdiagnostics-color=never", "-fno-diagnostics-show-option",
+        "-fno-diagnostics-show-caret",
     ),
-    "clang": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value"),
-    "zig": ("-fno-color-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value", "-fno-sanitize=all"),
+    "clang": _CLANG_FLAGS,
+    "zig": (*_CLANG_FLAGS, "-fno-sanitize=all"),
 }  # fmt: skip
 _MACHINE_FLAGS = {
     # A fiber switch pushes on the stack of the function it is inlined in.
@@ -220,7 +224,7 @@ def _ask(command: tuple[str, ...]) -> Toolchain:
         reason = f"{shlex.join(command)} --version failed: {(answer.stderr or answer.stdout).strip()[:200]}"
         raise TargetUnavailable("cpu", reason, _REMEDY)
     version = answer.stdout.strip().splitlines()[0]
-    if Path(command[0]).stem.startswith("zig"):
+    if any(Path(word).name.startswith("zig") for word in command):
         return Toolchain(command, "zig", version)
     return Toolchain(command, "clang" if "clang" in answer.stdout.lower() else "gcc", version)
 
