@@ -21,12 +21,13 @@ from typing import Any, Protocol
 from gridstride._runtime.current import on_device
 from gridstride._runtime.launch_stream import resolve_stream
 
-from gridstride import arrays
+from gridstride import _native, arrays
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.raw import BoundCall, bind_raw
 from gridstride._arguments.structs import StructLayout
 from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program
 from gridstride._launch.configuration import check_configuration
+from gridstride._launch.native_entry import NO_ARRAYS, native_entry
 from gridstride._source.raw import layout_constants, layout_program
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
@@ -75,10 +76,65 @@ class PreparedKernel:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class BoundLaunch:
+    """Hold everything of a launch but the launch itself.
+
+    Attributes
+    ----------
+    prepared : PreparedKernel
+    configuration : LaunchConfig
+    bound : BoundCall
+        The argument bytes; its accesses keep the arrays alive.
+    stream : int
+        Its raw handle.
+    device_type : int
+        DLPack's number for the device of the first array; 0 without arrays.
+    """
+
+    prepared: PreparedKernel
+    configuration: LaunchConfig
+    bound: BoundCall
+    stream: int
+    device_type: int
+
+    def run(self) -> None:
+        """Launch."""
+        place, function = self.prepared.place, self.prepared.loaded.function
+        with on_device(place.target, place.device):
+            place.target.launch(
+                function, self.configuration, self.bound.packed, self.stream, self.bound.accesses
+            )
+
+    def native_entry(self) -> _native.Entry | None:
+        """Return what the compiled fast path needs to replay such launches."""
+        kernel = self.prepared
+        return native_entry(
+            kernel.place, self.device_type, kernel.loaded.function, kernel.loaded.signature,
+            kernel.limits, kernel.attributes, self.configuration,
+        )  # fmt: skip
+
+    def native_launch(self) -> _native.Launch | None:
+        """Return what the compiled fast path needs to repeat this launch."""
+        entry = self.native_entry()
+        if entry is None or (self.stream and self.device_type != arrays.CUDA):
+            return None
+        target, *described = self.replayed_form()
+        return _native.Launch(entry.routine, entry.context, *described, entry.function)
+
+    def replayed_form(self) -> tuple[Any, ...]:
+        """Return what the compiled fast path must come to for the same call."""
+        how = self.configuration
+        flags = int(how.cooperative)
+        return (
+            self.prepared.place.target, how.grid, how.block, how.shared_mem, flags, self.bound.packed, self.stream
+        )  # fmt: skip
+
+
 def launch(
     kernel: Launchable, configuration: LaunchConfig, arguments: Sequence[Any], stream: Any
-) -> PreparedKernel:
-    """Run a kernel where its arguments live; return how it was prepared.
+) -> BoundLaunch:
+    """Run a kernel where its arguments live; return the launch.
 
     Raises
     ------
@@ -87,6 +143,15 @@ def launch(
     CompileError, CUDAError, LaunchError, TargetUnavailable
         The world failed.
     """
+    launch = bind_call(kernel, configuration, arguments, stream)
+    launch.run()
+    return launch
+
+
+def bind_call(
+    kernel: Launchable, configuration: LaunchConfig, arguments: Sequence[Any], stream: Any
+) -> BoundLaunch:
+    """Go the road of a call up to the launch; what it raises is what `launch` raises."""
     views = view_arguments(kernel.name, arguments)
     place = place_of(kernel.name, views)
     with on_device(place.target, place.device):
@@ -94,8 +159,8 @@ def launch(
         prepared = prepare(kernel, place, configuration)
         bound = prepared.bind(arguments, views)
         check_configuration(kernel.name, configuration, prepared.limits, prepared.attributes)
-        place.target.launch(prepared.loaded.function, configuration, bound.packed, handle, bound.accesses)
-    return prepared
+    device_type = next((view.device_type for view in views if view is not None), NO_ARRAYS)
+    return BoundLaunch(prepared, configuration, bound, handle, device_type)
 
 
 def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | None, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gridstride import _pipeline
+from gridstride import _native, _pipeline
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._launch.configuration import launch_configuration
@@ -23,8 +24,20 @@ from gridstride.targets.options import CompileOptions
 _SETTABLE = ("max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout")
 
 
-class Function:
+class Function(_native.Launcher):
     """Launch one kernel of a module, on the target where its arguments live.
+
+    A call is ``function(grid, block, args=(), shared_mem=0, stream=None)``:
+
+    - grid, block: int or tuple of up to three ints; blocks in the grid, threads in a block;
+    - args: sequence with one entry for each parameter: arrays for pointers, numbers, structured
+      scalars, None;
+    - shared_mem: int, dynamic shared memory in bytes;
+    - stream: by default the current stream of the library the arrays belong to.
+
+    It raises TypeError, ValueError or OverflowError where the call is wrong (nothing was launched
+    then), and CompileError, CUDAError, LaunchError or TargetUnavailable where the program, the
+    device, the kernel or the target failed.
 
     Parameters
     ----------
@@ -48,37 +61,50 @@ class Function:
         self.prepared: dict[tuple[Place, Hashable], _pipeline.PreparedKernel] = {}
         self._lazy = lazy
         self._cooperative = lazy.source.cooperative
+        self.__signature__ = _CALL_SIGNATURE
 
-    def __call__(
+    def prepare(
         self,
         grid: int | Sequence[int],
         block: int | Sequence[int],
         args: Sequence[Any] = (),
         shared_mem: int = 0,
         stream: Any = None,
-    ) -> None:
-        """Launch the kernel.
+    ) -> _native.PreparedLaunch:
+        """Check a call as launching would, and return it as an object that launches when it is called.
+
+        Launching again costs little more than the driver takes. The arguments' addresses and values
+        and the stream are those of now; the arrays are kept alive.
 
         Parameters
         ----------
-        grid, block : int or tuple of up to three ints
-            Blocks in the grid; threads in a block.
-        args : sequence
-            One for each parameter: arrays for pointers, numbers, structured scalars, None.
-        shared_mem : int
-            Dynamic shared memory in bytes.
-        stream : stream, optional
-            Default: the current stream of the library the arrays belong to.
+        grid, block, args, shared_mem, stream
+            As in a call.
+
+        Returns
+        -------
+        callable without arguments
 
         Raises
         ------
-        TypeError, ValueError, OverflowError
-            The call is wrong; nothing was launched.
-        CompileError, CUDAError, LaunchError, TargetUnavailable
-            The program, the device, the kernel or the target failed.
+        TypeError, ValueError, OverflowError, CompileError, CUDAError, TargetUnavailable
+            As a call does.
         """
         configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
-        _pipeline.launch(self, configuration, _sequence(self.name, args), stream)
+        launch = _pipeline.bind_call(self, configuration, _sequence(self.name, args), stream)
+        return _native.PreparedLaunch(launch.run, launch.native_launch())
+
+    def _launch(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Sequence[Any] = (),
+        shared_mem: int = 0,
+        stream: Any = None,
+    ) -> _pipeline.BoundLaunch:
+        """Launch through the pipeline: what a call does where it is no replay of an earlier one."""
+        configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
+        return _pipeline.launch(self, configuration, _sequence(self.name, args), stream)
 
     def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
         """Return the program that holds the kernel, loaded at a place."""
@@ -102,6 +128,7 @@ class Function:
         if name in _SETTABLE:
             self._prepare().loaded.function.set_attribute(name, int(value))
             self.prepared.clear()
+            self._forget()
         elif name in _ATTRIBUTE_NAMES:
             raise AttributeError(f"{name} cannot be set; {' and '.join(_SETTABLE)} can")
         else:
@@ -115,6 +142,9 @@ class Function:
 
     def _prepare(self) -> _pipeline.PreparedKernel:
         return _pipeline.prepare(self, default_place(), None)
+
+
+_CALL_SIGNATURE = inspect.signature(Function._launch.__get__(object())).replace(return_annotation=None)
 
 
 class Module:

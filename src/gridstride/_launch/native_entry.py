@@ -1,0 +1,131 @@
+"""Describe a launch that succeeded, so that the compiled fast path can replay it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from gridstride import _dtypes, _native, config
+from gridstride._arguments.place import Place
+from gridstride._arguments.raw import packed_size
+from gridstride.arrays import CUDA, HOST
+from gridstride.targets import registry
+from gridstride.targets.base import CType, Function, FunctionAttributes, LaunchConfig, Limits, Parameter, Signature
+
+NO_ARRAYS = 0
+_EVERY_DTYPE = (1 << len(_native.DTYPES)) - 1
+
+
+def native_entry(
+    place: Place,
+    device_type: int,
+    function: Function,
+    signature: Signature | None,
+    limits: Limits,
+    attributes: FunctionAttributes,
+    configuration: LaunchConfig,
+) -> _native.Entry | None:
+    """Return what the compiled fast path needs to replay a launch, or None where it cannot.
+
+    Parameters
+    ----------
+    place : Place
+        Where the launch ran.
+    device_type : int
+        DLPack's number for the device of the first array; `NO_ARRAYS` where there was none.
+    function, signature, limits, attributes, configuration
+        What ran, and what its launches are checked against.
+    """
+    mode = config.native_mode()
+    routine = function.native_entry() if mode != "off" and _native.is_compiled() else None
+    parameters = _parameters(signature)
+    size = packed_size(signature or ())
+    if routine is None or parameters is None or size > _native.MOST_BYTES or not _is_settled(place, device_type):
+        return None
+    return _native.Entry(
+        *routine,
+        device_type,
+        place.device if device_type == CUDA else 0,
+        _exact(place, configuration),
+        limits.max_grid,
+        limits.max_block,
+        min(limits.max_threads_per_block, attributes.max_threads_per_block),
+        max(0, limits.shared_memory_per_block_optin - attributes.shared_size_bytes),
+        configuration.cooperative,
+        mode == "verify",
+        size,
+        parameters,
+        place.target,
+        function,
+        partial(registry.serving, device_type) if device_type != NO_ARRAYS else registry.default,
+    )
+
+
+def _is_settled(place: Place, device_type: int) -> bool:
+    """Return whether the arguments alone decide the device, whatever is current."""
+    return device_type == CUDA or (device_type in (NO_ARRAYS, HOST) and place.target.device_count() == 1)
+
+
+def _exact(place: Place, configuration: LaunchConfig) -> tuple[_native.Extent, _native.Extent, int] | None:
+    if place.target.specializes_on(configuration) == ():
+        return None
+    return configuration.grid, configuration.block, configuration.shared_mem
+
+
+def _parameters(signature: Signature | None) -> tuple[_native.Parameter, ...] | None:
+    if signature is None:
+        return None
+    described = []
+    for parameter in signature:
+        found = _pointer(parameter) if parameter.type.kind == "pointer" else _scalar(parameter)
+        if found is None:
+            return None
+        described.append(found)
+    return tuple(described)
+
+
+def _scalar(parameter: Parameter) -> _native.Parameter | None:
+    if parameter.type.kind != "scalar" or parameter.type.dtype is None:
+        return None
+    return _native.Parameter(False, False, 0, _code(parameter.type.dtype), 0, 0, parameter.offset)
+
+
+def _pointer(parameter: Parameter) -> _native.Parameter | None:
+    pointee = parameter.type.pointee
+    taken = 0 if pointee is None else _taken(pointee)
+    if pointee is None or not taken:
+        return None
+    unit = pointee.size if pointee.kind == "vector" else 0
+    return _native.Parameter(True, not pointee.const, taken, -1, pointee.alignment, unit, parameter.offset)
+
+
+def _taken(pointee: CType) -> int:
+    """Return the dtypes of the arrays that a pointer takes, one bit each; 0 where more must be asked."""
+    if pointee.kind == "void":
+        return _EVERY_DTYPE
+    if pointee.kind == "pointer":
+        return _bits("uint64")
+    if pointee.name == "char":
+        return _bits("int8", "uint8")
+    if pointee.kind == "scalar" and pointee.dtype is not None:
+        return 1 << _code(pointee.dtype)
+    if pointee.kind == "vector" and pointee.dtype is not None:
+        return 1 << _code(pointee.dtype) | _pairs(pointee, pointee.dtype)
+    return 0
+
+
+def _pairs(pointee: CType, component: np.dtype[np.generic]) -> int:
+    """Return the complex dtype that is laid out as a vector of two."""
+    pairs = {"float32": "complex64", "float64": "complex128"}
+    return _bits(pairs[component.name]) if pointee.components == 2 and component.name in pairs else 0
+
+
+def _bits(*names: str) -> int:
+    return sum(1 << _native.DTYPES.index(name) for name in names)
+
+
+def _code(dtype: np.dtype[np.generic]) -> int:
+    if _dtypes.is_bfloat16(dtype):
+        _native.know_bfloat16(dtype)
+    return _native.DTYPES.index(_dtypes.name_of_dtype(dtype))

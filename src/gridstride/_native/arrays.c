@@ -1,0 +1,398 @@
+/* Look at arrays: NumPy's fields, DLPack's exchange functions, CuPy's attributes. */
+#include "dlpack_abi.h"
+#include "native.h"
+#include "numpy_abi.h"
+
+#include <string.h>
+
+enum { MOST_TYPES = 32, NUMPY_NUMBERS = 24 };
+
+const unsigned char dtype_sizes[DTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
+
+static struct known_type known_types[MOST_TYPES];
+static int known_count;
+
+static PyObject *recognize;                 /* recognition.recognize */
+static PyObject *bfloat16;                  /* the dtype that stands for it */
+static PyObject *numpy_dtype_type;
+static enum dtype numpy_dtypes[NUMPY_NUMBERS]; /* by NumPy's number; NO_DTYPE elsewhere */
+
+static struct {
+    const struct dlpack_exchange *exchange;
+    PyObject *requires_grad; /* the descriptor */
+    descrgetfunc get_requires_grad;
+    PyCFunction is_neg, is_conj;
+} torch;
+
+static struct {
+    PyObject *current_stream;
+    PyObject *data, *ptr, *device_id, *dtype, *c_contiguous, *size; /* names */
+} cupy;
+
+const struct known_type *known_type_of(PyObject *value)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    for (int k = 0; k < known_count; ++k)
+        if (known_types[k].type == type)
+            return &known_types[k];
+    if (recognize == NULL)
+        return NULL;
+    PyObject *recognized = PyObject_CallFunctionObjArgs(recognize, (PyObject *)type, value, NULL);
+    int is_known = recognized == Py_True;
+    Py_XDECREF(recognized);
+    if (recognized == NULL)
+        PyErr_Clear();
+    return is_known && known_types[known_count - 1].type == type ? &known_types[known_count - 1] : NULL;
+}
+
+static int remember_type(PyObject *type, enum library library, enum dtype dtype)
+{
+    if (known_count == MOST_TYPES)
+        return 0;
+    Py_INCREF(type);
+    known_types[known_count].type = (PyTypeObject *)type;
+    known_types[known_count].library = library;
+    known_types[known_count].dtype = dtype;
+    ++known_count;
+    return 1;
+}
+
+/* ---- NumPy ---- */
+
+static enum dtype dtype_of_numpy(PyObject *dtype)
+{
+    if (dtype == bfloat16)
+        return BFLOAT16;
+    const struct numpy_dtype *fields = (const struct numpy_dtype *)dtype;
+    int is_native = fields->byte_order == '=' || fields->byte_order == '|';
+    if (!is_native || fields->number < 0 || fields->number >= NUMPY_NUMBERS)
+        return NO_DTYPE;
+    return numpy_dtypes[fields->number];
+}
+
+static int view_numpy(PyObject *object, struct array_view *seen)
+{
+    const struct numpy_array *array = (const struct numpy_array *)object;
+    seen->device_type = HOST;
+    seen->device = 0;
+    seen->dtype = dtype_of_numpy(array->dtype);
+    seen->contiguous = (array->flags & NUMPY_C_CONTIGUOUS) != 0;
+    seen->writable = (array->flags & NUMPY_WRITEABLE) != 0;
+    seen->address = (uintptr_t)array->data;
+    seen->size = 1;
+    for (int k = 0; k < array->ndim; ++k)
+        seen->size *= (size_t)array->shape[k];
+    return seen->dtype != NO_DTYPE;
+}
+
+/* ---- PyTorch ---- */
+
+static enum dtype dtype_of_dlpack(const struct dlpack_tensor *tensor)
+{
+    if (tensor->lanes != 1)
+        return NO_DTYPE;
+    switch (tensor->code << 8 | tensor->bits) {
+    case DLPACK_BOOL << 8 | 8: return BOOL;
+    case DLPACK_INT << 8 | 8: return INT8;
+    case DLPACK_UINT << 8 | 8: return UINT8;
+    case DLPACK_INT << 8 | 16: return INT16;
+    case DLPACK_UINT << 8 | 16: return UINT16;
+    case DLPACK_INT << 8 | 32: return INT32;
+    case DLPACK_UINT << 8 | 32: return UINT32;
+    case DLPACK_INT << 8 | 64: return INT64;
+    case DLPACK_UINT << 8 | 64: return UINT64;
+    case DLPACK_FLOAT << 8 | 16: return FLOAT16;
+    case DLPACK_BFLOAT << 8 | 16: return BFLOAT16;
+    case DLPACK_FLOAT << 8 | 32: return FLOAT32;
+    case DLPACK_FLOAT << 8 | 64: return FLOAT64;
+    case DLPACK_COMPLEX << 8 | 64: return COMPLEX64;
+    case DLPACK_COMPLEX << 8 | 128: return COMPLEX128;
+    default: return NO_DTYPE;
+    }
+}
+
+static int is_contiguous(const struct dlpack_tensor *tensor)
+{
+    int64_t expected = 1;
+    for (int k = tensor->ndim - 1; k >= 0; --k) {
+        if (tensor->shape[k] != 1 && tensor->strides[k] != expected)
+            return 0;
+        expected *= tensor->shape[k];
+    }
+    return 1;
+}
+
+static int is_false(PyObject *answer)
+{
+    Py_XDECREF(answer);
+    if (answer == NULL)
+        PyErr_Clear();
+    return answer == Py_False;
+}
+
+/* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither. */
+static int is_plain_tensor(PyObject *tensor, enum dtype dtype)
+{
+    return is_false(torch.get_requires_grad(torch.requires_grad, tensor, (PyObject *)Py_TYPE(tensor))) &&
+           is_false(torch.is_neg(tensor, NULL)) &&
+           ((dtype != COMPLEX64 && dtype != COMPLEX128) || is_false(torch.is_conj(tensor, NULL)));
+}
+
+static int view_torch(PyObject *object, struct array_view *seen)
+{
+    struct dlpack_tensor tensor;
+    if (torch.exchange->view(object, &tensor) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    seen->device_type = tensor.device_type;
+    seen->device = tensor.device;
+    seen->dtype = dtype_of_dlpack(&tensor);
+    seen->writable = 1;
+    seen->address = (uintptr_t)tensor.data + tensor.byte_offset;
+    seen->size = 1;
+    for (int k = 0; k < tensor.ndim; ++k)
+        seen->size *= (size_t)tensor.shape[k];
+    seen->contiguous = seen->size == 0 || tensor.strides == NULL || is_contiguous(&tensor);
+    int has_memory = tensor.data != NULL || seen->size == 0;
+    return has_memory && seen->dtype != NO_DTYPE && is_plain_tensor(object, seen->dtype);
+}
+
+/* ---- CuPy ---- */
+
+static int read_number(PyObject *object, PyObject *name, unsigned long long *number)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value != NULL && PyLong_Check(value))
+        *number = PyLong_AsUnsignedLongLong(value);
+    int is_read = value != NULL && PyLong_Check(value) && !PyErr_Occurred();
+    Py_XDECREF(value);
+    if (!is_read)
+        PyErr_Clear();
+    return is_read;
+}
+
+static enum dtype dtype_of_cupy(PyObject *array)
+{
+    PyObject *dtype = PyObject_GetAttr(array, cupy.dtype);
+    enum dtype known = NO_DTYPE;
+    if (dtype == NULL)
+        PyErr_Clear();
+    else if (PyType_IsSubtype(Py_TYPE(dtype), (PyTypeObject *)numpy_dtype_type))
+        known = dtype_of_numpy(dtype);
+    Py_XDECREF(dtype);
+    return known;
+}
+
+static int view_cupy(PyObject *object, struct array_view *seen)
+{
+    unsigned long long address, device, size, contiguous;
+    PyObject *memory = PyObject_GetAttr(object, cupy.data);
+    if (memory == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int is_placed = read_number(memory, cupy.ptr, &address) && read_number(memory, cupy.device_id, &device);
+    Py_DECREF(memory);
+    if (!is_placed || !read_number(object, cupy.size, &size) || !read_number(object, cupy.c_contiguous, &contiguous))
+        return 0;
+    seen->device_type = CUDA;
+    seen->device = (int)device;
+    seen->dtype = dtype_of_cupy(object);
+    seen->contiguous = contiguous != 0;
+    seen->writable = 1;
+    seen->address = (uintptr_t)address;
+    seen->size = (size_t)size;
+    return seen->dtype != NO_DTYPE;
+}
+
+static int cupy_stream(int device, unsigned long long *stream)
+{
+    PyObject *current = PyObject_CallFunction(cupy.current_stream, "i", device);
+    if (current == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int is_read = read_number(current, cupy.ptr, stream);
+    Py_DECREF(current);
+    return is_read;
+}
+
+/* ---- every library ---- */
+
+int view_array(const struct known_type *known, PyObject *array, struct array_view *seen)
+{
+    seen->library = known->library;
+    switch (known->library) {
+    case NUMPY: return view_numpy(array, seen);
+    case TORCH: return view_torch(array, seen);
+    case CUPY: return view_cupy(array, seen);
+    default: return 0;
+    }
+}
+
+int library_stream(enum library library, int device, unsigned long long *stream)
+{
+    if (library == CUPY)
+        return cupy_stream(device, stream);
+    void *handle = NULL;
+    if (library != TORCH || torch.exchange->current_stream(CUDA, device, &handle) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    *stream = (unsigned long long)(uintptr_t)handle;
+    return 1;
+}
+
+/* ---- functions for recognition.py ---- */
+
+static PyObject *set_recognizer(PyObject *module, PyObject *function)
+{
+    set_reference(&recognize, function);
+    Py_RETURN_NONE;
+}
+
+static PyObject *know_bfloat16(PyObject *module, PyObject *dtype)
+{
+    set_reference(&bfloat16, dtype);
+    Py_RETURN_NONE;
+}
+
+/* array_fields(array) -> (address, number of axes, flags, identity of the dtype), as this file reads them */
+static PyObject *array_fields(PyObject *module, PyObject *object)
+{
+    const struct numpy_array *array = (const struct numpy_array *)object;
+    return Py_BuildValue("(KiiK)", (unsigned long long)(uintptr_t)array->data, array->ndim, array->flags,
+                         (unsigned long long)(uintptr_t)array->dtype);
+}
+
+/* array_shape(array) -> tuple, as this file reads it */
+static PyObject *array_shape(PyObject *module, PyObject *object)
+{
+    const struct numpy_array *array = (const struct numpy_array *)object;
+    PyObject *shape = PyTuple_New(array->ndim);
+    for (int k = 0; shape != NULL && k < array->ndim; ++k)
+        if (PyTuple_SetItem(shape, k, PyLong_FromSsize_t(array->shape[k])) < 0)
+            Py_CLEAR(shape);
+    return shape;
+}
+
+/* dtype_fields(dtype) -> (number, byte order), as this file reads them */
+static PyObject *dtype_fields(PyObject *module, PyObject *object)
+{
+    const struct numpy_dtype *dtype = (const struct numpy_dtype *)object;
+    return Py_BuildValue("(iC)", dtype->number, dtype->byte_order);
+}
+
+/* scalar_bytes(scalar, size) -> bytes, as this file reads them */
+static PyObject *scalar_bytes(PyObject *module, PyObject *arguments)
+{
+    PyObject *scalar;
+    int size;
+    if (!PyArg_ParseTuple(arguments, "Oi", &scalar, &size))
+        return NULL;
+    return PyBytes_FromStringAndSize(((const struct numpy_scalar *)scalar)->value, size);
+}
+
+/* know_numpy(class of arrays, class of dtypes, our dtype codes by NumPy's numbers) */
+static PyObject *know_numpy(PyObject *module, PyObject *arguments)
+{
+    PyObject *array_type, *dtype_type, *codes;
+    if (!PyArg_ParseTuple(arguments, "OOO", &array_type, &dtype_type, &codes))
+        return NULL;
+    for (int k = 0; k < NUMPY_NUMBERS; ++k) {
+        long code = PyLong_AsLong(PyTuple_GetItem(codes, k));
+        if (code == -1 && PyErr_Occurred())
+            return NULL;
+        numpy_dtypes[k] = (enum dtype)code;
+    }
+    set_reference(&numpy_dtype_type, dtype_type);
+    return PyBool_FromLong(remember_type(array_type, NUMPY, NO_DTYPE));
+}
+
+/* know_scalar(class, our dtype code) */
+static PyObject *know_scalar(PyObject *module, PyObject *arguments)
+{
+    PyObject *type;
+    int code;
+    if (!PyArg_ParseTuple(arguments, "Oi", &type, &code))
+        return NULL;
+    return PyBool_FromLong(remember_type(type, NUMPY_SCALAR, (enum dtype)code));
+}
+
+static PyCFunction method_without_arguments(PyObject *object, const char *name)
+{
+    PyObject *method = PyObject_GetAttrString(object, name);
+    PyCFunction function = NULL;
+    if (method != NULL && PyCFunction_Check(method) && PyCFunction_GetFlags(method) == METH_NOARGS)
+        function = PyCFunction_GetFunction(method);
+    Py_XDECREF(method);
+    PyErr_Clear();
+    return function;
+}
+
+static const struct dlpack_exchange *exchange_of(PyObject *type)
+{
+    PyObject *capsule = PyObject_GetAttrString(type, DLPACK_EXCHANGE_ATTRIBUTE);
+    const struct dlpack_exchange *exchange = NULL;
+    if (capsule != NULL && PyCapsule_IsValid(capsule, DLPACK_EXCHANGE_CAPSULE))
+        exchange = PyCapsule_GetPointer(capsule, DLPACK_EXCHANGE_CAPSULE);
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    int is_ours = exchange != NULL && exchange->major == 1 && exchange->minor >= 3 && exchange->view != NULL &&
+                  exchange->current_stream != NULL;
+    return is_ours ? exchange : NULL;
+}
+
+/* know_torch(class, a tensor of it) -> whether it can be looked at from C */
+static PyObject *know_torch(PyObject *module, PyObject *arguments)
+{
+    PyObject *type, *tensor;
+    if (!PyArg_ParseTuple(arguments, "OO", &type, &tensor))
+        return NULL;
+    PyObject *requires_grad = PyObject_GetAttrString(type, "requires_grad");
+    if (requires_grad == NULL) {
+        PyErr_Clear();
+        Py_RETURN_FALSE;
+    }
+    set_reference(&torch.requires_grad, requires_grad);
+    Py_DECREF(requires_grad);
+    torch.get_requires_grad = (descrgetfunc)PyType_GetSlot(Py_TYPE(requires_grad), Py_tp_descr_get);
+    torch.is_neg = method_without_arguments(tensor, "is_neg");
+    torch.is_conj = method_without_arguments(tensor, "is_conj");
+    torch.exchange = exchange_of(type);
+    int is_complete = torch.get_requires_grad && torch.is_neg && torch.is_conj && torch.exchange;
+    return PyBool_FromLong(is_complete && remember_type(type, TORCH, NO_DTYPE));
+}
+
+/* know_cupy(class, cupy.cuda.get_current_stream) */
+static PyObject *know_cupy(PyObject *module, PyObject *arguments)
+{
+    PyObject *type, *current_stream;
+    if (!PyArg_ParseTuple(arguments, "OO", &type, &current_stream))
+        return NULL;
+    struct {
+        PyObject **name;
+        const char *text;
+    } names[] = {{&cupy.data, "data"},   {&cupy.ptr, "ptr"},   {&cupy.device_id, "device_id"},
+                 {&cupy.dtype, "dtype"}, {&cupy.size, "size"}, {&cupy.c_contiguous, "_c_contiguous"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        if (*names[k].name == NULL && (*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL)
+            return NULL;
+    set_reference(&cupy.current_stream, current_stream);
+    return PyBool_FromLong(numpy_dtype_type != NULL && remember_type(type, CUPY, NO_DTYPE));
+}
+
+PyMethodDef array_functions[] = {
+    {"set_recognizer", set_recognizer, METH_O, "Set the function that is asked about types met for the first time."},
+    {"know_bfloat16", know_bfloat16, METH_O, "Set the dtype that stands for bfloat16."},
+    {"array_fields", array_fields, METH_O, "Return address, axes, flags and dtype identity of a NumPy array."},
+    {"array_shape", array_shape, METH_O, "Return the shape of a NumPy array."},
+    {"dtype_fields", dtype_fields, METH_O, "Return number and byte order of a NumPy dtype."},
+    {"scalar_bytes", scalar_bytes, METH_VARARGS, "Return the bytes of a NumPy scalar."},
+    {"know_numpy", know_numpy, METH_VARARGS, "Take NumPy's arrays from now on."},
+    {"know_scalar", know_scalar, METH_VARARGS, "Take a class of NumPy scalars from now on."},
+    {"know_torch", know_torch, METH_VARARGS, "Take a class of PyTorch's tensors from now on."},
+    {"know_cupy", know_cupy, METH_VARARGS, "Take CuPy's arrays from now on."},
+    {NULL, NULL, 0, NULL},
+};

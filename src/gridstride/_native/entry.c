@@ -1,0 +1,161 @@
+/* Entries: what a kernel remembers of a launch so that it can be replayed. */
+#include "native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static PyObject *environment_values; /* what os.environ keeps its values in */
+static PyObject *environment_name;   /* of the variable that chooses the target */
+
+static int read_parameter(PyObject *description, struct parameter *parameter)
+{
+    return PyArg_ParseTuple(description, "ppIiIII", &parameter->is_pointer, &parameter->written, &parameter->dtypes,
+                            (int *)&parameter->dtype, &parameter->alignment, &parameter->unit, &parameter->offset);
+}
+
+static int read_parameters(PyObject *descriptions, struct entry *entry)
+{
+    entry->parameter_count = (int)PyTuple_Size(descriptions);
+    entry->parameters = calloc(entry->parameter_count + 1, sizeof *entry->parameters);
+    if (entry->parameters == NULL)
+        return PyErr_NoMemory() != NULL;
+    for (int k = 0; k < entry->parameter_count; ++k)
+        if (!read_parameter(PyTuple_GetItem(descriptions, k), &entry->parameters[k]))
+            return 0;
+    return 1;
+}
+
+static int read_exact(PyObject *exact, struct entry *entry)
+{
+    struct gridstride_configuration *only = &entry->exact;
+    entry->is_exact = exact != Py_None;
+    return !entry->is_exact ||
+           PyArg_ParseTuple(exact, "(III)(III)I", &only->grid[0], &only->grid[1], &only->grid[2], &only->block[0],
+                            &only->block[1], &only->block[2], &only->shared_mem);
+}
+
+static PyObject *chosen_environment(void)
+{
+    return environment_values == NULL ? NULL : PyDict_GetItemWithError(environment_values, environment_name);
+}
+
+static int read_description(PyObject *description, struct entry *entry)
+{
+    unsigned long long routine, context;
+    PyObject *exact, *parameters;
+    if (!PyArg_ParseTuple(description, "KKiiO(III)(III)IIppIO!OOO", &routine, &context, &entry->device_type,
+                          &entry->device, &exact, &entry->max_grid[0], &entry->max_grid[1], &entry->max_grid[2],
+                          &entry->max_block[0], &entry->max_block[1], &entry->max_block[2], &entry->max_threads,
+                          &entry->max_shared_mem, &entry->is_cooperative, &entry->is_verified, &entry->packed_size,
+                          &PyTuple_Type, &parameters, &entry->target, &entry->function, &entry->choose)) {
+        entry->target = entry->function = entry->choose = NULL;
+        return 0;
+    }
+    Py_INCREF(entry->target);
+    Py_INCREF(entry->function);
+    Py_INCREF(entry->choose);
+    entry->routine = (gridstride_launch_routine)(uintptr_t)routine;
+    entry->context = (void *)(uintptr_t)context;
+    if (entry->packed_size > MOST_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "more bytes of arguments than can be replayed");
+        return 0;
+    }
+    return read_exact(exact, entry) && read_parameters(parameters, entry);
+}
+
+struct entry *make_entry(PyObject *description)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    entry->references = 1;
+    if (!read_description(description, entry)) {
+        release_entry(entry);
+        return NULL;
+    }
+    entry->is_chosen = targets_chosen > 0;
+    entry->environment = chosen_environment();
+    Py_XINCREF(entry->environment);
+    return entry;
+}
+
+void hold_entry(struct entry *entry)
+{
+    ++entry->references;
+}
+
+void release_entry(struct entry *entry)
+{
+    if (--entry->references > 0)
+        return;
+    Py_XDECREF(entry->target);
+    Py_XDECREF(entry->function);
+    Py_XDECREF(entry->choose);
+    Py_XDECREF(entry->environment);
+    free(entry->parameters);
+    free(entry);
+}
+
+int visit_entry(struct entry *entry, visitproc visit, void *arg)
+{
+    Py_VISIT(entry->target);
+    Py_VISIT(entry->function);
+    Py_VISIT(entry->choose);
+    return 0;
+}
+
+static int has_same_environment(const struct entry *entry)
+{
+    PyObject *now = chosen_environment();
+    if (now == entry->environment)
+        return 1;
+    return now != NULL && entry->environment != NULL && PyObject_RichCompareBool(now, entry->environment, Py_EQ) == 1;
+}
+
+int is_chosen_target(const struct entry *entry)
+{
+    if (targets_chosen == 0)
+        return !entry->is_chosen && has_same_environment(entry);
+    PyObject *target = PyObject_CallNoArgs(entry->choose);
+    int is_same = target == entry->target;
+    Py_XDECREF(target);
+    PyErr_Clear();
+    return is_same;
+}
+
+int launch_entry(gridstride_launch_routine routine, void *context, const struct gridstride_configuration *configuration,
+                 const void *packed, size_t size, unsigned long long stream)
+{
+    int code;
+    Py_BEGIN_ALLOW_THREADS
+    code = routine(context, configuration, packed, size, stream);
+    Py_END_ALLOW_THREADS
+    return code;
+}
+
+PyObject *raise_failure(PyObject *function, int code)
+{
+    PyObject *failure = PyObject_CallMethod(function, "failure", "i", code);
+    if (failure != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(failure), failure);
+    Py_XDECREF(failure);
+    return NULL;
+}
+
+/* watch_environment(values, name): the dictionary behind os.environ, and the variable in it */
+static PyObject *watch_environment(PyObject *module, PyObject *arguments)
+{
+    PyObject *values, *name;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyDict_Type, &values, &name))
+        return NULL;
+    set_reference(&environment_values, values);
+    set_reference(&environment_name, name);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef entry_functions[] = {
+    {"watch_environment", watch_environment, METH_VARARGS, "Replay only under the same value of a variable."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,81 @@
+/* The module: counters, and what the other files define. */
+#include "native.h"
+
+#include <string.h>
+
+long watchers, streams_entered, targets_chosen;
+unsigned long long hits, misses;
+
+void set_reference(PyObject **slot, PyObject *value)
+{
+    PyObject *previous = *slot;
+    Py_XINCREF(value);
+    *slot = value;
+    Py_XDECREF(previous);
+}
+
+static PyObject *change(long *count, PyObject *delta)
+{
+    long step = PyLong_AsLong(delta);
+    if (step == -1 && PyErr_Occurred())
+        return NULL;
+    return PyLong_FromLong(*count += step);
+}
+
+static PyObject *change_watchers(PyObject *module, PyObject *delta)
+{
+    return change(&watchers, delta);
+}
+
+static PyObject *change_streams_entered(PyObject *module, PyObject *delta)
+{
+    return change(&streams_entered, delta);
+}
+
+static PyObject *change_targets_chosen(PyObject *module, PyObject *delta)
+{
+    return change(&targets_chosen, delta);
+}
+
+static PyObject *statistics(PyObject *module, PyObject *unused)
+{
+    return Py_BuildValue("(KK)", hits, misses);
+}
+
+static PyObject *cuda_launch_routine(PyObject *module, PyObject *unused)
+{
+    return PyLong_FromVoidPtr((void *)launch_cuda);
+}
+
+static PyMethodDef functions[] = {
+    {"watchers", change_watchers, METH_O, "Add to the count of watchers; while it is above 0 nothing is replayed."},
+    {"streams_entered", change_streams_entered, METH_O, "Add to the count of streams of ours that are current."},
+    {"targets_chosen", change_targets_chosen, METH_O, "Add to the count of blocks that choose a target."},
+    {"statistics", statistics, METH_NOARGS, "Return how many calls were hits and how many misses."},
+    {"cuda_launch_routine", cuda_launch_routine, METH_NOARGS, "Return the address of CUDA's launch routine."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_launcher", .m_doc = "The compiled fast path.", .m_size = -1, .m_methods = functions,
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    int is_added = type != NULL && PyModule_AddType(module, (PyTypeObject *)type) == 0;
+    Py_XDECREF(type);
+    return is_added;
+}
+
+PyMODINIT_FUNC PyInit__launcher(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL)
+        return NULL;
+    if (intern_names() && add_type(module, &launcher_spec) && add_type(module, &prepared_launch_spec) &&
+        PyModule_AddFunctions(module, array_functions) == 0 && PyModule_AddFunctions(module, entry_functions) == 0)
+        return module;
+    Py_DECREF(module);
+    return NULL;
+}

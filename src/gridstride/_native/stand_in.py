@@ -1,0 +1,81 @@
+"""The surface of the compiled fast path without it: every call goes to the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gridstride._native.entry import Launch
+
+
+class Launcher:
+    """Launch a kernel by asking `_launch`.
+
+    `_launch` takes the arguments of a call, makes it, and returns what it made, which offers
+    ``native_entry()`` and ``replayed_form()``.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        global _misses
+        _misses += 1
+        self._launch(*args, **kwargs)
+
+    def _launch(
+        self, grid: Any, block: Any, args: Any = (), shared_mem: Any = 0, stream: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Forget the launches that could be replayed: there are none."""
+
+
+class PreparedLaunch:
+    """Make one launch again at every call, with the arguments and the stream it was prepared with.
+
+    Made by ``kernel.prepare(...)``; it keeps the arrays alive.
+    """
+
+    def __init__(self, run: Callable[[], object], record: Launch | None, /) -> None:
+        self._run = run
+
+    def __call__(self) -> None:
+        global _misses
+        _misses += 1
+        self._run()
+
+
+def watchers(delta: int, /) -> int:
+    """Add to the count of watchers; while it is above 0 nothing is replayed."""
+    return _change("watchers", delta)
+
+
+def streams_entered(delta: int, /) -> int:
+    """Add to the count of streams of ours that are current."""
+    return _change("streams_entered", delta)
+
+
+def targets_chosen(delta: int, /) -> int:
+    """Add to the count of blocks that choose a target."""
+    return _change("targets_chosen", delta)
+
+
+def statistics() -> tuple[int, int]:
+    """Return how many calls were hits and how many misses."""
+    return 0, _misses
+
+
+def cuda_launch_routine() -> None:
+    """Return None: there is no routine."""
+
+
+def know_bfloat16(dtype: object, /) -> None:
+    """Set the dtype that stands for bfloat16."""
+
+
+_misses = 0
+_counts = {"watchers": 0, "streams_entered": 0, "targets_chosen": 0}
+
+
+def _change(name: str, delta: int) -> int:
+    _counts[name] += delta
+    return _counts[name]
