@@ -18,9 +18,11 @@ from gridstride.targets.base import Program
 from gridstride.targets.cuda import toolkit
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-#: The device headers of gridstride and the small standard headers NVRTC lacks.
-DEVICE_FOLDERS = (_PACKAGE / "include", Path(__file__).resolve().parent / "include")
-STANDARD_FOLDER = _PACKAGE / "include" / "std"
+_TARGET_FOLDER = Path(__file__).resolve().parent / "include"
+#: The device headers of gridstride, on every target and on this one.
+DEVICE_FOLDERS = (_PACKAGE / "include", _TARGET_FOLDER)
+#: Small standard headers, of which NVRTC has none.
+STANDARD_FOLDER = _TARGET_FOLDER / "std"
 PRELUDE = "gridstride_cuda/prelude.h"
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
@@ -41,12 +43,15 @@ class Includes:
         Where the compiler shall look, in this order.
     dependencies : tuple of (path, SHA-256) or None
         The other files that are read; None where they cannot be told.
+    uses_nvidia : bool
+        Whether headers of NVIDIA are among them.
     """
 
     own: tuple[str, ...]
     own_digest: str
     folders: tuple[Path, ...]
     dependencies: tuple[tuple[str, str], ...] | None
+    uses_nvidia: bool
 
 
 def walk(program: Program) -> Includes:
@@ -58,6 +63,7 @@ def walk(program: Program) -> Includes:
         own_digest=hashlib.sha256("".join(search.own_files.values()).encode()).hexdigest(),
         folders=search.folders,
         dependencies=search.dependencies(),
+        uses_nvidia=search.uses_nvidia,
     )
 
 

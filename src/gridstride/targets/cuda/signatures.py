@@ -31,7 +31,7 @@ _POINTER_SIZE = 8
 _VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])(?:_(?:16|32)a)?")
 _VECTOR_WORDS = {"longlong": "long long"}
 _SPECIAL_VECTORS = {"__half2": "__half", "__nv_bfloat162": "__nv_bfloat16"}
-_SPECIAL_SCALARS = {"__half", "__nv_bfloat16"}
+_SPECIAL_SCALARS = {"__half", "__nv_bfloat16", "complex<float>", "complex<double>"}
 _CHARACTERS = {
     "wchar_t": np.int32,
     "char8_t": np.uint8,
@@ -172,11 +172,10 @@ def _named(node: Name, innermost: _Innermost) -> CType:
     size, alignment = innermost.size, innermost.alignment
     if isinstance(innermost.value, Builtin):
         return replace(_builtin(innermost.value.name, innermost), name=name)
-    if name in _SPECIAL_SCALARS or _is_complex(node):
-        dtype = _dtypes.dtype_of_ctype(
-            name if name in _SPECIAL_SCALARS else f"complex<{spell(_only_argument(node))}>"
-        )
-        return CType("scalar", name, size, alignment, dtype)
+    if _is_complex(node):
+        name = f"complex<{spell(_only_argument(node))}>"  # of whichever namespace
+    if name in _SPECIAL_SCALARS:
+        return CType("scalar", name, size, alignment, _dtypes.dtype_of_ctype(name))
     if name in _SPECIAL_VECTORS:
         return CType("vector", name, size, alignment, _dtypes.dtype_of_ctype(_SPECIAL_VECTORS[name]), 2)
     if vector := _VECTOR.fullmatch(name):

@@ -47,6 +47,8 @@ def nvrtc_options(program: Program, includes: Includes, arch: str) -> list[str]:
     ]
     if options.extra_vectorization:
         flags.append("--extra-device-vectorization")
+    if includes.uses_nvidia:
+        flags.append("--diag-suppress=47")  # NVIDIA's headers and ours both define INT_MAX and the like
     return [*flags, *(f"--include-path={folder}" for folder in includes.folders)]
 
 

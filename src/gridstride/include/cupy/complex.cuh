@@ -1,0 +1,2 @@
+// The name users of RawKernel know.
+#include <gridstride/complex.h>
