@@ -46,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     ):
         _print_section(title, lines)
     proofs = {name: _proof(name) for name in registry.names()}
-    _print_section("targets", (f"{name:<8}{text}" for name, (_, text) in proofs.items()))
+    width = max(map(len, proofs)) + 2
+    _print_section("targets", (f"{name:<{width}}{text}" for name, (_, text) in proofs.items()))
     runs_kernels = [name for name in registry.candidates() if proofs[name][0]]
     if not runs_kernels:
         print("No target runs kernels on this machine; the lines above say what to do.")
@@ -99,6 +100,7 @@ def _proof(name: str) -> tuple[bool, str]:
     """Return whether a target gave the right values, and what to tell the user."""
     try:
         with registry.use_target(name) as target:
+            compiler = target.compiler_name()
             compile_time = _compile(target)
             run_time, right = _run()
             limits = target.limits(target.current_device())
@@ -111,7 +113,7 @@ def _proof(name: str) -> tuple[bool, str]:
     if not right:
         return False, "FAILED: a small kernel gave wrong values. Please report this with the lines above."
     return True, (
-        f"OK: compiled a small kernel in {1000 * compile_time:.0f} ms, ran it from start to end "
+        f"OK: {compiler} compiled a small kernel in {1000 * compile_time:.0f} ms; it ran, from start to end, "
         f"in {1000 * run_time:.0f} ms on {limits.name} ({limits.arch})"
     )
 

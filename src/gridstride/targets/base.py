@@ -118,6 +118,10 @@ class Target(Protocol):
         """Return what object code for a device is compiled for (``sm_90``, ``x86-64-v3`` ...)."""
         ...
 
+    def compiler_name(self) -> str:
+        """Return the compiler's name and version as people know it; `TargetUnavailable` where there is none."""
+        ...
+
     def fingerprint(self, program: Program, arch: str) -> str:
         """Return all that shapes the object code besides the program: compiler, version, flags."""
         ...
@@ -193,8 +197,11 @@ class Function(Protocol):
         """
         ...
 
-    def failure(self, code: int) -> Exception:
-        """Return the exception for a code other than 0 that the launch routine returned."""
+    def failure(self, code: int) -> BaseException:
+        """Return the exception for a code other than 0 that the launch routine returned.
+
+        It is a `LaunchError`, or ``KeyboardInterrupt`` where Ctrl-C ended the launch.
+        """
         ...
 
 

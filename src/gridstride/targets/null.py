@@ -121,6 +121,9 @@ class NullTarget:
     def arch(self, device: int) -> str:
         return _LIMITS.arch
 
+    def compiler_name(self) -> str:
+        return "no compiler"
+
     def fingerprint(self, program: Program, arch: str) -> str:
         return "null 1"
 

@@ -174,6 +174,10 @@ class CpuTarget:
         self._check_device(device)
         return toolchain.host_arch()
 
+    def compiler_name(self) -> str:
+        """Return what the host compiler says of itself."""
+        return toolchain.find_toolchain().version
+
     def fingerprint(self, program: Program, arch: str) -> str:
         """Return compiler, version, flags, the processor's features, and the digest of our headers."""
         return compiler.fingerprint(program)
@@ -181,6 +185,12 @@ class CpuTarget:
     def compile(self, program: Program, arch: str) -> ObjectCode:
         """Compile; raise `CompileError` that points at the user's lines."""
         return compiler.compile_program(program)
+
+    def adopt(self, code: bytes, name: str) -> ObjectCode:
+        """Refuse: code for NVIDIA devices does not run here."""
+        raise NotImplementedError(
+            f"{name}: cubin, fatbin and PTX do not run on the CPU target; give the CUDA C++ source"
+        )
 
     def load(self, object_code: ObjectCode, device: int) -> CpuModule:
         """Load object code; every device has its own copy of the variables."""

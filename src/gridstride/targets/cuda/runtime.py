@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cached_property
 
-from gridstride import config
+from gridstride import _native, config
 from gridstride.errors import CUDAError, LaunchError
 from gridstride.targets.base import (
     Access,
@@ -230,6 +230,9 @@ class CudaTarget:
     def arch(self, device: int) -> str:
         return self.limits(device).arch
 
+    def compiler_name(self) -> str:
+        return "NVRTC {}.{}".format(*self.compiler.nvrtc.version)
+
     def fingerprint(self, program: Program, arch: str) -> str:
         return self.compiler.fingerprint(program, arch)
 
@@ -394,7 +397,8 @@ class FunctionContext(ctypes.Structure):
     _fields_ = (
         ("launch", c_void_p),
         ("launch_extended", c_void_p),
-        ("set_attribute", c_void_p),
+        ("get_current_context", c_void_p),
+        ("context", c_void_p),
         ("function", c_void_p),
         ("dynamic_shared_limit", ctypes.c_uint),
     )
@@ -411,7 +415,8 @@ class CudaFunction:
         self.context = FunctionContext(
             self._driver.address("cuLaunchKernel"),
             self._driver.address("cuLaunchKernelEx"),
-            self._driver.address("cuFuncSetAttribute"),
+            self._driver.address("cuCtxGetCurrent"),
+            module.target._primary_context(module.device),
             handle,
             max(0, _SHARED_WITHOUT_OPT_IN - self._attribute("shared_size_bytes")),
         )
@@ -433,7 +438,7 @@ class CudaFunction:
     def native_entry(self) -> tuple[int, int] | None:
         if config.debug():
             return None
-        routine = _native_routine()
+        routine = _native.cuda_launch_routine()
         return None if routine is None else (routine, ctypes.addressof(self.context))
 
     def failure(self, code: int) -> Exception:
@@ -498,16 +503,6 @@ def _argument_buffer(packed: bytes) -> ctypes.Array[c_void_p] | None:
     )
     description.owners = (packed, size)  # type: ignore[attr-defined]
     return description
-
-
-def _native_routine() -> int | None:
-    """Return the address of the compiled launch routine, where the extension is built."""
-    try:
-        from gridstride import _native
-    except ImportError:
-        return None
-    routine = getattr(_native, "cuda_launch_routine", None)
-    return None if routine is None else routine()
 
 
 @contextmanager
