@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
-from gridstride.arrays.view import CUDA, ArrayView, Shape
+from gridstride.arrays.view import CUDA, ArrayView, Shape, make_view
 
 _ARRAYS = frozenset({"ndarray"})
 
@@ -23,34 +23,35 @@ class CuPyAdapter(Adapter):
 
     def view(self, array: Any) -> ArrayView:
         memory = array.data
-        return ArrayView(
-            array,
-            memory.ptr,
-            array.dtype,
-            array.shape,
-            None if array.flags.c_contiguous else array.strides,
-            CUDA,
-            memory.device_id,
-            False,
-            "cupy",
+        return make_view(
+            (
+                array,
+                memory.ptr,
+                array.dtype,
+                array.shape,
+                None if array.flags.c_contiguous else array.strides,
+                CUDA,
+                memory.device_id,
+                False,
+                "cupy",
+                False,
+                None,
+            )
         )
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         cupy = library_module("cupy")
-
         device = like.data.device_id
         with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
             return cupy.empty(shape, dtype)
 
     def current_stream(self, device: int) -> int:
         cupy = library_module("cupy")
-
         handle: int = cupy.cuda.get_current_stream(device).ptr
         return handle
 
     def enter_stream(self, stream: int, device: int) -> Leave:
         cupy = library_module("cupy")
-
         previous = cupy.cuda.get_current_stream(device)
         with cupy.cuda.Device(device):
             cupy.cuda.ExternalStream(stream, device).use()
@@ -63,7 +64,6 @@ class CuPyAdapter(Adapter):
 
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         cupy = library_module("cupy")
-
         from gridstride.arrays.registry import view
 
         seen = view(memory)

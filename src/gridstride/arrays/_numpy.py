@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.arrays.adapter import Adapter, descends_from
-from gridstride.arrays.view import HOST, ArrayView, Shape
+from gridstride.arrays.view import HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
 _C_CONTIGUOUS, _WRITEABLE = 0x1, 0x400  # NPY_ARRAY_* of numpy/ndarraytypes.h
@@ -48,16 +48,20 @@ class NumPyAdapter(Adapter):
             check_dtype(dtype)
             self._known_dtypes.add(dtype)
         flags = array.flags.num
-        return ArrayView(
-            array,
-            address_of(array),
-            dtype,
-            array.shape,
-            None if flags & _C_CONTIGUOUS else array.strides,
-            HOST,
-            0,
-            not flags & _WRITEABLE,
-            "numpy",
+        return make_view(
+            (
+                array,
+                address_of(array),
+                dtype,
+                array.shape,
+                None if flags & _C_CONTIGUOUS else array.strides,
+                HOST,
+                0,
+                not flags & _WRITEABLE,
+                "numpy",
+                False,
+                None,
+            )
         )
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> np.ndarray[Any, Any]:

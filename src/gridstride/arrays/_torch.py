@@ -9,7 +9,7 @@ import numpy as np
 
 from gridstride import _dtypes
 from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
-from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape
+from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
 _TENSORS = frozenset({"Tensor"})
@@ -47,24 +47,26 @@ class TorchAdapter(Adapter):
         if dtype is None or array.layout is not self._strided or not (on_host or array.is_cuda):
             dtype = self._examined(array)
         try:
-            return ArrayView(
-                array,
-                array.data_ptr(),
-                dtype,
-                tuple(array.shape),
-                None if array.is_contiguous() else _strides_in_bytes(array, dtype.itemsize),
-                HOST if on_host else CUDA,
-                0 if on_host else array.get_device(),
-                False,
-                "torch",
-                array.is_conj() or array.is_neg(),
+            return make_view(
+                (
+                    array,
+                    array.data_ptr(),
+                    dtype,
+                    tuple(array.shape),
+                    None if array.is_contiguous() else _strides_in_bytes(array, dtype.itemsize),
+                    HOST if on_host else CUDA,
+                    0 if on_host else array.get_device(),
+                    False,
+                    "torch",
+                    array.is_conj() or array.is_neg(),
+                    None,
+                )
             )
         except RuntimeError as error:  # nested, or wrapped by a transform
             raise _refusal(array, "that has no memory of its own", "pass a plain tensor") from error
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         torch = library_module("torch")
-
         torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
         if like.is_cpu:
             return torch.empty(shape, dtype=torch_dtype)
@@ -75,7 +77,6 @@ class TorchAdapter(Adapter):
         if not _sees_gpus():
             return None
         torch = library_module("torch")
-
         handle: int = torch.cuda.current_stream(device).cuda_stream
         return handle
 
@@ -83,7 +84,6 @@ class TorchAdapter(Adapter):
         if not _sees_gpus():
             return super().enter_stream(stream, device)
         torch = library_module("torch")
-
         previous = torch.cuda.current_stream(device)
 
         def make_current(chosen: Any) -> None:
@@ -97,13 +97,11 @@ class TorchAdapter(Adapter):
         if not array.is_cuda:
             return False
         torch = library_module("torch")
-
         array.record_stream(torch.cuda.ExternalStream(stream, array.device))
         return True
 
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         torch = library_module("torch")
-
         torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
         elements = torch.as_tensor(memory).view(torch.uint8).view(torch_dtype)
         if strides is None:
@@ -116,7 +114,6 @@ class TorchAdapter(Adapter):
     def _examined(self, tensor: Any) -> np.dtype[Any]:
         """Return a tensor's dtype, or raise what keeps it from being an argument."""
         torch = library_module("torch")
-
         if not self._dtypes:
             self._strided = torch.strided
             self._dtypes = {getattr(torch, name): np.dtype(name) for name in _common_dtypes(torch)}
@@ -135,7 +132,6 @@ class TorchAdapter(Adapter):
 @cache
 def _sees_gpus() -> bool:
     torch = library_module("torch")
-
     return bool(torch.cuda.is_available())
 
 

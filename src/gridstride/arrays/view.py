@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -116,6 +118,10 @@ class ArrayView(NamedTuple):
             else:
                 high += (length - 1) * stride
         return low, high + self.dtype.itemsize
+
+
+#: Make a view from a tuple of all its fields, in half the time that the class itself takes.
+make_view: Callable[[tuple[Any, ...]], ArrayView] = partial(tuple.__new__, ArrayView)
 
 
 def strides_unless_contiguous(shape: Shape, strides: Shape | None, itemsize: int) -> Shape | None:
