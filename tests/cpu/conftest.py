@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from gridstride.targets import cpu
 from gridstride.targets.base import Program
 from gridstride.targets.cpu.target import CpuTarget
 from gridstride.targets.options import parse_options
@@ -30,4 +29,5 @@ def make_program() -> MakeProgram:
 
 @pytest.fixture(scope="session")
 def cpu_target() -> CpuTarget:
-    return cpu.create()
+    """The target of the whole session."""
+    return CpuTarget()

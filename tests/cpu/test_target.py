@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from gridstride.errors import CUDAError
-from gridstride.targets import cpu
 from gridstride.targets.base import CopyDirection
 from gridstride.targets.cpu import host
 from gridstride.targets.cpu.target import CpuTarget
@@ -17,7 +16,8 @@ from gridstride.targets.cpu.target import CpuTarget
 
 @pytest.fixture
 def cpu_target() -> CpuTarget:
-    return cpu.create()
+    """A target of the test's own, with no streams, events or memory yet."""
+    return CpuTarget()
 
 
 def _name_of(error: pytest.ExceptionInfo[CUDAError]) -> str:
@@ -161,3 +161,8 @@ def test_the_container_limits_memory_and_processors(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
     assert host.memory_info() == (3096000, 4096000)
     assert host.usable_processors() == 2
+
+
+def test_code_for_other_devices_is_refused_with_the_remedy(cpu_target: CpuTarget) -> None:
+    with pytest.raises(NotImplementedError, match="kernels.cubin: .* source"):
+        cpu_target.adopt(b"\x7fELF", "kernels.cubin")

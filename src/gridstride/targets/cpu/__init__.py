@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridstride.targets.cpu.target import CpuTarget
+    from gridstride.targets.base import Target
 
 
-def create() -> CpuTarget:
+def create() -> Target:
     """Return the target; it is ready without a compiler, which is looked for at the first compilation."""
     from gridstride.targets.cpu.target import CpuTarget
 

@@ -49,7 +49,8 @@ def fingerprint(program: Program) -> str:
 
 def path_of(program: Program) -> str:
     """Return the file name that messages use for a program's text."""
-    return program.path or f"{program.name or 'program'}.cu"
+    name = program.name or "program"
+    return program.path or (name if "." in name else f"{name}.cu")
 
 
 @dataclass(frozen=True, slots=True)
