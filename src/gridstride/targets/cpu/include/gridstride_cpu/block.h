@@ -54,9 +54,10 @@ struct gridstride_slot {
 // twice before all lanes of an earlier collective have read, because a released lane runs and reads before
 // any lane runs for the second time.
 struct gridstride_exchange {
-    gridstride_gathering gatherings[GRIDSTRIDE_WARP_SIZE];
+    unsigned gathering_count;  // of those in use
     unsigned slot_choice;      // a bit per lane: the slot it published last
     unsigned asking_lanes;     // wait to learn which lanes are active
+    gridstride_gathering gatherings[GRIDSTRIDE_WARP_SIZE];
     unsigned participants[GRIDSTRIDE_WARP_SIZE];        // per lane: who took part in its last collective
     unsigned participant_slots[GRIDSTRIDE_WARP_SIZE];   // and `slot_choice` then
     gridstride_slot slots[2][GRIDSTRIDE_WARP_SIZE];

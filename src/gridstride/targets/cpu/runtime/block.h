@@ -1,0 +1,200 @@
+// A block and the launch it belongs to, as the runtime sees them.
+#ifndef GRIDSTRIDE_RUNTIME_BLOCK_H
+#define GRIDSTRIDE_RUNTIME_BLOCK_H
+
+#include <gridstride_cpu/block.h>
+
+#include "launch_abi.h"
+#include "output.h"
+#include "stacks.h"
+#include "system.h"
+
+namespace gridstride {
+
+// One launch, on its caller's stack.
+struct Launch {
+    unsigned long serial;           // differs between launches, not 0
+    const gridstride_function* function;
+    const gridstride_configuration* configuration;
+    const char* argument_bytes;
+    unsigned long block_count;
+    unsigned long next_block = 0;   // the first that nobody took
+    unsigned long chunk = 1;        // blocks taken at once
+    bool is_cooperative;
+    bool wants_helpers = false;
+    bool is_on_main_thread = false;
+    unsigned helper_count = 0;      // pool threads that work on it
+    unsigned stop_code = 0;         // gridstride_failure_code of what ended it; no block goes on after that
+    unsigned is_described = 0;      // somebody wrote, or writes, the failure
+    gridstride_failure failure;
+    Output output;
+
+    unsigned long finished_blocks = 0;
+    unsigned long blocks_at_grid_barrier = 0;
+    unsigned grid_generation = 0;   // of the grid barrier; a futex
+
+    unsigned long seen_progress = 0;  // by the monitor, and when
+    long seen_at = 0;
+    Launch* next = nullptr;         // in the pool's list
+
+    bool can_use_helpers(unsigned thread_limit) const { return block_count > 1 && thread_limit > 1; }
+
+    // Whether it takes longer than waking a thread, as far as one can know.
+    bool is_large() const {
+        constexpr unsigned long MANY_THREADS = 4096;
+        const unsigned* block = configuration->block;
+        return is_cooperative || block_count * block[0] * block[1] * block[2] >= MANY_THREADS;
+    }
+
+    bool is_stopped() const { return __atomic_load_n(&stop_code, __ATOMIC_RELAXED) != 0; }
+
+    // End the launch for this reason, unless another one came first.
+    bool stop(unsigned code) {
+        unsigned running = 0;
+        return __atomic_compare_exchange_n(&stop_code, &running, code, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+
+    // Return whether the caller is the one to write the failure.
+    bool claim_description() { return __atomic_exchange_n(&is_described, 1u, __ATOMIC_ACQ_REL) == 0; }
+};
+
+// How a block left the processor.
+enum class Outcome : unsigned {
+    finished,
+    waits_for_grid,
+    polls,  // no thread got further
+    failed
+};
+
+// A synchronous fault, noted by the signal handler.
+struct Fault {
+    unsigned code;  // 0: none
+    bool has_address;
+    unsigned long address;
+};
+
+struct Block : gridstride_block {
+    Launch* launch;
+    unsigned long launch_serial; // it is prepared for
+    gridstride_thread* threads;  // as many as the capacity says
+    Stacks stacks;
+    unsigned capacity;           // threads, whole warps
+    char* arena;                 // shared memory
+    unsigned long arena_size;
+    Outcome outcome;
+    Fault fault;
+    void* worker_stack_pointer;  // of the worker that runs it
+    bool is_started;
+    unsigned grid_arrivals;      // threads that wait for the grid
+    unsigned grid_generation;    // that they wait to see changed
+    unsigned rounds;             // returns to the start of a warp
+    unsigned yields;             // since a thread last waited or ended
+    unsigned asking_warps;       // a bit per warp with `asking_lanes`
+    unsigned fiber_count;        // fibers numbered so far
+    unsigned idle_count;
+    unsigned short idle_fibers[GRIDSTRIDE_MAX_THREADS];
+    Block* next;                 // in its worker's list
+
+    unsigned warp_count() const { return (thread_count + GRIDSTRIDE_WARP_SIZE - 1) / GRIDSTRIDE_WARP_SIZE; }
+
+    // Become a block of a launch; false if there is no memory.
+    bool prepare(Launch& its_launch, unsigned long number) {
+        if (launch_serial != its_launch.serial && !adopt(its_launch)) return false;
+        const unsigned* grid = its_launch.configuration->grid;
+        const unsigned long row = number / grid[0];
+        block_index = uint3{unsigned(number % grid[0]), unsigned(row % grid[1]), unsigned(row / grid[1])};
+        current_thread = threads;
+        code_begin = code_end = nullptr;
+        is_interleaved = 0;
+        is_started = false;
+        outcome = Outcome::polls;
+        fault.code = 0;
+        return true;
+    }
+
+    // Forget threads that did not end.
+    void abandon() {
+        for (unsigned rank = 0; rank < thread_count; ++rank) {
+            threads[rank].stack_pointer = nullptr;
+            threads[rank].waiting_file = nullptr;
+        }
+        memset(static_cast<void*>(exchanges), 0, warp_count() * sizeof(gridstride_exchange));
+        asking_warps = 0;
+    }
+
+    void release() {
+        stacks.release();
+        unmap_pages(threads, thread_bytes(capacity));
+        unmap_pages(arena, arena_size);
+    }
+
+private:
+    static constexpr unsigned long SHARED_ALIGNMENT = 128;
+
+    static unsigned long thread_bytes(unsigned capacity) {
+        return capacity * sizeof(gridstride_thread) + capacity / GRIDSTRIDE_WARP_SIZE * sizeof(gridstride_exchange);
+    }
+
+    bool adopt(Launch& its_launch) {
+        launch_serial = 0;
+        launch = &its_launch;
+        argument_bytes = its_launch.argument_bytes;
+        const unsigned* grid = its_launch.configuration->grid;
+        grid_shape = dim3(grid[0], grid[1], grid[2]);
+        const unsigned* block = its_launch.configuration->block;
+        const dim3 shape(block[0], block[1], block[2]);
+        if (!reserve_threads(shape) || !reserve_shared(its_launch) || !stacks.top(0)) return false;
+        launch_serial = its_launch.serial;
+        return true;
+    }
+
+    bool reserve_threads(dim3 shape) {
+        const unsigned count = shape.x * shape.y * shape.z;
+        if (count > capacity) {
+            unmap_pages(threads, thread_bytes(capacity));
+            capacity = unsigned(align_up(count, GRIDSTRIDE_WARP_SIZE));
+            threads = static_cast<gridstride_thread*>(map_pages(thread_bytes(capacity)));
+            if (!threads) return capacity = 0, false;
+            exchanges = reinterpret_cast<gridstride_exchange*>(threads + capacity);
+            thread_count = 0;
+        }
+        if (thread_count == count && block_shape.x == shape.x && block_shape.y == shape.y) return true;
+        block_shape = shape;
+        thread_count = count;
+        last_thread = threads + count - 1;
+        for (unsigned rank = 0; rank < count; ++rank) {
+            const unsigned row = rank / shape.x;
+            threads[rank].index_x = (unsigned short)(rank % shape.x);
+            threads[rank].index_y = (unsigned short)(row % shape.y);
+            threads[rank].index_z = (unsigned short)(row / shape.y);
+            threads[rank].linear_rank = (unsigned short)rank;
+        }
+        return true;
+    }
+
+    bool reserve_shared(const Launch& its_launch) {
+        const unsigned long fixed = align_up(its_launch.function->static_shared_bytes, SHARED_ALIGNMENT);
+        const unsigned long wanted = fixed + its_launch.configuration->shared_mem;
+        if (wanted > arena_size) {
+            unmap_pages(arena, arena_size);
+            arena_size = align_up(wanted, 4096);
+            arena = static_cast<char*>(map_pages(arena_size));
+            if (!arena) return arena_size = 0, false;
+        }
+        static_shared = arena;
+        dynamic_shared = arena + fixed;
+        return true;
+    }
+};
+
+inline unsigned warp_of(const gridstride_thread* thread) { return thread->linear_rank / GRIDSTRIDE_WARP_SIZE; }
+inline unsigned lane_of(const gridstride_thread* thread) { return thread->linear_rank % GRIDSTRIDE_WARP_SIZE; }
+inline unsigned bit_of(const gridstride_thread* thread) { return 1u << lane_of(thread); }
+
+}  // namespace gridstride
+
+// The block that the OS thread runs; null outside of kernels. The library's only thread-local variable:
+// kernels find it by its offset from the thread pointer.
+extern "C" __thread gridstride::Block* gridstride_running_block __attribute__((tls_model("initial-exec")));
+
+#endif

@@ -1,0 +1,295 @@
+// Which thread of a block goes on: the parts of waiting that kernels do not have inline, the end of threads,
+// and what remains when no thread can go on.
+//
+// Everything here runs on the fiber of the current thread. A block leaves the processor by switching to the
+// worker that resumed it, with an `Outcome`.
+#ifndef GRIDSTRIDE_RUNTIME_SCHEDULER_H
+#define GRIDSTRIDE_RUNTIME_SCHEDULER_H
+
+#include "block.h"
+#include "failures.h"
+#include "machine.h"
+
+namespace gridstride {
+
+inline Block* runtime_block(gridstride_block* block) { return static_cast<Block*>(block); }
+
+inline gridstride_thread* first_of(Block* block, unsigned warp) {
+    return block->threads + warp * GRIDSTRIDE_WARP_SIZE + __builtin_ctz(block->warps[warp].ready_lanes);
+}
+
+// ---- switching ----
+
+// Leave the processor; returns if the block is resumed with the calling thread.
+inline void leave(Block* block, Outcome outcome, void** save) {
+    block->outcome = outcome;
+    gridstride_switch(save, block->worker_stack_pointer);
+}
+
+[[noreturn]] inline void leave_for_good(Block* block, Outcome outcome) {
+    void* abandoned;
+    leave(block, outcome, &abandoned);
+    __builtin_unreachable();
+}
+
+[[noreturn]] inline void fail(Block* block, unsigned code, const char* what, const char* file, unsigned line,
+                              const char* function) {
+    report_failure(block, code, what, file, line, function);
+    leave_for_good(block, Outcome::failed);
+}
+
+inline void run_threads() {
+    Block* block = gridstride_running_block;
+    block->launch->function->kernel->run(block);
+    leave_for_good(block, Outcome::finished);
+}
+
+inline unsigned take_fiber(Block* block) {
+    return block->idle_count ? block->idle_fibers[--block->idle_count] : block->fiber_count++;
+}
+
+// Make a thread the current one, saving the calling fiber's stack pointer; returns when that one goes on.
+inline void switch_to(Block* block, gridstride_thread* thread, void** save) {
+    block->current_thread = thread;
+    void* stack_pointer = thread->stack_pointer;
+    if (!stack_pointer) {
+        thread->fiber_number = take_fiber(block);
+        char* top = block->stacks.top(thread->fiber_number);
+        if (!top) fail(block, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for the stacks of its threads", nullptr, 0, nullptr);
+        stack_pointer = new_fiber(top, run_threads);
+    }
+    gridstride_switch(save, stack_pointer);
+}
+
+// ---- the active lanes of a warp ----
+
+// Release the lanes that asked who is active: those that asked at the same place are.
+inline void answer_asking(Block* block, unsigned warp) {
+    gridstride_exchange& exchange = block->exchanges[warp];
+    const gridstride_thread* lanes = block->threads + warp * GRIDSTRIDE_WARP_SIZE;
+    for (unsigned asking = exchange.asking_lanes; asking;) {
+        const gridstride_thread& first = lanes[__builtin_ctz(asking)];
+        unsigned together = 0;
+        for (unsigned rest = asking; rest; rest &= rest - 1) {
+            const gridstride_thread& other = lanes[__builtin_ctz(rest)];
+            if (other.waiting_line == first.waiting_line && other.waiting_file == first.waiting_file)
+                together |= rest & -rest;
+        }
+        for (unsigned rest = together; rest; rest &= rest - 1) exchange.participants[__builtin_ctz(rest)] = together;
+        asking &= ~together;
+    }
+    block->warps[warp].ready_lanes |= exchange.asking_lanes;
+    exchange.asking_lanes = 0;
+    block->asking_warps &= ~(1u << warp);
+}
+
+inline bool is_asking(const Block* block, unsigned warp) { return block->asking_warps >> warp & 1; }
+
+// ---- choosing ----
+
+// The next thread that can go on, in ring order from `self`, which comes last; null if there is none.
+// A warp is left for the next one when none of its threads can go on, after many rounds, or if so wanted.
+inline gridstride_thread* next_ready(Block* block, gridstride_thread* self, bool stay_in_warp) {
+    constexpr unsigned ROUNDS = 64;
+    const unsigned own = warp_of(self), warps = block->warp_count();
+    const unsigned later = block->warps[own].ready_lanes & (~1u << lane_of(self));
+    if (later) return self + (__builtin_ctz(later) - lane_of(self));
+    if (!block->warps[own].ready_lanes || ++block->rounds % ROUNDS == 0) stay_in_warp = false;
+    if (!stay_in_warp && is_asking(block, own)) {
+        answer_asking(block, own);
+        stay_in_warp = true;
+    }
+    if (stay_in_warp) return first_of(block, own);
+    for (unsigned step = 1; step <= warps; ++step) {
+        const unsigned warp = (own + step) % warps;
+        if (block->warps[warp].ready_lanes) return first_of(block, warp);
+    }
+    return nullptr;
+}
+
+// No thread can go on: the block waits for the grid, or for ever.
+inline Outcome stuck(Block* block) {
+    if (block->grid_arrivals && block->grid_arrivals == block->live_threads) return Outcome::waits_for_grid;
+    report_divergence(block);
+    return Outcome::failed;
+}
+
+// ---- services ----
+
+inline void interleave(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    const unsigned started = block->current_thread->linear_rank;
+    for (unsigned warp = 0; warp < block->warp_count(); ++warp) {
+        const unsigned first = warp * GRIDSTRIDE_WARP_SIZE;
+        unsigned lanes = ~0u;
+        if (first + GRIDSTRIDE_WARP_SIZE > block->thread_count) lanes = (1u << (block->thread_count - first)) - 1;
+        if (first + GRIDSTRIDE_WARP_SIZE <= started) lanes = 0;
+        else if (first < started) lanes &= ~0u << (started - first);
+        block->warps[warp] = {lanes, lanes};
+    }
+    block->live_threads = block->thread_count - started;
+    block->arrived_threads = 0;
+    block->true_votes = 0;
+    block->grid_arrivals = 0;
+    block->yields = 0;
+    block->idle_count = 0;
+    block->fiber_count = 1;
+    block->current_thread->fiber_number = 0;
+    block->is_interleaved = 1;
+}
+
+// The current thread's ready bit is cleared.
+inline void suspend(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    block->yields = 0;
+    gridstride_thread* next = next_ready(block, self, true);
+    if (next == self) return;
+    if (next)
+        switch_to(block, next, &self->stack_pointer);
+    else
+        leave(block, stuck(block), &self->stack_pointer);
+}
+
+inline void yield(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    gridstride_thread* next = next_ready(block, self, false);
+    const bool all_yield = ++block->yields > 2 * block->thread_count;
+    if (next == self || all_yield) {
+        block->yields = 0;
+        leave(block, Outcome::polls, &self->stack_pointer);
+    } else {
+        switch_to(block, next, &self->stack_pointer);
+    }
+}
+
+inline void release_barrier(gridstride_block* block) {
+    block->votes[block->barrier_generation % 2] = {block->true_votes, block->arrived_threads};
+    ++block->barrier_generation;
+    block->arrived_threads = 0;
+    block->true_votes = 0;
+    for (unsigned warp = 0; warp < runtime_block(block)->warp_count(); ++warp)
+        block->warps[warp].ready_lanes = block->warps[warp].live_lanes;
+}
+
+// ---- collectives of a warp ----
+
+inline bool is_complete(const gridstride_gathering& gathering, unsigned live_lanes) {
+    return (gathering.lane_mask & live_lanes & ~gathering.arrived_lanes) == 0;
+}
+
+inline void release_gathering(gridstride_exchange& exchange, gridstride_gathering& gathering, gridstride_warp& warp) {
+    for (unsigned lanes = gathering.arrived_lanes; lanes; lanes &= lanes - 1) {
+        const unsigned lane = __builtin_ctz(lanes);
+        exchange.participants[lane] = gathering.arrived_lanes;
+        exchange.participant_slots[lane] = exchange.slot_choice;
+    }
+    warp.ready_lanes |= gathering.arrived_lanes;
+    gathering = {};
+    --exchange.gathering_count;
+}
+
+// The gathering of this kind and mask that is going on, or else an unused one.
+inline gridstride_gathering& gathering_for(gridstride_exchange& exchange, unsigned kind, unsigned mask) {
+    gridstride_gathering* unused = nullptr;
+    for (gridstride_gathering& gathering : exchange.gatherings) {
+        if (gathering.lane_mask == mask && gathering.collective_kind == kind) return gathering;
+        if (!unused && !gathering.lane_mask) unused = &gathering;
+    }
+    *unused = {kind, mask, 0};  // there is one: each of the other lanes waits in at most one
+    ++exchange.gathering_count;
+    return *unused;
+}
+
+inline void gather(gridstride_block* of_kernel, unsigned kind, unsigned mask) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    gridstride_warp& warp = block->warps[warp_of(self)];
+    if (!(mask & bit_of(self))) {
+        report_foreign_mask(block, kind, mask);
+        leave_for_good(block, Outcome::failed);
+    }
+    gridstride_exchange& exchange = block->exchanges[warp_of(self)];
+    gridstride_gathering& gathering = gathering_for(exchange, kind, mask);
+    gathering.arrived_lanes |= bit_of(self);
+    if (is_complete(gathering, warp.live_lanes)) {
+        release_gathering(exchange, gathering, warp);
+        // Even the last one waits for its turn: so all lanes read before one publishes twice.
+        gridstride_thread* next = next_ready(block, self, true);
+        if (next != self) switch_to(block, next, &self->stack_pointer);
+    } else {
+        warp.ready_lanes &= ~bit_of(self);
+        suspend(block);
+    }
+}
+
+inline unsigned active_lanes(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    gridstride_exchange& exchange = block->exchanges[warp_of(self)];
+    exchange.asking_lanes |= bit_of(self);
+    block->asking_warps |= 1u << warp_of(self);
+    block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);
+    suspend(block);
+    return exchange.participants[lane_of(self)];
+}
+
+// ---- the grid barrier ----
+
+inline void synchronize_grid(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    if (!block->launch->is_cooperative)
+        fail(block, GRIDSTRIDE_UNSUPPORTED, "the grid can only synchronize in a cooperative launch",
+             self->waiting_file, self->waiting_line, nullptr);
+    ++block->grid_arrivals;
+    block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);
+    suspend(block);
+}
+
+inline void release_from_grid(Block* block) {
+    block->grid_arrivals = 0;
+    for (unsigned warp = 0; warp < block->warp_count(); ++warp)
+        block->warps[warp].ready_lanes = block->warps[warp].live_lanes;
+}
+
+// ---- the end of a thread ----
+
+// What waits only for threads that are still to come may be complete without the one that ended.
+inline void release_completed(Block* block, unsigned warp) {
+    if (block->arrived_threads && block->arrived_threads == block->live_threads) release_barrier(block);
+    gridstride_exchange& exchange = block->exchanges[warp];
+    if (!exchange.gathering_count) return;
+    for (gridstride_gathering& gathering : exchange.gatherings)
+        if (gathering.lane_mask && is_complete(gathering, block->warps[warp].live_lanes))
+            release_gathering(exchange, gathering, block->warps[warp]);
+}
+
+inline int next_thread(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    gridstride_warp& warp = block->warps[warp_of(self)];
+    self->stack_pointer = nullptr;
+    warp.live_lanes &= ~bit_of(self);
+    warp.ready_lanes &= ~bit_of(self);
+    block->yields = 0;
+    if (--block->live_threads == 0) return 0;
+    release_completed(block, warp_of(self));
+    gridstride_thread* next = next_ready(block, self, true);
+    if (next && !next->stack_pointer) {
+        next->fiber_number = self->fiber_number;
+        block->current_thread = next;
+        return 1;
+    }
+    block->idle_fibers[block->idle_count++] = self->fiber_number;
+    void* abandoned;
+    if (next)
+        switch_to(block, next, &abandoned);
+    else
+        leave(block, stuck(block), &abandoned);
+    __builtin_unreachable();
+}
+
+}  // namespace gridstride
+#endif

@@ -1,0 +1,195 @@
+// A worker runs blocks of a launch on one OS thread: a pool thread's own, or one that a caller borrowed.
+//
+// Usually it runs one block after the other. A block that waits for the grid, or whose threads only poll, stays
+// resident while the worker starts other blocks; once there are no new ones, resident blocks take turns.
+#ifndef GRIDSTRIDE_RUNTIME_WORKER_H
+#define GRIDSTRIDE_RUNTIME_WORKER_H
+
+#include "scheduler.h"
+
+namespace gridstride {
+
+class Worker {
+public:
+    // Read by the monitor.
+    Launch* launch;
+    Block* running;
+    int thread;
+    unsigned long progress;          // blocks finished in this launch
+    const gridstride_thread* seen;   // the monitor's: current thread of the running block at its last look
+    Worker* next;                    // in the pool's list of all workers
+    Worker* next_idle;
+
+    // Run blocks of a launch until none is left or it is stopped.
+    void work(Launch& its_launch) {
+        begin(its_launch);
+        while (!launch->is_stopped()) {
+            Block* block = choose();
+            if (block)
+                settle(block, resume(block));
+            else if (resident_count)
+                futex_wait(&launch->grid_generation, residents->grid_generation);
+            else
+                break;
+        }
+        while (resident_count) retire(residents);
+        trim();
+        __atomic_store_n(&launch, nullptr, __ATOMIC_RELEASE);
+    }
+
+private:
+    static constexpr unsigned MAX_POLLING = 64;  // resident blocks of a launch that is not cooperative
+    static constexpr unsigned MAX_SPARE = 2;     // blocks kept between launches
+
+    Block* residents;  // a ring; the next to run
+    unsigned resident_count;
+    Block* spares;
+    unsigned long chunk_begin, chunk_end;
+
+    void begin(Launch& its_launch) {
+        chunk_begin = chunk_end = 0;
+        progress = 0;
+        seen = nullptr;
+        thread = thread_id();
+        __atomic_store_n(&launch, &its_launch, __ATOMIC_RELEASE);
+    }
+
+    // ---- which block ----
+
+    Block* choose() {
+        const bool has_place = resident_count == 0 || launch->is_cooperative || resident_count < MAX_POLLING;
+        if (has_place && take_chunk()) return admit(chunk_begin++);
+        for (unsigned i = 0; i < resident_count; ++i) {
+            Block* block = residents;
+            residents = block->next;
+            if (is_runnable(block)) return block;
+        }
+        return nullptr;
+    }
+
+    bool take_chunk() {
+        if (chunk_begin < chunk_end) return true;
+        if (__atomic_load_n(&launch->next_block, __ATOMIC_RELAXED) >= launch->block_count) return false;
+        chunk_begin = __atomic_fetch_add(&launch->next_block, launch->chunk, __ATOMIC_RELAXED);
+        chunk_end = minimum(chunk_begin + launch->chunk, launch->block_count);
+        return chunk_begin < launch->block_count;
+    }
+
+    bool is_runnable(const Block* block) const {
+        return block->outcome != Outcome::waits_for_grid ||
+               block->grid_generation != __atomic_load_n(&launch->grid_generation, __ATOMIC_ACQUIRE);
+    }
+
+    // ---- running one ----
+
+    Outcome resume(Block* block) {
+        void* stack_pointer = nullptr;
+        if (!block->is_started) {
+            block->is_started = true;
+            stack_pointer = new_fiber(block->stacks.top(0), run_threads);
+        } else {
+            if (block->outcome == Outcome::waits_for_grid) leave_grid_barrier(block);
+            stack_pointer = block->current_thread->stack_pointer;
+        }
+        Block* interrupted = gridstride_running_block;  // of a launch that this one is nested in
+        running = block;
+        gridstride_running_block = block;
+        gridstride_switch(&block->worker_stack_pointer, stack_pointer);
+        gridstride_running_block = interrupted;
+        running = nullptr;
+        return block->outcome;
+    }
+
+    static void leave_grid_barrier(Block* block) {
+        release_from_grid(block);
+        unsigned warp = 0;
+        while (!block->warps[warp].ready_lanes) ++warp;
+        block->current_thread = first_of(block, warp);
+    }
+
+    void settle(Block* block, Outcome outcome) {
+        switch (outcome) {
+            case Outcome::finished:
+                ++progress;
+                retire(block);
+                if (launch->is_cooperative) {
+                    __atomic_fetch_add(&launch->finished_blocks, 1ul, __ATOMIC_ACQ_REL);
+                    check_grid_barrier(0);
+                }
+                break;
+            case Outcome::waits_for_grid:
+                block->grid_generation = __atomic_load_n(&launch->grid_generation, __ATOMIC_ACQUIRE);
+                check_grid_barrier(1);
+                break;
+            case Outcome::polls:
+                break;
+            case Outcome::failed:
+                if (block->fault.code) report_fault(block);
+                else report_stop(*launch, block);
+        }
+    }
+
+    // Add blocks to the grid barrier and open it if all are there.
+    void check_grid_barrier(unsigned long arriving) {
+        Launch& grid = *launch;
+        const unsigned long waiting = __atomic_add_fetch(&grid.blocks_at_grid_barrier, arriving, __ATOMIC_ACQ_REL);
+        const unsigned long finished = __atomic_load_n(&grid.finished_blocks, __ATOMIC_ACQUIRE);
+        if (waiting == 0 || waiting + finished < grid.block_count) return;
+        if (finished) {
+            report_unreachable_grid_barrier(grid, waiting, finished);
+            return;
+        }
+        __atomic_store_n(&grid.blocks_at_grid_barrier, 0ul, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&grid.grid_generation, 1u, __ATOMIC_RELEASE);
+        futex_wake(&grid.grid_generation, 1 << 30);
+    }
+
+    // ---- resident blocks ----
+
+    Block* admit(unsigned long number) {
+        Block* block = spares;
+        if (block) spares = block->next;
+        else block = static_cast<Block*>(map_pages(sizeof(Block)));
+        if (!block || !block->prepare(*launch, number)) {
+            refuse(*launch, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for the threads and the shared memory of its blocks");
+            if (block) keep(block);
+            return nullptr;
+        }
+        block->next = resident_count ? residents->next : block;
+        if (resident_count) residents->next = block;
+        residents = block->next;
+        ++resident_count;
+        return block;
+    }
+
+    void retire(Block* block) {
+        Block* before = block;
+        while (before->next != block) before = before->next;
+        before->next = block->next;
+        residents = --resident_count ? before->next : nullptr;
+        if (block->outcome != Outcome::finished) block->abandon();
+        keep(block);
+    }
+
+    void keep(Block* block) {
+        block->next = spares;
+        spares = block;
+    }
+
+    void trim() {
+        unsigned kept = 0;
+        for (Block** link = &spares; *link;) {
+            Block* block = *link;
+            if (++kept <= MAX_SPARE) {
+                link = &block->next;
+                continue;
+            }
+            *link = block->next;
+            block->release();
+            unmap_pages(block, sizeof(Block));
+        }
+    }
+};
+
+}  // namespace gridstride
+#endif
