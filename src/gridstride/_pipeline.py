@@ -18,9 +18,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gridstride._runtime.current import on_device
-from gridstride._runtime.launch_stream import resolve_stream
-
 from gridstride import _native, arrays
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.raw import BoundCall, bind_raw
@@ -28,6 +25,8 @@ from gridstride._arguments.structs import StructLayout
 from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program
 from gridstride._launch.configuration import check_configuration
 from gridstride._launch.native_entry import NO_ARRAYS, native_entry
+from gridstride._runtime.current import on_device
+from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._source.raw import layout_constants, layout_program
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
@@ -119,8 +118,7 @@ class BoundLaunch:
         entry = self.native_entry()
         if entry is None or (self.stream and self.device_type != arrays.CUDA):
             return None
-        target, *described = self.replayed_form()
-        return _native.Launch(entry.routine, entry.context, *described, entry.function)
+        return _native.Launch(entry.routine, entry.context, entry.function, *self.replayed_form()[1:])
 
     def replayed_form(self) -> tuple[Any, ...]:
         """Return what the compiled fast path must come to for the same call."""

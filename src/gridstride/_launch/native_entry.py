@@ -11,7 +11,15 @@ from gridstride._arguments.place import Place
 from gridstride._arguments.raw import packed_size
 from gridstride.arrays import CUDA, HOST
 from gridstride.targets import registry
-from gridstride.targets.base import CType, Function, FunctionAttributes, LaunchConfig, Limits, Parameter, Signature
+from gridstride.targets.base import (
+    CType,
+    Function,
+    FunctionAttributes,
+    LaunchConfig,
+    Limits,
+    Parameter,
+    Signature,
+)
 
 NO_ARRAYS = 0
 _EVERY_DTYPE = (1 << len(_native.DTYPES)) - 1

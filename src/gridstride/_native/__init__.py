@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     def statistics() -> tuple[int, int]: ...
     def streams_entered(delta: int, /) -> int: ...
     def targets_chosen(delta: int, /) -> int: ...
+    def targets_forgotten() -> None: ...
     def watchers(delta: int, /) -> int: ...
 
 else:
@@ -41,6 +42,7 @@ else:
     statistics = _surface.statistics
     streams_entered = _surface.streams_entered
     targets_chosen = _surface.targets_chosen
+    targets_forgotten = _surface.targets_forgotten
     watchers = _surface.watchers
 
 
@@ -64,5 +66,6 @@ __all__ = [
     "statistics",
     "streams_entered",
     "targets_chosen",
+    "targets_forgotten",
     "watchers",
 ]

@@ -76,6 +76,7 @@ struct entry *make_entry(PyObject *description)
         return NULL;
     }
     entry->is_chosen = targets_chosen > 0;
+    entry->target_generation = target_generation;
     entry->environment = chosen_environment();
     Py_XINCREF(entry->environment);
     return entry;
@@ -116,6 +117,8 @@ static int has_same_environment(const struct entry *entry)
 
 int is_chosen_target(const struct entry *entry)
 {
+    if (entry->target_generation != target_generation)
+        return 0;
     if (targets_chosen == 0)
         return !entry->is_chosen && has_same_environment(entry);
     PyObject *target = PyObject_CallNoArgs(entry->choose);

@@ -107,10 +107,10 @@ class Launch(NamedTuple):
 
     routine: int
     context: int
+    function: Any
     grid: Extent
     block: Extent
     shared_mem: int
     flags: int
     packed: bytes
     stream: int
-    function: Any

@@ -76,7 +76,9 @@ struct entry {
     int is_exact; /* only for this very configuration */
     struct gridstride_configuration exact;
     unsigned max_grid[3], max_block[3], max_threads, max_shared_mem;
-    int is_cooperative, is_verified, is_chosen;
+    int is_cooperative, is_verified;
+    int is_chosen; /* made while a block chose a target */
+    long target_generation;
     unsigned packed_size;
     int parameter_count;
     struct parameter *parameters;
@@ -104,7 +106,7 @@ int launch_cuda(void *context, const struct gridstride_configuration *configurat
 /* ---- module.c ---- */
 
 /* Counts of what is going on anywhere in the process that a replay could miss. */
-extern long watchers, streams_entered, targets_chosen;
+extern long watchers, streams_entered, targets_chosen, target_generation;
 extern unsigned long long hits, misses;
 
 /* Put a new reference into a slot and drop the one it held. */

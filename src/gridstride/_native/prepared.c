@@ -21,9 +21,9 @@ static int prepared_init(PyObject *object, PyObject *arguments, PyObject *keywor
     set_reference(&self->run, run);
     if (record == Py_None)
         return 0;
-    if (!PyArg_ParseTuple(record, "KK(III)(III)IIO!KO", &routine, &context, &to->grid[0], &to->grid[1], &to->grid[2],
-                          &to->block[0], &to->block[1], &to->block[2], &to->shared_mem, &to->flags, &PyBytes_Type,
-                          &packed, &self->stream, &function))
+    if (!PyArg_ParseTuple(record, "KKO(III)(III)IIO!K", &routine, &context, &function, &to->grid[0], &to->grid[1],
+                          &to->grid[2], &to->block[0], &to->block[1], &to->block[2], &to->shared_mem, &to->flags,
+                          &PyBytes_Type, &packed, &self->stream))
         return -1;
     set_reference(&self->packed, packed);
     set_reference(&self->function, function);

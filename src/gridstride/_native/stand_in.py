@@ -59,6 +59,10 @@ def targets_chosen(delta: int, /) -> int:
     return _change("targets_chosen", delta)
 
 
+def targets_forgotten() -> None:
+    """Replay nothing that was launched on a target until now: nothing is."""
+
+
 def statistics() -> tuple[int, int]:
     """Return how many calls were hits and how many misses."""
     return 0, _misses

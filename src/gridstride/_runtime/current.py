@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gridstride import _native
 from gridstride.targets.base import Target
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def exchange_stream(target: Target, device: int, stream: BaseStream | None) -> C
 def _assign(
     current: dict[tuple[Target, int], BaseStream], key: tuple[Target, int], stream: BaseStream | None
 ) -> None:
+    _native.streams_entered((stream is not None) - (key in current))
     if stream is None:
         current.pop(key, None)
     else:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from gridstride import config
+from gridstride import _native, config
 from gridstride.errors import TargetUnavailable
 from gridstride.targets.base import Target, TargetFactory
 
@@ -113,9 +113,11 @@ def use_target(name: str) -> Iterator[Target]:
     """
     target = get(name)
     token = _chosen.set(name)
+    _native.targets_chosen(+1)
     try:
         yield target
     finally:
+        _native.targets_chosen(-1)
         _chosen.reset(token)
 
 
@@ -125,6 +127,7 @@ def forget() -> None:
         _targets.clear()
         _automatic.clear()
         _servers.clear()
+        _native.targets_forgotten()
         _entry_points.cache_clear()
 
 
