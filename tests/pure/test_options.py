@@ -18,6 +18,7 @@ def parse(*options, **keywords):
             CompileOptions(defines=(("N", "4"), ("M", None), ("K", "a b"))),
         ),
         (("-DN=4", "-UN"), CompileOptions(undefines=("N",))),
+        (("-DN=4", "-UN", "-DN=5"), CompileOptions(defines=(("N", "5"),))),
         (("-Ia", "-I", "b", "--include-path=c"), CompileOptions(include_dirs=("a", "b", "c"))),
         (("--std=c++14",), CompileOptions(std="c++14")),
         (("-std=gnu++20",), CompileOptions(std="c++20")),

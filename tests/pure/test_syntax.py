@@ -98,6 +98,11 @@ def test_variables_in_device_memory() -> None:
     ]
 
 
+def test_the_first_declaration_of_a_text_counts() -> None:
+    assert [variable.name for variable in globals_("__device__ float table[8];\nint after;")] == ["table"]
+    assert [kernel.name for kernel in kernels("__global__ void k() {}")] == ["k"]
+
+
 def test_text_outside_ascii_keeps_positions() -> None:
     text = "// größer als ∞\n__global__ void später(int a) {}\n__global__ void k(int b) {}"
     assert _kernel("k", text).line == 3

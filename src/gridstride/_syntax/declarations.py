@@ -117,6 +117,20 @@ def functions_of(source: bytes) -> tuple[FunctionDeclaration, ...]:
     return tuple(_Reader(source).functions())
 
 
+@lru_cache(maxsize=64)
+def bodies_of(source: bytes) -> tuple[tuple[int, int], ...]:
+    """Return the positions of the outermost bodies: of functions, conversions and lambdas."""
+    return tuple(_outermost_bodies(parse(lexical.parseable(source, lexical.mask(source)))))
+
+
+def _outermost_bodies(node: Node) -> Iterator[tuple[int, int]]:
+    for child in node.named_children:
+        if child.type == "compound_statement":
+            yield child.start_byte, child.end_byte
+        else:
+            yield from _outermost_bodies(child)
+
+
 class _Reader:
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -160,8 +174,10 @@ class _Reader:
 
     def _specifiers(self, node: Node, end: int) -> bytes:
         """Return a declaration from the end of what precedes it, with the user's qualifier macros expanded."""
-        before = node.prev_sibling
-        start = before.end_byte if before else node.parent.start_byte if node.parent else 0
+        before, parent = node.prev_sibling, node.parent
+        # A tree begins at its first token, which may be behind qualifiers that were blanked for the parser.
+        outer = parent.start_byte if parent is not None and parent.parent is not None else 0
+        start = outer if before is None else before.end_byte
         region = self.code[min(start, node.start_byte) : end]
         if not self.macros:
             return region

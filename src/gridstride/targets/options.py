@@ -91,6 +91,7 @@ def parse_options(
                 raise ValueError(f"option {word!r} needs a value")
             if match[1] in ("-D", "--define-macro"):
                 name, equals, body = value.partition("=")
+                undefines = [other for other in undefines if other != name]
                 defines[name] = body if equals else None
             elif match[1] in ("-U", "--undefine-macro"):
                 defines.pop(value, None)
