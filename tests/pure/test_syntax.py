@@ -99,8 +99,8 @@ def test_variables_in_device_memory() -> None:
 
 
 def test_the_first_declaration_of_a_text_counts() -> None:
-    assert [variable.name for variable in globals_("__device__ float table[8];\nint after;")] == ["table"]
-    assert [kernel.name for kernel in kernels("__global__ void k() {}")] == ["k"]
+    assert [variable.name for variable in _syntax.globals_("__device__ float table[8];\nint after;")] == ["table"]
+    assert [kernel.name for kernel in _syntax.kernels("__global__ void k() {}")] == ["k"]
 
 
 def test_text_outside_ascii_keeps_positions() -> None:
