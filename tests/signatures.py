@@ -62,6 +62,7 @@ def one(name: str, declaration: str, ctype: CType, before: str = "") -> Signatur
 _POINT = "struct Point { char tag; double x; int n; };"
 _HALF = "#include <cuda_fp16.h>"
 _BFLOAT16 = "#include <cuda_bf16.h>"
+_COMPLEX = "#include <cupy/complex.cuh>"
 _TEMPLATE = "template <class T, int N> __global__ void fill(T* out, const T* in, T value, int n) {}"
 
 CASES = (
@@ -125,6 +126,8 @@ CASES = (
     one("half_pointers", "half* x", pointer(scalar("__half", "f2")), _HALF),
     one("half2s", "__half2* x", pointer(vector("__half2", "f2", 2, 4)), _HALF),
     one("bfloat16s", "const __nv_bfloat16* x", pointer(CType("scalar", "__nv_bfloat16", 2, 2, _dtypes.dtype_of_name("bfloat16"), const=True)), _BFLOAT16),
+    one("complex64s", "const complex<float>* x", pointer(scalar("complex<float>", "c8", const=True)), _COMPLEX),
+    one("complex128s", "thrust::complex<double> x", scalar("complex<double>", "c16"), _COMPLEX),
     kernel(
         "fill<float, 4>",
         _TEMPLATE,

@@ -256,15 +256,20 @@ Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
     return SUCCESS;
 }
 
-/* The size of an image: an ELF file's section table is its last part; anything else is text. */
+/* The size of an image: of an ELF file, the end of its last table; anything else is text. */
+static size_t table_end(const char *image, int place_of_offset, int place_of_size) {
+    unsigned long long offset;
+    unsigned short size, count;
+    memcpy(&offset, image + place_of_offset, 8);
+    memcpy(&size, image + place_of_size, 2);
+    memcpy(&count, image + place_of_size + 2, 2);
+    return offset + (size_t)size * count;
+}
+
 static size_t image_size(const char *image) {
     if (memcmp(image, "\177ELF", 4)) return strlen(image);
-    unsigned long long table;
-    unsigned short entry, count;
-    memcpy(&table, image + 40, 8);
-    memcpy(&entry, image + 58, 2);
-    memcpy(&count, image + 60, 2);
-    return table + (size_t)entry * count;
+    size_t programs = table_end(image, 32, 54), sections = table_end(image, 40, 58);
+    return programs > sections ? programs : sections;
 }
 
 Result cuModuleLoadDataEx(void **module, const char *image, unsigned options, int *names, void **values) {

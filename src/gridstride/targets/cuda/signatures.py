@@ -32,6 +32,7 @@ _VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])(?:
 _VECTOR_WORDS = {"longlong": "long long"}
 _SPECIAL_VECTORS = {"__half2": "__half", "__nv_bfloat162": "__nv_bfloat16"}
 _SPECIAL_SCALARS = {"__half", "__nv_bfloat16", "complex<float>", "complex<double>"}
+_REAL_ARGUMENTS = ((Builtin("float"),), (Builtin("double"),))
 _CHARACTERS = {
     "wchar_t": np.int32,
     "char8_t": np.uint8,
@@ -119,15 +120,17 @@ def _argument_type(argument: Node) -> CType:
         raise UnknownMangling(f"{spell(argument)!r} describes no parameter")
     assert argument.arguments is not None
     node, size, alignment, value, innermost_size, innermost_alignment = argument.arguments
-    innermost = _Innermost(_number(innermost_size), _number(innermost_alignment), _unqualified(value))
-    ctype = replace(_ctype(node, innermost), const=False)
+    innermost = _Innermost(
+        _number(innermost_size), _number(innermost_alignment), _canonical(_unqualified(value))
+    )
+    ctype = replace(_ctype(_canonical(node), innermost), const=False)
     return replace(ctype, size=_number(size), alignment=_number(alignment))
 
 
 def _sized_type(node: Node | None, size: int) -> CType:
     if node is None:
         return CType("struct", "", size, 0)
-    return replace(_ctype(node, _Innermost()), const=False, size=size)
+    return replace(_ctype(_canonical(node), _Innermost()), const=False, size=size)
 
 
 def _lay_out(types: Sequence[CType], names: Sequence[str]) -> Signature:
@@ -172,8 +175,6 @@ def _named(node: Name, innermost: _Innermost) -> CType:
     size, alignment = innermost.size, innermost.alignment
     if isinstance(innermost.value, Builtin):
         return replace(_builtin(innermost.value.name, innermost), name=name)
-    if _is_complex(node):
-        name = f"complex<{spell(_only_argument(node))}>"  # of whichever namespace
     if name in _SPECIAL_SCALARS:
         return CType("scalar", name, size, alignment, _dtypes.dtype_of_ctype(name))
     if name in _SPECIAL_VECTORS:
@@ -185,13 +186,18 @@ def _named(node: Name, innermost: _Innermost) -> CType:
     return CType("struct", name, size, alignment)
 
 
-def _is_complex(node: Name) -> bool:
-    return node.text == "complex" and _only_argument(node) in (Builtin("float"), Builtin("double"))
-
-
-def _only_argument(node: Name) -> Node:
-    arguments = tuple(_flat(node.arguments or ()))
-    return arguments[0] if len(arguments) == 1 else Builtin("void")
+def _canonical(node: Node) -> Node:
+    """Return a type in which complex numbers of every namespace are ``complex<T>``."""
+    match node:
+        case Qualified():
+            return replace(node, type=_canonical(node.type))
+        case Pointer():
+            return replace(node, target=_canonical(node.target))
+        case Array():
+            return replace(node, element=_canonical(node.element))
+        case Name(text="complex") if tuple(_flat(node.arguments or ())) in _REAL_ARGUMENTS:
+            return Name("complex", node.arguments)
+    return node
 
 
 def _element(node: Node) -> Node:
