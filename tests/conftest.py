@@ -104,8 +104,6 @@ def _state(name: str) -> str:
         registry.get(name)
     except TargetUnavailable as error:
         return f"not available: {error.reason}"
-    except (ImportError, AttributeError) as error:  # TEMPORARY: targets are being written
-        return f"not written yet: {error}"
     return "available"
 
 
