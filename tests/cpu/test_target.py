@@ -164,5 +164,5 @@ def test_the_container_limits_memory_and_processors(monkeypatch: pytest.MonkeyPa
 
 
 def test_code_for_other_devices_is_refused_with_the_remedy(cpu_target: CpuTarget) -> None:
-    with pytest.raises(NotImplementedError, match="kernels.cubin: .* source"):
+    with pytest.raises(NotImplementedError, match=r"kernels\.cubin: .* source"):
         cpu_target.adopt(b"\x7fELF", "kernels.cubin")

@@ -94,6 +94,31 @@ def test_variables_know_their_function() -> None:
     assert re.findall(r'return "(\w*)";', result) == ["f", "g"]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        "template <class T> struct S {{ operator T*() {{ {0} }} }};",
+        "template <class T> struct S {{ operator const T*() const {{ {0} }} }};",
+        "struct S {{ S() : a(1) {{ {0} }} int a; }};",
+        "struct S {{ ~S() {{ {0} }} }};",
+        "struct S {{ int operator()(int i) const {{ {0} }} }};",
+        "auto f() -> int {{ {0} }}",
+        "int& f() {{ {0} }}",
+        "auto f = [] __device__ (int x) {{ {0} }};",
+        "template <class T> void S<T>::f() const noexcept {{ {0} }}",
+        "__global__ void k() {{ auto f = [&](int x) {{ {0} }}; f(1); }}",
+        "__global__ void k() {{ struct Local {{ __device__ void f() {{ {0} }} }}; }}",
+        "__global__ void k() {{ switch (1) {{ case 1: {{ {0} }} }} }}",
+    ],
+)
+def test_variables_stay_in_whatever_body_declares_them(function: str) -> None:
+    result = _rewritten(
+        "int before;\n" + function.format("__shared__ int x; x = 1;") + "\nvoid after() { int x; }"
+    )
+    assert re.search(r"typedef +int gridstride_type_1; .* gridstride_type_1& x = [^;]*; x = 1;", result)
+    assert result.count("gridstride_type_1& ") == 1
+
+
 def test_variables_of_namespace_scope_reach_the_functions_that_name_them() -> None:
     text = """extern __shared__ float dynamic[];
 __shared__ int count, bins[256];

@@ -107,20 +107,17 @@ def functions(text: str) -> tuple[FunctionDeclaration, ...]:
 
 def globals_(text: str) -> tuple[VariableDeclaration, ...]:
     """Return the ``__device__``, ``__constant__`` and ``__managed__`` variables at namespace scope."""
-    reader = _Reader(text.encode())
-    return tuple(reader.variables())
+    return tuple(_read(text.encode()).variables())
 
 
-@lru_cache(maxsize=64)
 def functions_of(source: bytes) -> tuple[FunctionDeclaration, ...]:
     """Return all functions of a text given as bytes."""
-    return tuple(_Reader(source).functions())
+    return _read(source).functions
 
 
-@lru_cache(maxsize=64)
 def bodies_of(source: bytes) -> tuple[tuple[int, int], ...]:
     """Return the positions of the outermost bodies: of functions, conversions and lambdas."""
-    return tuple(_outermost_bodies(parse(lexical.parseable(source, lexical.mask(source)))))
+    return tuple(_outermost_bodies(_read(source).root))
 
 
 def _outermost_bodies(node: Node) -> Iterator[tuple[int, int]]:
@@ -131,6 +128,11 @@ def _outermost_bodies(node: Node) -> Iterator[tuple[int, int]]:
             yield from _outermost_bodies(child)
 
 
+@lru_cache(maxsize=16)
+def _read(source: bytes) -> _Reader:
+    return _Reader(source)
+
+
 class _Reader:
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -138,8 +140,9 @@ class _Reader:
         self.code = lexical.without_directives(self.masked)
         self.root = parse(lexical.parseable(source, self.masked))
         self.macros = lexical.qualifier_macros(source, self.masked)
+        self.functions = tuple(self._find_functions())
 
-    def functions(self) -> Iterator[FunctionDeclaration]:
+    def _find_functions(self) -> Iterator[FunctionDeclaration]:
         wanted = frozenset({"function_definition", "declaration", "field_declaration"})
         for node in descendants(self.root, wanted, _SCOPES | _CLASS_SCOPES | {"declaration"}):
             declarator = _function_declarator(node)

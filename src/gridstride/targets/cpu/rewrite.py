@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gridstride._syntax import lexical
-from gridstride._syntax.declarations import FunctionDeclaration, functions_of
+from gridstride._syntax.declarations import bodies_of, functions_of
 from gridstride._syntax.parser import declared_name, parse
 
 if TYPE_CHECKING:
@@ -160,7 +160,10 @@ class _Pass:
     def __init__(self, source: bytes, code: bytes) -> None:
         self.source = source
         self.code = code
-        self.functions = [function for function in functions_of(source) if function.is_definition]
+        self.bodies = bodies_of(source)
+        self.functions = {
+            function.body: function for function in functions_of(source) if function.is_definition
+        }
         self.macros = lexical.macros(source, lexical.mask(source))
         self.count = 0
 
@@ -172,15 +175,15 @@ class _Pass:
                 continue
             start, reached = self._statement(match.start())
             typedefs, variables, alignments = self._declaration(start, reached)
-            function = self._enclosing(start)
-            name = function.name.rpartition("::")[2].encode() if function else b""
+            body = next((body for body in self.bodies if body[0] < start < body[1]), None)
+            name = self.functions[body].name.rpartition("::")[2].encode() if body in self.functions else b""
             parts = [typedefs, *(item.tag(name, alignments) for item in variables if not item.dynamic)]
-            if function is None:
+            if body is None:
                 outside += [(start, variable) for variable in variables]
             else:
                 parts += [variable.reference() for variable in variables]
             yield Edit(start, reached, b" ".join(parts))
-        yield from self._references_in_functions(outside)
+        yield from self._references_in_bodies(outside)
 
     def _statement(self, position: int) -> tuple[int, int]:
         """Return where the declaration around a ``__shared__`` starts and ends."""
@@ -220,20 +223,17 @@ class _Pass:
             edits.append(Edit(name.start_byte, name.end_byte, b"gridstride_type_%d" % self.count))
         return Rewritten(text, edits).text, variables, b" ".join(alignments)
 
-    def _enclosing(self, position: int) -> FunctionDeclaration | None:
-        around = [f for f in self.functions if f.body[0] < position < f.body[1]]
-        return max(around, key=lambda function: function.body[0], default=None)
-
-    def _references_in_functions(self, outside: list[tuple[int, _SharedVariable]]) -> Iterator[Edit]:
+    def _references_in_bodies(self, outside: list[tuple[int, _SharedVariable]]) -> Iterator[Edit]:
         """Give every function that names a variable of namespace scope a reference to it.
 
         The body becomes a block inside, so that its own declarations may still hide the name.
         """
-        for function in self.functions if outside else ():
-            first, last = function.body
-            words = self._words(first, last) - {parameter.name.encode() for parameter in function.parameters}
+        for first, last in self.bodies if outside else ():
+            function = self.functions.get((first, last))
+            parameters = {parameter.name.encode() for parameter in function.parameters} if function else set()
+            words = self._words(first, last) - parameters
             used = [variable for position, variable in outside if variable.name in words and position < first]
-            if used and self._enclosing(first) is None:
+            if used:
                 references = b" ".join(variable.reference() for variable in used)
                 yield Edit(first + 1, first + 1, b" " + references + b" {")
                 yield Edit(last - 1, last - 1, b"}")
