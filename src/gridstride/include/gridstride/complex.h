@@ -1,200 +1,271 @@
-// Complex numbers, the same on every target: `thrust::complex<T>` and `complex<T>`, for float and double.
+// thrust::complex<float> and thrust::complex<double>: arithmetic with real numbers of any type, and functions.
 //
-// Operators mix real and complex operands of both precisions; the result has the wider one. Products
-// are the textbook formula, quotients and absolute values are scaled against overflow.
+// A number is two components next to each other, aligned to both. An operation on two precisions has the
+// wider one; an integer takes the precision of the complex number.
 #ifndef GRIDSTRIDE_COMPLEX_H
 #define GRIDSTRIDE_COMPLEX_H
 
+#ifdef GRIDSTRIDE_TARGET_CPU
+#include <gridstride_cpu/type_traits.h>
+#endif
+
+#define GRIDSTRIDE_BOTH __host__ __device__ inline
+#define GRIDSTRIDE_TEMPLATE template <class __t> __host__ __device__ inline
+
 namespace thrust {
 
-template <class T> struct complex;
+template <class __t>
+struct alignas(2 * sizeof(__t)) complex {
+    typedef __t value_type;
 
-// Types that may stand beside a complex number as a real one.
-template <class T> struct gridstride_is_real { enum : bool { value = false }; };
-#define GRIDSTRIDE_REAL(type) \
-    template <> struct gridstride_is_real<type> { enum : bool { value = true }; };
-GRIDSTRIDE_REAL(bool)
-GRIDSTRIDE_REAL(char)
-GRIDSTRIDE_REAL(signed char)
-GRIDSTRIDE_REAL(unsigned char)
-GRIDSTRIDE_REAL(short)
-GRIDSTRIDE_REAL(unsigned short)
-GRIDSTRIDE_REAL(int)
-GRIDSTRIDE_REAL(unsigned int)
-GRIDSTRIDE_REAL(long)
-GRIDSTRIDE_REAL(unsigned long)
-GRIDSTRIDE_REAL(long long)
-GRIDSTRIDE_REAL(unsigned long long)
-GRIDSTRIDE_REAL(float)
-GRIDSTRIDE_REAL(double)
-#undef GRIDSTRIDE_REAL
+    __host__ __device__ constexpr complex(const __t& __re = __t(), const __t& __im = __t()) : __x(__re), __y(__im) {}
+    template <class __u>
+    __host__ __device__ constexpr complex(const complex<__u>& __z) : __x(__z.real()), __y(__z.imag()) {}
 
-// The type of a sum of a complex number over T and of R, where R is a real type.
-template <class T, class R, bool = gridstride_is_real<R>::value> struct gridstride_mixed {};
-template <class T, class R> struct gridstride_mixed<T, R, true> { typedef complex<decltype(T() + R())> type; };
+    __host__ __device__ constexpr __t real() const { return __x; }
+    __host__ __device__ constexpr __t imag() const { return __y; }
+    __host__ __device__ void real(__t __re) { __x = __re; }
+    __host__ __device__ void imag(__t __im) { __y = __im; }
 
-template <class T> struct alignas(2 * sizeof(T)) complex {
-    typedef T value_type;
-
-    __host__ __device__ constexpr complex(T real = T(), T imaginary = T()) : real_(real), imaginary_(imaginary) {}
-    template <class U>
-    __host__ __device__ constexpr complex(const complex<U>& other) : real_(T(other.real())), imaginary_(T(other.imag())) {}
-
-    __host__ __device__ constexpr T real() const { return real_; }
-    __host__ __device__ constexpr T imag() const { return imaginary_; }
-    __host__ __device__ void real(T value) { real_ = value; }
-    __host__ __device__ void imag(T value) { imaginary_ = value; }
-
-    template <class U> __host__ __device__ complex& operator+=(const U& other) { return *this = complex(*this + other); }
-    template <class U> __host__ __device__ complex& operator-=(const U& other) { return *this = complex(*this - other); }
-    template <class U> __host__ __device__ complex& operator*=(const U& other) { return *this = complex(*this * other); }
-    template <class U> __host__ __device__ complex& operator/=(const U& other) { return *this = complex(*this / other); }
+    template <class __u> __host__ __device__ complex& operator+=(const __u& __z) { return *this = *this + __z; }
+    template <class __u> __host__ __device__ complex& operator-=(const __u& __z) { return *this = *this - __z; }
+    template <class __u> __host__ __device__ complex& operator*=(const __u& __z) { return *this = *this * __z; }
+    template <class __u> __host__ __device__ complex& operator/=(const __u& __z) { return *this = *this / __z; }
 
   private:
-    T real_, imaginary_;
+    __t __x, __y;
 };
 
-template <class T> __host__ __device__ constexpr T real(const complex<T>& z) { return z.real(); }
-template <class T> __host__ __device__ constexpr T imag(const complex<T>& z) { return z.imag(); }
+// ---- the precision of a result ----
+
+// `type` exists for a complex component __t and a built-in real type __u.
+template <class __t, class __u> struct gridstride_promoted {};
+template <> struct gridstride_promoted<float, float> { typedef float type; };
+template <> struct gridstride_promoted<float, double> { typedef double type; };
+template <> struct gridstride_promoted<double, float> { typedef double type; };
+template <> struct gridstride_promoted<double, double> { typedef double type; };
+#define GRIDSTRIDE_PROMOTED(integer) \
+    template <class __t> struct gridstride_promoted<__t, integer> { typedef __t type; };
+GRIDSTRIDE_PROMOTED(bool)
+GRIDSTRIDE_PROMOTED(char)
+GRIDSTRIDE_PROMOTED(signed char)
+GRIDSTRIDE_PROMOTED(unsigned char)
+GRIDSTRIDE_PROMOTED(short)
+GRIDSTRIDE_PROMOTED(unsigned short)
+GRIDSTRIDE_PROMOTED(int)
+GRIDSTRIDE_PROMOTED(unsigned int)
+GRIDSTRIDE_PROMOTED(long)
+GRIDSTRIDE_PROMOTED(unsigned long)
+GRIDSTRIDE_PROMOTED(long long)
+GRIDSTRIDE_PROMOTED(unsigned long long)
+#undef GRIDSTRIDE_PROMOTED
 
 // ---- arithmetic ----
 
-template <class T> __host__ __device__ complex<T> operator+(const complex<T>& z) { return z; }
-template <class T> __host__ __device__ complex<T> operator-(const complex<T>& z) { return complex<T>(-z.real(), -z.imag()); }
+GRIDSTRIDE_TEMPLATE complex<__t> operator+(const complex<__t>& __z) { return __z; }
+GRIDSTRIDE_TEMPLATE complex<__t> operator-(const complex<__t>& __z) { return complex<__t>(-__z.real(), -__z.imag()); }
 
-template <class A, class B>
-__host__ __device__ complex<decltype(A() + B())> operator+(const complex<A>& a, const complex<B>& b) {
-    return complex<decltype(A() + B())>(a.real() + b.real(), a.imag() + b.imag());
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_sum(const complex<__t>& __a, const complex<__t>& __b) {
+    return complex<__t>(__a.real() + __b.real(), __a.imag() + __b.imag());
 }
-template <class A, class B>
-__host__ __device__ complex<decltype(A() + B())> operator-(const complex<A>& a, const complex<B>& b) {
-    return complex<decltype(A() + B())>(a.real() - b.real(), a.imag() - b.imag());
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_difference(const complex<__t>& __a, const complex<__t>& __b) {
+    return complex<__t>(__a.real() - __b.real(), __a.imag() - __b.imag());
 }
-template <class A, class B>
-__host__ __device__ complex<decltype(A() + B())> operator*(const complex<A>& a, const complex<B>& b) {
-    return complex<decltype(A() + B())>(a.real() * b.real() - a.imag() * b.imag(),
-                                        a.real() * b.imag() + a.imag() * b.real());
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_product(const complex<__t>& __a, const complex<__t>& __b) {
+    return complex<__t>(__a.real() * __b.real() - __a.imag() * __b.imag(), __a.real() * __b.imag() + __a.imag() * __b.real());
 }
-template <class A, class B>
-__host__ __device__ complex<decltype(A() + B())> operator/(const complex<A>& a, const complex<B>& b) {
-    typedef decltype(A() + B()) T;
-    const T scale = T(1) / (::fabs(T(b.real())) + ::fabs(T(b.imag())));
-    const T ar = T(a.real()) * scale, ai = T(a.imag()) * scale, br = T(b.real()) * scale, bi = T(b.imag()) * scale;
-    const T divisor = br * br + bi * bi;
-    return complex<T>((ar * br + ai * bi) / divisor, (ai * br - ar * bi) / divisor);
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_product(const complex<__t>& __a, __t __b) {
+    return complex<__t>(__a.real() * __b, __a.imag() * __b);
+}
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_quotient(const complex<__t>& __a, __t __b) {
+    return complex<__t>(__a.real() / __b, __a.imag() / __b);
+}
+// Scaled, so that intermediate results do not overflow before the quotient does.
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_quotient(const complex<__t>& __a, const complex<__t>& __b) {
+    const __t __scale = __t(1) / (::fabs(__b.real()) + ::fabs(__b.imag()));
+    const __t __ax = __a.real() * __scale, __ay = __a.imag() * __scale;
+    const __t __bx = __b.real() * __scale, __by = __b.imag() * __scale;
+    const __t __norm = __t(1) / (__bx * __bx + __by * __by);
+    return complex<__t>((__ax * __bx + __ay * __by) * __norm, (__ay * __bx - __ax * __by) * __norm);
 }
 
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator+(const complex<T>& z, const R& r) {
-    return typename gridstride_mixed<T, R>::type(z.real() + r, z.imag());
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator+(const R& r, const complex<T>& z) {
-    return typename gridstride_mixed<T, R>::type(r + z.real(), z.imag());
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator-(const complex<T>& z, const R& r) {
-    return typename gridstride_mixed<T, R>::type(z.real() - r, z.imag());
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator-(const R& r, const complex<T>& z) {
-    return typename gridstride_mixed<T, R>::type(r - z.real(), -z.imag());
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator*(const complex<T>& z, const R& r) {
-    return typename gridstride_mixed<T, R>::type(z.real() * r, z.imag() * r);
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator*(const R& r, const complex<T>& z) {
-    return typename gridstride_mixed<T, R>::type(r * z.real(), r * z.imag());
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator/(const complex<T>& z, const R& r) {
-    return typename gridstride_mixed<T, R>::type(z.real() / r, z.imag() / r);
-}
-template <class T, class R>
-__host__ __device__ typename gridstride_mixed<T, R>::type operator/(const R& r, const complex<T>& z) {
-    return complex<T>(T(r)) / z;
-}
+// `operation` of complex and complex, complex and real, real and complex; `with_real` says how a real second
+// operand is passed on.
+#define GRIDSTRIDE_OPERATOR(operation, function, with_real) \
+    template <class __t, class __u> \
+    GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> operator operation( \
+        const complex<__t>& __a, const complex<__u>& __b) { \
+        typedef complex<typename gridstride_promoted<__t, __u>::type> __wide; \
+        return function(__wide(__a), __wide(__b)); \
+    } \
+    template <class __t, class __u> \
+    GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> operator operation( \
+        const complex<__t>& __a, const __u& __b) { \
+        typedef typename gridstride_promoted<__t, __u>::type __scalar; \
+        return function(complex<__scalar>(__a), with_real(static_cast<__scalar>(__b))); \
+    } \
+    template <class __t, class __u> \
+    GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> operator operation( \
+        const __u& __a, const complex<__t>& __b) { \
+        typedef typename gridstride_promoted<__t, __u>::type __scalar; \
+        return function(complex<__scalar>(static_cast<__scalar>(__a)), complex<__scalar>(__b)); \
+    }
+
+GRIDSTRIDE_OPERATOR(+, gridstride_sum, complex<__scalar>)
+GRIDSTRIDE_OPERATOR(-, gridstride_difference, complex<__scalar>)
+GRIDSTRIDE_OPERATOR(*, gridstride_product, __scalar)
+GRIDSTRIDE_OPERATOR(/, gridstride_quotient, __scalar)
+#undef GRIDSTRIDE_OPERATOR
 
 // ---- comparison ----
 
-template <class A, class B> __host__ __device__ bool operator==(const complex<A>& a, const complex<B>& b) {
-    return a.real() == b.real() && a.imag() == b.imag();
+#define GRIDSTRIDE_COMPARISON(operation, join) \
+    template <class __t, class __u> \
+    GRIDSTRIDE_BOTH bool operator operation(const complex<__t>& __a, const complex<__u>& __b) \
+    { return __a.real() operation __b.real() join __a.imag() operation __b.imag(); } \
+    template <class __t, class __u, class = typename gridstride_promoted<__t, __u>::type> \
+    GRIDSTRIDE_BOTH bool operator operation(const complex<__t>& __a, const __u& __b) \
+    { return __a.real() operation __b join __a.imag() operation __t(0); } \
+    template <class __t, class __u, class = typename gridstride_promoted<__t, __u>::type> \
+    GRIDSTRIDE_BOTH bool operator operation(const __u& __a, const complex<__t>& __b) { return __b operation __a; }
+
+GRIDSTRIDE_COMPARISON(==, &&)
+GRIDSTRIDE_COMPARISON(!=, ||)
+#undef GRIDSTRIDE_COMPARISON
+
+// ---- parts ----
+
+GRIDSTRIDE_TEMPLATE __t real(const complex<__t>& __z) { return __z.real(); }
+GRIDSTRIDE_TEMPLATE __t imag(const complex<__t>& __z) { return __z.imag(); }
+GRIDSTRIDE_TEMPLATE __t abs(const complex<__t>& __z) { return ::hypot(__z.real(), __z.imag()); }
+GRIDSTRIDE_TEMPLATE __t arg(const complex<__t>& __z) { return ::atan2(__z.imag(), __z.real()); }
+GRIDSTRIDE_TEMPLATE __t norm(const complex<__t>& __z) { return __z.real() * __z.real() + __z.imag() * __z.imag(); }
+GRIDSTRIDE_TEMPLATE complex<__t> conj(const complex<__t>& __z) { return complex<__t>(__z.real(), -__z.imag()); }
+GRIDSTRIDE_TEMPLATE complex<__t> polar(const __t& __radius, const __t& __angle = __t()) {
+    return complex<__t>(__radius * ::cos(__angle), __radius * ::sin(__angle));
 }
-template <class A, class B> __host__ __device__ bool operator!=(const complex<A>& a, const complex<B>& b) {
-    return !(a == b);
+GRIDSTRIDE_TEMPLATE complex<__t> proj(const complex<__t>& __z) {
+    if (!::isinf(__z.real()) && !::isinf(__z.imag())) return __z;
+    const __t __zero = 0;
+    return complex<__t>(__t(1) / __zero, ::copysign(__zero, __z.imag()));
 }
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), bool()) operator==(const complex<T>& z, const R& r) {
-    return z.real() == r && z.imag() == T(0);
+GRIDSTRIDE_TEMPLATE bool isnan(const complex<__t>& __z) { return ::isnan(__z.real()) || ::isnan(__z.imag()); }
+GRIDSTRIDE_TEMPLATE bool isinf(const complex<__t>& __z) { return ::isinf(__z.real()) || ::isinf(__z.imag()); }
+GRIDSTRIDE_TEMPLATE bool isfinite(const complex<__t>& __z) { return ::isfinite(__z.real()) && ::isfinite(__z.imag()); }
+
+// i * z and -i * z
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_turned_left(const complex<__t>& __z) { return complex<__t>(-__z.imag(), __z.real()); }
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_turned_right(const complex<__t>& __z) { return complex<__t>(__z.imag(), -__z.real()); }
+
+// ---- exponential, logarithm, powers ----
+
+GRIDSTRIDE_TEMPLATE complex<__t> exp(const complex<__t>& __z) {
+    const __t __radius = ::exp(__z.real());
+    if (__z.imag() == __t(0)) return complex<__t>(__radius, __z.imag());
+    return complex<__t>(__radius * ::cos(__z.imag()), __radius * ::sin(__z.imag()));
 }
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), bool()) operator==(const R& r, const complex<T>& z) {
-    return z == r;
+GRIDSTRIDE_TEMPLATE complex<__t> log(const complex<__t>& __z) {
+    const __t __radius = abs(__z);
+    const __t __x = ::fabs(__z.real()), __y = ::fabs(__z.imag());
+    const __t __large = __x > __y ? __x : __y, __small = __x > __y ? __y : __x;
+    // Near the unit circle the logarithm of the rounded radius has lost its digits.
+    const bool __near = __radius > __t(0.5) && __radius < __t(2);
+    return complex<__t>(
+        __near ? ::log1p((__large - __t(1)) * (__large + __t(1)) + __small * __small) / __t(2) : ::log(__radius), arg(__z));
 }
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), bool()) operator!=(const complex<T>& z, const R& r) {
-    return !(z == r);
-}
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), bool()) operator!=(const R& r, const complex<T>& z) {
-    return !(z == r);
+GRIDSTRIDE_TEMPLATE complex<__t> log10(const complex<__t>& __z) { return log(__z) / __t(2.30258509299404568402); }
+GRIDSTRIDE_TEMPLATE complex<__t> sqrt(const complex<__t>& __z) {
+    if (__z.real() == __t(0) && __z.imag() == __t(0)) return complex<__t>(__t(0), __z.imag());
+    if (::isinf(__z.imag())) return complex<__t>(::fabs(__z.imag()), __z.imag());
+    // Scaled by a power of four where the radius would leave the range.
+    const bool __tall = ::fabs(__z.real()) > __t(1e30) || ::fabs(__z.imag()) > __t(1e30);
+    const bool __flat = ::fabs(__z.real()) < __t(1e-30) && ::fabs(__z.imag()) < __t(1e-30);
+    const __t __scale = __tall ? __t(0.0625) : __flat ? __t(16777216) : __t(1);
+    const __t __root_of_scale = __tall ? __t(4) : __flat ? __t(1) / __t(4096) : __t(1);
+    const __t __x = __z.real() * __scale, __y = __z.imag() * __scale;
+    const __t __root = ::sqrt((::fabs(__x) + ::hypot(__x, __y)) / __t(2));
+    const __t __other = __y / (__t(2) * __root);
+    if (__x >= __t(0)) return complex<__t>(__root * __root_of_scale, __other * __root_of_scale);
+    return complex<__t>(::fabs(__other) * __root_of_scale, ::copysign(__root, __y) * __root_of_scale);
 }
 
-// ---- functions ----
-
-template <class T> __host__ __device__ T abs(const complex<T>& z) { return ::hypot(z.real(), z.imag()); }
-template <class T> __host__ __device__ T arg(const complex<T>& z) { return ::atan2(z.imag(), z.real()); }
-template <class T> __host__ __device__ T norm(const complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
-template <class T> __host__ __device__ complex<T> conj(const complex<T>& z) { return complex<T>(z.real(), -z.imag()); }
-template <class T> __host__ __device__ complex<T> polar(const T& radius, const T& angle = T()) {
-    return complex<T>(radius * ::cos(angle), radius * ::sin(angle));
+GRIDSTRIDE_TEMPLATE complex<__t> gridstride_power(const complex<__t>& __base, const complex<__t>& __exponent) {
+    if (__base == __t(0)) return complex<__t>(__exponent == __t(0) ? __t(1) : __t(0));
+    return exp(__exponent * log(__base));
+}
+template <class __t, class __u>
+GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> pow(const complex<__t>& __a, const complex<__u>& __b) {
+    typedef complex<typename gridstride_promoted<__t, __u>::type> __wide;
+    return gridstride_power(__wide(__a), __wide(__b));
+}
+template <class __t, class __u>
+GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> pow(const complex<__t>& __a, const __u& __b) {
+    typedef typename gridstride_promoted<__t, __u>::type __scalar;
+    return gridstride_power(complex<__scalar>(__a), complex<__scalar>(static_cast<__scalar>(__b)));
+}
+template <class __t, class __u>
+GRIDSTRIDE_BOTH complex<typename gridstride_promoted<__t, __u>::type> pow(const __u& __a, const complex<__t>& __b) {
+    typedef typename gridstride_promoted<__t, __u>::type __scalar;
+    return gridstride_power(complex<__scalar>(static_cast<__scalar>(__a)), complex<__scalar>(__b));
 }
 
-template <class T> __host__ __device__ complex<T> exp(const complex<T>& z) { return polar(::exp(z.real()), z.imag()); }
-template <class T> __host__ __device__ complex<T> log(const complex<T>& z) { return complex<T>(::log(abs(z)), arg(z)); }
-template <class T> __host__ __device__ complex<T> log10(const complex<T>& z) { return log(z) / T(2.302585092994045684); }
+// ---- hyperbolic and circular functions ----
 
-template <class T> __host__ __device__ complex<T> sqrt(const complex<T>& z) {
-    if (z.real() == T(0) && z.imag() == T(0)) return complex<T>(T(0), z.imag());
-    const T half = ::sqrt((::fabs(z.real()) + abs(z)) / T(2));
-    const T other = z.imag() / (T(2) * half);
-    return z.real() >= T(0) ? complex<T>(half, other) : complex<T>(::fabs(other), ::copysign(half, z.imag()));
+GRIDSTRIDE_TEMPLATE complex<__t> sinh(const complex<__t>& __z) {
+    return complex<__t>(::sinh(__z.real()) * ::cos(__z.imag()), ::cosh(__z.real()) * ::sin(__z.imag()));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> cosh(const complex<__t>& __z) {
+    return complex<__t>(::cosh(__z.real()) * ::cos(__z.imag()), ::sinh(__z.real()) * ::sin(__z.imag()));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> tanh(const complex<__t>& __z) {
+    const __t __sine = ::sin(__z.imag()), __cosine = ::cos(__z.imag());
+    if (::fabs(__z.real()) > __t(20)) {  // the hyperbolic functions could overflow
+        return complex<__t>(::copysign(__t(1), __z.real()), __t(4) * __sine * __cosine * ::exp(__t(-2) * ::fabs(__z.real())));
+    }
+    const __t __sinh = ::sinh(__z.real()), __cosh = ::cosh(__z.real());
+    const __t __norm = __sinh * __sinh + __cosine * __cosine;
+    return complex<__t>(__sinh * __cosh / __norm, __sine * __cosine / __norm);
+}
+GRIDSTRIDE_TEMPLATE complex<__t> sin(const complex<__t>& __z) { return gridstride_turned_right(sinh(gridstride_turned_left(__z))); }
+GRIDSTRIDE_TEMPLATE complex<__t> cos(const complex<__t>& __z) { return cosh(gridstride_turned_left(__z)); }
+GRIDSTRIDE_TEMPLATE complex<__t> tan(const complex<__t>& __z) { return gridstride_turned_right(tanh(gridstride_turned_left(__z))); }
+
+// ---- their inverses, by Kahan's formulas, which keep the signs on the branch cuts ----
+
+GRIDSTRIDE_TEMPLATE complex<__t> asin(const complex<__t>& __z) {
+    const complex<__t> __below = sqrt(complex<__t>(__t(1) - __z.real(), -__z.imag()));
+    const complex<__t> __above = sqrt(complex<__t>(__t(1) + __z.real(), __z.imag()));
+    return complex<__t>(::atan2(__z.real(), (__below * __above).real()), ::asinh((conj(__below) * __above).imag()));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> acos(const complex<__t>& __z) {
+    const complex<__t> __below = sqrt(complex<__t>(__t(1) - __z.real(), -__z.imag()));
+    const complex<__t> __above = sqrt(complex<__t>(__t(1) + __z.real(), __z.imag()));
+    return complex<__t>(__t(2) * ::atan2(__below.real(), __above.real()), ::asinh((conj(__above) * __below).imag()));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> acosh(const complex<__t>& __z) {
+    const complex<__t> __below = sqrt(complex<__t>(__z.real() - __t(1), __z.imag()));
+    const complex<__t> __above = sqrt(complex<__t>(__z.real() + __t(1), __z.imag()));
+    return complex<__t>(::asinh((conj(__below) * __above).real()), __t(2) * ::atan2(__below.imag(), __above.real()));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> atanh(const complex<__t>& __z) {
+    const __t __x = __z.real(), __y = __z.imag();
+    return complex<__t>(
+        ::log1p(__t(4) * __x / ((__t(1) - __x) * (__t(1) - __x) + __y * __y)) / __t(4),
+        ::atan2(__t(2) * __y, (__t(1) - __x) * (__t(1) + __x) - __y * __y) / __t(2));
+}
+GRIDSTRIDE_TEMPLATE complex<__t> asinh(const complex<__t>& __z) { return gridstride_turned_right(asin(gridstride_turned_left(__z))); }
+GRIDSTRIDE_TEMPLATE complex<__t> atan(const complex<__t>& __z) { return gridstride_turned_right(atanh(gridstride_turned_left(__z))); }
+
 }
 
-template <class T> __host__ __device__ complex<T> pow(const complex<T>& base, const complex<T>& exponent) {
-    if (base.real() == T(0) && base.imag() == T(0)) return complex<T>(exponent == complex<T>() ? T(1) : T(0));
-    return exp(exponent * log(base));
-}
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), complex<T>()) pow(const complex<T>& base, const R& exponent) {
-    return pow(base, complex<T>(T(exponent)));
-}
-template <class T, class R>
-__host__ __device__ decltype(typename gridstride_mixed<T, R>::type(), complex<T>()) pow(const R& base, const complex<T>& exponent) {
-    return pow(complex<T>(T(base)), exponent);
-}
+#ifdef GRIDSTRIDE_TARGET_CPU
+template <class __t>
+struct gridstride_type_traits<thrust::complex<__t>> {
+    static constexpr unsigned kind = GRIDSTRIDE_COMPLEX, components = 1, component_kind = GRIDSTRIDE_FLOAT;
+};
+#endif
 
-template <class T> __host__ __device__ complex<T> sinh(const complex<T>& z) {
-    return complex<T>(::sinh(z.real()) * ::cos(z.imag()), ::cosh(z.real()) * ::sin(z.imag()));
-}
-template <class T> __host__ __device__ complex<T> cosh(const complex<T>& z) {
-    return complex<T>(::cosh(z.real()) * ::cos(z.imag()), ::sinh(z.real()) * ::sin(z.imag()));
-}
-template <class T> __host__ __device__ complex<T> tanh(const complex<T>& z) { return sinh(z) / cosh(z); }
-template <class T> __host__ __device__ complex<T> sin(const complex<T>& z) {
-    return complex<T>(::sin(z.real()) * ::cosh(z.imag()), ::cos(z.real()) * ::sinh(z.imag()));
-}
-template <class T> __host__ __device__ complex<T> cos(const complex<T>& z) {
-    return complex<T>(::cos(z.real()) * ::cosh(z.imag()), -::sin(z.real()) * ::sinh(z.imag()));
-}
-template <class T> __host__ __device__ complex<T> tan(const complex<T>& z) { return sin(z) / cos(z); }
-
-}  // namespace thrust
-
-using thrust::complex;
-using thrust::conj;
-using thrust::polar;
+#undef GRIDSTRIDE_TEMPLATE
+#undef GRIDSTRIDE_BOTH
 
 #endif

@@ -1,2 +1,6 @@
-// The name users of CUDA C++ know: ours, since the original does not compile at run time.
+#ifndef GRIDSTRIDE_THRUST_COMPLEX_H
+#define GRIDSTRIDE_THRUST_COMPLEX_H
+
 #include <gridstride/complex.h>
+
+#endif

@@ -4,7 +4,7 @@
 #define GRIDSTRIDE_CPU_PRELUDE_H
 
 #include "qualifiers.h"
-#include <gridstride/fixed_width.h>
+#include "core_language.h"
 #include "vectors.h"
 #include "execution.h"
 #include "bits.h"

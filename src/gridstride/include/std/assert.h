@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_ASSERT_H
+#define GRIDSTRIDE_STD_ASSERT_H
+
+#include <cassert>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_FLOAT_H
+#define GRIDSTRIDE_STD_FLOAT_H
+
+#include <cfloat>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_LIMITS_H
+#define GRIDSTRIDE_STD_LIMITS_H
+
+#include <climits>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_MATH_H
+#define GRIDSTRIDE_STD_MATH_H
+
+#include <cmath>
+
+#endif

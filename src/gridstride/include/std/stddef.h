@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_STDDEF_H
+#define GRIDSTRIDE_STD_STDDEF_H
+
+#include <cstddef>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef GRIDSTRIDE_STD_STDLIB_H
+#define GRIDSTRIDE_STD_STDLIB_H
+
+#include <cstdlib>
+
+#endif

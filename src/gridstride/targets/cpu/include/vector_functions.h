@@ -1,0 +1,2 @@
+// What kernels use of this header comes before their text anyway.
+#include <gridstride_cpu/prelude.h>
