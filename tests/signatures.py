@@ -75,7 +75,12 @@ CASES = (
         ("y", 16, pointer(FLOAT)),
         ("n", 24, INT),
     ),
-    kernel("mangled", "__global__ void mangled(float* x, long n) {}", ("x", 0, pointer(FLOAT)), ("n", 8, scalar("long", "i8"))),
+    kernel(
+        "mangled",
+        "__global__ void mangled(float* x, long n) {}",
+        ("x", 0, pointer(FLOAT)),
+        ("n", 8, scalar("long", "i8")),
+    ),
     kernel("room::kernel", "namespace room { __global__ void kernel(int* x) {} }", ("x", 0, pointer(INT))),
     one("booleans", "bool x", scalar("bool", "?")),
     one("characters", "char x", scalar("char", "i1")),
@@ -92,15 +97,24 @@ CASES = (
     one("fixed_width", "uint8_t x", scalar("unsigned char", "u1")),
     one("sizes", "size_t x", scalar("unsigned long", "u8")),
     one("typedefs", "element* x", pointer(FLOAT), "typedef float element;"),
-    one("typedef_of_reference", "plain x", FLOAT, "typedef const float& reference; typedef float plain;\n"
-        "__device__ float read(reference r) { return r; }"),
-    one("aliases", "values x", pointer(CONST_FLOAT), "template <class T> using list = const T*; using values = list<float>;"),
+    one(
+        "typedef_of_reference",
+        "plain x",
+        FLOAT,
+        "typedef const float& reference; typedef float plain;\n"
+        "__device__ float read(reference r) { return r; }",
+    ),
+    one("aliases", "list<float> x", pointer(CONST_FLOAT), "template <class T> using list = const T*;"),
     one("restricted", "const float* __restrict__ x", pointer(CONST_FLOAT)),
     one("constant_pointer", "float* const x", pointer(FLOAT)),
     one("voids", "void* x", pointer(VOID)),
     one("constant_voids", "const void* x", pointer(CType("void", "void", 0, 0, const=True))),
     one("pointers_to_pointers", "float** x", pointer(pointer(FLOAT), "float **")),
-    one("constant_pointers", "const float* const* x", pointer(pointer(CONST_FLOAT, const=True), "const float *const *")),
+    one(
+        "constant_pointers",
+        "const float* const* x",
+        pointer(pointer(CONST_FLOAT, const=True), "const float *const *"),
+    ),
     one("array_parameter", "float x[16]", pointer(FLOAT)),
     one("structs", "Point x", struct("Point", 24, 8), _POINT),
     one("struct_pointers", "const Point* x", pointer(struct("Point", 24, 8, const=True)), _POINT),
@@ -113,7 +127,12 @@ CASES = (
         ("d", 32, scalar("char", "i1")),
         ("x", 40, pointer(FLOAT)),
     ),
-    one("template_struct", "Pair<float, 2> x", struct("Pair<float, 2>", 8, 4), "template <class T, int N> struct Pair { T items[N]; };"),
+    one(
+        "template_struct",
+        "Pair<float, 2> x",
+        struct("Pair<float, 2>", 8, 4),
+        "template <class T, int N> struct Pair { T items[N]; };",
+    ),
     one("enumerations", "Color x", scalar("Color", "u1"), "enum class Color : unsigned char { red };"),
     one("float2s", "float2 x", vector("float2", "f4", 2, 8)),
     one("float3s", "float3 x", vector("float3", "f4", 3, 4)),
@@ -125,8 +144,15 @@ CASES = (
     one("halves", "__half x", scalar("__half", "f2"), _HALF),
     one("half_pointers", "half* x", pointer(scalar("__half", "f2")), _HALF),
     one("half2s", "__half2* x", pointer(vector("__half2", "f2", 2, 4)), _HALF),
-    one("bfloat16s", "const __nv_bfloat16* x", pointer(CType("scalar", "__nv_bfloat16", 2, 2, _dtypes.dtype_of_name("bfloat16"), const=True)), _BFLOAT16),
-    one("complex64s", "const complex<float>* x", pointer(scalar("complex<float>", "c8", const=True)), _COMPLEX),
+    one(
+        "bfloat16s",
+        "const __nv_bfloat16* x",
+        pointer(scalar("__nv_bfloat16", "bfloat16", const=True)),
+        _BFLOAT16,
+    ),
+    one(
+        "complex64s", "const complex<float>* x", pointer(scalar("complex<float>", "c8", const=True)), _COMPLEX
+    ),
     one("complex128s", "thrust::complex<double> x", scalar("complex<double>", "c16"), _COMPLEX),
     kernel(
         "fill<float, 4>",
@@ -146,8 +172,9 @@ CASES = (
     ),
     kernel(
         "gather<Pair<double>>",
-        "template <class T> struct Pair { T a, b; };\ntemplate <class P> __global__ void gather(P pair, const P* all) {}",
+        "template <class T> struct Pair { T a, b; };\n"
+        "template <class P> __global__ void gather(P pair, const P* all) {}",
         ("pair", 0, struct("Pair<double>", 16, 8)),
         ("all", 16, pointer(struct("Pair<double>", 16, 8, const=True))),
     ),
-)  # fmt: skip
+)

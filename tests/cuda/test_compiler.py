@@ -72,7 +72,9 @@ NVIDIA_CORPUS = {
     "half": """
         #include <cuda_fp16.h>
         #include <cuda_bf16.h>
-        extern "C" __global__ void k(half* x, __nv_bfloat16* y) { x[0] = __hfma(x[0], x[1], x[2]); y[0] = y[0] * y[1]; }""",
+        extern "C" __global__ void k(half* x, __nv_bfloat16* y) {
+            x[0] = __hfma(x[0], x[1], x[2]); y[0] = y[0] * y[1];
+        }""",
     "cuComplex": """
         #include <cuComplex.h>
         extern "C" __global__ void k(cuFloatComplex* x, cuDoubleComplex* y) {

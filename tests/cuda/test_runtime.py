@@ -114,7 +114,7 @@ def test_a_refused_launch_names_kernel_error_and_call(
     cuda: CudaTarget, stub: Stub, function: CudaFunction
 ) -> None:
     stub.fail("cuLaunchKernel", 1)
-    with pytest.raises(CUDAError, match="^k: CUDA_ERROR_INVALID_VALUE") as caught:
+    with pytest.raises(CUDAError, match=r"^k: CUDA_ERROR_INVALID_VALUE") as caught:
         cuda.launch(function, config(), b"", 0, ())
     assert (caught.value.name, caught.value.code, caught.value.call) == (
         "CUDA_ERROR_INVALID_VALUE",
@@ -139,7 +139,7 @@ def test_debug_mode_waits_and_names_the_kernel(
 ) -> None:
     monkeypatch.setenv("GRIDSTRIDE_DEBUG", "1")
     stub.fail("cuStreamSynchronize", 700)
-    with pytest.raises(LaunchError, match="^k: CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
+    with pytest.raises(LaunchError, match=r"^k: CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
         cuda.launch(function, config(), b"", 0x50, ())
     assert (caught.value.kernel, caught.value.code) == ("k", 700)
     assert stub.calls("cuStreamSynchronize")[-1]["stream"] == 0x50
@@ -325,7 +325,7 @@ def test_many_threads_retain_one_context(cuda: CudaTarget, stub: Stub) -> None:
 
 
 def test_no_driver_names_the_remedy() -> None:
-    with pytest.raises(TargetUnavailable, match="no NVIDIA driver.*Install the driver") as caught:
+    with pytest.raises(TargetUnavailable, match=r"no NVIDIA driver.*Install the driver") as caught:
         create("libcuda-that-is-not-there.so.1")
     assert caught.value.target == "cuda"
 
