@@ -59,9 +59,11 @@ class Album:
     def write_sheet(self) -> Path:
         """Write the contact sheet: a row for each stage, whole pictures and details; return its path."""
         row_height = _THUMBNAIL + _LINE + 2 * _MARGIN
-        page = _page(row_height * len(self._rows) + _MARGIN, 4 * (_THUMBNAIL + _MARGIN) + _MARGIN)
+        page = _page(row_height * len(self._rows) + 3 * _MARGIN, 4 * (_THUMBNAIL + _MARGIN) + _MARGIN)
+        for column, heading in enumerate(("before", "after", "before, a part", "after, a part")):
+            write(page, heading, _MARGIN, _MARGIN + column * (_THUMBNAIL + _MARGIN), _FAINT, scale=2)
         for number, (name, what, before, after) in enumerate(self._rows, start=1):
-            top = _MARGIN + (number - 1) * row_height
+            top = 3 * _MARGIN + (number - 1) * row_height
             self._caption(page, number, name, what, top)
             pictures = (before, after, _detail(before), _detail(after))
             for column, picture in enumerate(pictures):

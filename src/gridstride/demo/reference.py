@@ -12,6 +12,7 @@ Array = npt.NDArray[Any]
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 BINS = 256
+_TINY = 1e-6
 _LEVELS = np.arange(256) / 255
 #: The linear light of each sRGB byte.
 LINEAR = np.where(_LEVELS <= 0.04045, _LEVELS / 12.92, ((_LEVELS + 0.055) / 1.055) ** 2.4)
@@ -81,8 +82,8 @@ def expose(image: Array, totals: Array, middle: float) -> Array:
     """Return the image with its mean brought to the middle, on a tone curve, encoded for the screen."""
     image = image.astype(np.float64)
     count, mean, squares, _, greatest = totals
-    exposure = middle / mean
-    white = exposure * min(greatest, mean + 4 * np.sqrt(squares / count))
+    exposure = middle / max(mean, _TINY)
+    white = exposure * max(min(greatest, mean + 4 * np.sqrt(squares / count)), _TINY)
     light = exposure * image[..., 3]
     toned = light * (1 + light / white**2) / (1 + light)
     return _rescaled(image, np.minimum(toned, 1) ** (1 / 2.2))

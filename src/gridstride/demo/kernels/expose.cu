@@ -87,9 +87,10 @@ extern "C" __global__ void expose(const float4* image, const Statistics* total, 
     if (pixel >= pixels) {
         return;
     }
-    float exposure = middle / total->mean;
+    const float tiny = 1e-6f;  // a black picture stays black
+    float exposure = middle / fmaxf(total->mean, tiny);
     float deviation = sqrtf(total->squares / total->count);
-    float white = exposure * fminf(total->greatest, total->mean + 4.0f * deviation);
+    float white = exposure * fmaxf(fminf(total->greatest, total->mean + 4.0f * deviation), tiny);
     float4 color = image[pixel];
     float light = exposure * color.w;
     float toned = light * (1.0f + light / (white * white)) / (1.0f + light);
