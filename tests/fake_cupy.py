@@ -108,6 +108,7 @@ def make_module(available: bool = True) -> ModuleType:
         get_current_stream=get_current_stream,
         UnownedMemory=Memory,
         MemoryPointer=Pointer,
+        runtime=SimpleNamespace(getDevice=current_device),
         device=SimpleNamespace(get_cublas_handle=lambda: 77),
     )
     return module

@@ -85,10 +85,14 @@ def test_p44_threads_that_interleave_return_to_their_own_devices(fake):
 
 
 def test_on_device_asks_the_target(fake):
+    fake.set_device(2)
     with on_device(fake, 1):
         assert fake.current_device() == 1
-        fake.set_device(2)
-    assert fake.current_device() == 0
+        with on_device(fake, 1):
+            pass
+        assert fake.current_device() == 1
+    assert fake.current_device() == 2
+    fake.set_device(0)
     with pytest.raises(ZeroDivisionError), on_device(fake, 2):
         raise ZeroDivisionError
     assert fake.current_device() == 0

@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 
 
 class on_device:  # noqa: N801 - reads as a statement: with on_device(target, 1)
-    """Make a device current inside a ``with`` block.
+    """Make a device current inside a ``with`` block that does not itself switch devices.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class on_device:  # noqa: N801 - reads as a statement: with on_device(target, 1)
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._target.current_device() != self._previous:
+        if self._previous != self._device:
             self._target.set_device(self._previous)
 
 

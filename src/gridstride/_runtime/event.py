@@ -77,11 +77,11 @@ class Event:
         ValueError
             For a stream of another device.
         """
+        if stream is None:
+            stream = get_current_stream(self.device_id, target=self.target)
         with on_device(self.target, self.device_id):
-            if stream is None:
-                stream = get_current_stream(target=self.target)
             handle = stream_handle(stream, self.target)
-            if isinstance(stream, BaseStream) and stream.device_id != self.device_id:
+            if isinstance(stream, BaseStream) and not stream.runs_on(self.device_id):
                 raise ValueError(
                     f"an event of device {self.device_id} cannot be recorded in a stream of device "
                     f"{stream.device_id}"

@@ -108,6 +108,10 @@ class BaseStream:
         with on_device(self.target, self.device_id):
             self.target.wait_event(self.ptr, event.ptr)
 
+    def runs_on(self, device: int) -> bool:
+        """Return whether the stream can run work of a device: its own, or any for a default stream."""
+        return self._device is None or self._device == device
+
     @property
     def ptr(self) -> int:
         """The raw handle."""

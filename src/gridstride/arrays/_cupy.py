@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -53,14 +54,8 @@ class CuPyAdapter(Adapter):
     def enter_stream(self, stream: int, device: int) -> Leave:
         cupy = library_module("cupy")
         previous = cupy.cuda.get_current_stream(device)
-        with cupy.cuda.Device(device):
-            cupy.cuda.ExternalStream(stream, device).use()
-
-        def leave() -> None:
-            with cupy.cuda.Device(device):
-                previous.use()
-
-        return leave
+        _make_current(cupy, cupy.cuda.ExternalStream(stream, device), device)
+        return lambda: _make_current(cupy, previous, device)
 
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         cupy = library_module("cupy")
@@ -72,3 +67,11 @@ class CuPyAdapter(Adapter):
         low, high = seen.extent
         whole = cupy.cuda.UnownedMemory(low, high - low, memory, seen.device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(whole, 0), strides)
+
+
+def _make_current(cupy: ModuleType, stream: Any, device: int) -> None:
+    if cupy.cuda.runtime.getDevice() == device:
+        stream.use()
+        return
+    with cupy.cuda.Device(device):  # a stream becomes the current one of the current device
+        stream.use()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -70,34 +72,26 @@ class TorchAdapter(Adapter):
         torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
         if like.is_cpu:
             return torch.empty(shape, dtype=torch_dtype)
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device)):
+        with torch.cuda.stream(_external_stream(stream, like.get_device())):
             return torch.empty(shape, dtype=torch_dtype, device=like.device)
 
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():
             return None
-        torch = library_module("torch")
-        handle: int = torch.cuda.current_stream(device).cuda_stream
-        return handle
+        return _raw_stream()(device)
 
     def enter_stream(self, stream: int, device: int) -> Leave:
         if not _sees_gpus():
             return super().enter_stream(stream, device)
         torch = library_module("torch")
         previous = torch.cuda.current_stream(device)
-
-        def make_current(chosen: Any) -> None:
-            with torch.cuda.device(device):  # set_stream also switches the device
-                torch.cuda.set_stream(chosen)
-
-        make_current(torch.cuda.ExternalStream(stream, device))
-        return lambda: make_current(previous)
+        _make_current(torch, _external_stream(stream, device), device)
+        return lambda: _make_current(torch, previous, device)
 
     def retain(self, array: Any, stream: int) -> bool:
         if not array.is_cuda:
             return False
-        torch = library_module("torch")
-        array.record_stream(torch.cuda.ExternalStream(stream, array.device))
+        array.record_stream(_external_stream(stream, array.get_device()))
         return True
 
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
@@ -133,6 +127,28 @@ class TorchAdapter(Adapter):
 def _sees_gpus() -> bool:
     torch = library_module("torch")
     return bool(torch.cuda.is_available())
+
+
+@cache
+def _raw_stream() -> Callable[[int], int]:
+    """Return how to ask for the handle of a device's current stream."""
+    torch = library_module("torch")
+    # The public way makes an object on every call, which takes forty times as long.
+    direct: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return direct or (lambda device: int(torch.cuda.current_stream(device).cuda_stream))
+
+
+@lru_cache(maxsize=64)
+def _external_stream(handle: int, device: int) -> Any:
+    return library_module("torch").cuda.ExternalStream(handle, device)
+
+
+def _make_current(torch: ModuleType, stream: Any, device: int) -> None:
+    if torch.cuda.current_device() == device:
+        torch.cuda.set_stream(stream)
+        return
+    with torch.cuda.device(device):  # set_stream also switches the device
+        torch.cuda.set_stream(stream)
 
 
 def _common_dtypes(torch: Any) -> list[str]:
