@@ -101,4 +101,4 @@ def _scalar_name(kind: library.Kind, size: int, pretty: str) -> str:
 
 def _spelling(pretty: str) -> str:
     """Return a compiler's spelling of a type without our own namespaces."""
-    return re.sub(r"\bgridstride(?:_cpu)?::", "", pretty).replace("> >", ">>").strip()
+    return re.sub(r"\bgridstride_cpu::", "", pretty).replace("> >", ">>").strip()
