@@ -6,6 +6,12 @@ import pytest
 PROGRAM = """
 import sys
 from gridstride import cuda
+from gridstride.targets import registry
+def deinitialized(*handles, ended=sys.is_finalizing):
+    if ended():
+        raise RuntimeError("the driver is gone")
+target = registry.default()
+target.destroy_stream = target.destroy_event = target.free = deinitialized
 stream, event, pointer = cuda.Stream(), cuda.Event(), cuda.alloc(64)
 current = cuda.Stream().use()
 cycle = [cuda.Stream(), cuda.Event(), cuda.alloc(8)]
