@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import string
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -246,6 +247,20 @@ def test_macros_from_options(make_program: MakeProgram) -> None:
         constants=("value",),
     )
     assert compiler.compile_program(program).constants == {"value": 5}
+
+
+def test_short_macros_break_no_header_of_ours(make_program: MakeProgram) -> None:
+    names = [*string.ascii_letters, "type", "value", "size", "kind", "name", "make", "kernels", "T0", "N1"]
+    options = tuple(f"-D{name}=3" for name in names)
+    program = make_program("__global__ void work() { __shared__ float tile[N]; }", "work", options=options)
+    assert set(compiler.compile_program(program).functions) == {"work"}
+
+
+@pytest.mark.parametrize("header", ["vector", "iostream", "thread"])
+def test_headers_of_the_host_are_not_seen(make_program: MakeProgram, header: str) -> None:
+    lines, _ = _message(make_program, f"#include <{header}>\n__global__ void k() {{}}", "k")
+    assert lines[1].startswith("test.cu:1:10: error: ")
+    assert any("do not see the headers of the host" in line for line in lines)
 
 
 @pytest.mark.parametrize(("option", "value"), [("", 201703), ("-std=c++14", 201402), ("--std=c++20", 202002)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from signatures import CASES as SHARED_CASES
+from signatures import SignatureCase
 
 from gridstride.targets.base import CType, Parameter
 from gridstride.targets.cpu import compiler
@@ -81,6 +83,14 @@ WITH_HEADERS: dict[str, tuple[str, str, int, int, str | None]] = {
     "const complex<double>* p": ("pointer", "const complex<double> *", 8, 8, None),
     "cuDoubleComplex p": ("vector", "double2", 16, 16, "float64"),
 }
+
+
+@pytest.mark.parametrize("case", SHARED_CASES, ids=str)
+def test_the_signature_that_every_target_reports(make_program: MakeProgram, case: SignatureCase) -> None:
+    record = compiler.compile_program(make_program(case.text, case.kernel)).functions[case.kernel]
+    assert record.signature == tuple(
+        Parameter(name, ctype, offset) for name, offset, ctype in case.parameters
+    )
 
 
 def _parameters(make_program: MakeProgram, preamble: str, declarations: list[str]) -> list[Parameter]:

@@ -24,10 +24,14 @@ from gridstride.targets.cpu.diagnostics import Diagnostic
 
 #: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
+#: File name of the part that holds the macros of the options.
+OPTIONS = "<options>"
 #: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
 LAUNCH_BOUNDS = "__launch_bounds__ of "
 
 _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
+# What the host has in its headers, a device has not.
+_OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
 _ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
@@ -112,9 +116,11 @@ class _Compilation:
 
     def _unit(self, text: str, entries: list[str]) -> str:
         return Template(_TEMPLATE.read_text()).substitute(
+            options="\n".join(_option_lines(self.program)),
             includes="\n".join(f"#include <{name}>" for name in self.program.includes),
             path=_quoted(path_of(self.program)),
             text=text,
+            options_path=OPTIONS,
             requests=REQUESTS,
             entries="\n".join(entries),
         )
@@ -131,18 +137,17 @@ class _Compilation:
 
     def _flags(self) -> list[str]:
         options = self.program.options
-        flags = self.compiler.compile_flags(options)
-        flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in options.defines]
-        flags += [f"-U{name}" for name in options.undefines]
+        flags = [*self.compiler.compile_flags(options), *_OWN_HEADERS_ONLY]
+        flags += [_define("-D{}={}", *item) for item in options.defines if _is_for_headers(item[0])]
+        flags += [f"-U{name}" for name in options.undefines if _is_for_headers(name)]
         folders = [
             self.folder / "headers",
             *library.INCLUDE_FOLDERS,
             *map(os.path.abspath, options.include_dirs),
         ]
         flags += [f"-I{folder}" for folder in folders]
-        beside = os.path.dirname(os.path.abspath(self.program.path))
-        if self.program.path and os.path.isfile(self.program.path):
-            flags += ["-iquote", beside]
+        if os.path.isfile(self.program.path):
+            flags += ["-iquote", os.path.dirname(os.path.abspath(self.program.path))]
         return flags
 
     def _compile(self, source: Path) -> bytes:
@@ -153,7 +158,7 @@ class _Compilation:
             source.name,
             "-o",
             "kernel.so",
-            *self.compiler.link_flags(standard_library=self._uses_library()),
+            *self.compiler.link_flags(),
         ]
         self._call(arguments if preprocessed else [*arguments, *_dependency_flags()])
         return (self.folder / "kernel.so").read_bytes()
@@ -296,14 +301,28 @@ class _Compilation:
             for name in names
         )
 
-    def _uses_library(self) -> bool:
-        """Return whether headers of the host's C++ library may be read."""
-        return any(not _resolves_to_ours(match[2]) for match in _INCLUDE.finditer(self.program.text))
-
     def _write(self, name: str, content: bytes) -> Path:
         path = self.folder / name
         path.write_bytes(content)
         return path
+
+
+def _option_lines(program: Program) -> list[str]:
+    """Return the macros of the options that come behind our headers, which are not written for them."""
+    options = program.options
+    lines = [f"#undef {name}" for name in options.undefines if not _is_for_headers(name)]
+    return lines + [
+        _define("#define {} {}", *item) for item in options.defines if not _is_for_headers(item[0])
+    ]
+
+
+def _define(form: str, name: str, value: str | None) -> str:
+    return form.format(name, "1" if value is None else " ".join(value.splitlines()))
+
+
+def _is_for_headers(macro: str) -> bool:
+    """Return whether our headers shall see a macro of the user's."""
+    return macro in ("NDEBUG", "__CUDA_ARCH__") or macro.startswith("GRIDSTRIDE_")
 
 
 def _entries(program: Program) -> list[str]:

@@ -23,7 +23,11 @@ from gridstride.targets.options import CompileOptions
 ABI_VERSION = 1
 FOLDER = Path(__file__).parent
 #: Include folders of ours, in the order in which they are searched.
-INCLUDE_FOLDERS = (FOLDER / "include", FOLDER.parents[1] / "include")
+INCLUDE_FOLDERS = (
+    FOLDER / "include",
+    FOLDER.parents[1] / "include",
+    FOLDER.parents[1] / "include" / "std",
+)
 
 _RUNTIME_FOLDER = FOLDER / "runtime"
 _SEAM_FOLDER = FOLDER.parents[1] / "_native"
@@ -311,7 +315,7 @@ _lock = threading.Lock()
 def digest_of_sources() -> str:
     """Return the digest of every header and runtime source of ours."""
     digest = hashlib.sha256()
-    for folder in (*INCLUDE_FOLDERS, _RUNTIME_FOLDER, FOLDER / "templates"):
+    for folder in (*INCLUDE_FOLDERS[:2], _RUNTIME_FOLDER, FOLDER / "templates"):
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             content = path.read_bytes()
             digest.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode() + content)
@@ -423,11 +427,11 @@ def build_runtime(compiler: toolchain.Toolchain) -> bytes:
             *compiler.compile_flags(CompileOptions(optimization="2")),
             "-x",
             "c++",
-            *(f"-I{path}" for path in (*INCLUDE_FOLDERS, _SEAM_FOLDER, _RUNTIME_FOLDER)),
+            *(f"-I{path}" for path in (*INCLUDE_FOLDERS[:2], _SEAM_FOLDER, _RUNTIME_FOLDER)),
             str(source),
             "-o",
             "runtime.so",
-            *compiler.link_flags(standard_library=False),
+            *compiler.link_flags(),
         ]
         done = compiler.run(arguments, folder)
         if done.returncode != 0:

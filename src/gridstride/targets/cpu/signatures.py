@@ -47,7 +47,8 @@ def ctype(record: library.Type, *, top_level: bool = False) -> CType:
     if kind in (library.Kind.VOID, library.Kind.STRUCT, library.Kind.FUNCTION):
         name = "void" if kind is library.Kind.VOID else pretty
         return CType(kind.name.lower(), name, record.size, record.alignment, const=const)
-    dtype = _scalar_dtype(kind, record.size)
+    unsigned_enum = kind is library.Kind.ENUM and record.component_kind == library.Kind.UNSIGNED
+    dtype = _scalar_dtype(library.Kind.UNSIGNED if unsigned_enum else kind, record.size)
     return CType(
         "scalar", _scalar_name(kind, record.size, pretty), record.size, record.alignment, dtype, 1, const
     )
