@@ -18,7 +18,7 @@ from gridstride.targets.base import ObjectCode
 from gridstride.targets.cuda import elf, nvcc, nvrtc, source, toolkit
 from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
 from gridstride.targets.cuda.compiler import Compiler
-from gridstride.targets.cuda.includes import DEVICE_FOLDERS, STANDARD_FOLDER, walk
+from gridstride.targets.cuda.includes import DEVICE_FOLDERS, NVRTC_FOLDERS, walk
 from gridstride.targets.cuda.parallel import compile_many
 
 PLAIN = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
@@ -59,6 +59,32 @@ CORPUS = {
         #include <assert.h>
         #include <stdio.h>
         extern "C" __global__ void k(int* x) { assert(x); printf("%d\\n", x[0]); }""",
+    "cuComplex": """
+        #include <cuComplex.h>
+        extern "C" __global__ void k(cuFloatComplex* x, cuDoubleComplex* y) {
+            x[0] = cuCmulf(x[0], x[1]); y[0] = cuCadd(y[0], make_cuDoubleComplex(1, 2));
+        }""",
+    "complex": """
+        #include <cupy/complex.cuh>
+        extern "C" __global__ void k(complex<float>* x, complex<double> z, double r) {
+            x[0] = r * x[1] + x[2]; x[1] *= x[0]; x[3].imag(abs(x[2]));
+            x[2] = exp(x[3]) + sqrt(z) * pow(x[0], 2) / x[4];
+        }""",
+    "standard headers": """
+        #include <cuda_runtime.h>
+        #include <algorithm>
+        #include <cfloat>
+        #include <climits>
+        #include <cmath>
+        #include <complex>
+        #include <cstdint>
+        #include <limits>
+        #include <type_traits>
+        static_assert(std::is_same<std::decay_t<const int&>, int>::value && !std::is_signed<unsigned>::value, "");
+        static_assert(std::numeric_limits<int>::max() == INT_MAX && INT64_MIN < 0, "");
+        extern "C" __global__ void k(float* x, std::int64_t n, std::complex<float> z) {
+            x[0] = std::sin(x[1]) + std::max(FLT_MAX, std::numeric_limits<float>::infinity()) + std::abs(z);
+        }""",
     "lambdas and constants": """
         __constant__ float taps[5]; __device__ int counter;
         template <class F> __device__ float apply(F f, float v) { return f(v); }
@@ -74,11 +100,6 @@ NVIDIA_CORPUS = {
         #include <cuda_bf16.h>
         extern "C" __global__ void k(half* x, __nv_bfloat16* y) {
             x[0] = __hfma(x[0], x[1], x[2]); y[0] = y[0] * y[1];
-        }""",
-    "cuComplex": """
-        #include <cuComplex.h>
-        extern "C" __global__ void k(cuFloatComplex* x, cuDoubleComplex* y) {
-            x[0] = cuCmulf(x[0], x[1]); y[0] = cuCadd(y[0], make_cuDoubleComplex(1, 2));
         }""",
     "cooperative groups": """
         #include <cooperative_groups.h>
@@ -109,11 +130,11 @@ def test_headers_of_nvidia_compile_and_are_dependencies(compiler: Compiler, name
 
 
 def _own_headers() -> list[str]:
-    folders = (*DEVICE_FOLDERS, STANDARD_FOLDER)
+    folders = (*DEVICE_FOLDERS, *NVRTC_FOLDERS)
     names = {
         str(path.relative_to(folder)) for folder in folders for path in folder.rglob("*") if path.is_file()
     }
-    return sorted(name for name in names if not name.startswith("std/"))
+    return sorted(name for name in names if not name.startswith(("std/", "nvrtc/")))
 
 
 @pytest.mark.parametrize("header", _own_headers())

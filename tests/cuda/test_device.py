@@ -97,7 +97,7 @@ def test_structs_and_small_types_arrive_where_the_signature_says(device_target: 
 
 def test_complex_numbers_agree_with_numpy(device_target: CudaTarget) -> None:
     text = """
-    #include <complex>
+    #include <cupy/complex.cuh>
     #include <limits>
     extern "C" __global__ void k(const complex<double>* x, complex<double>* out) {
         out[0] = x[0] * x[1]; out[1] = x[0] / x[1]; out[2] = exp(x[0]); out[3] = sqrt(x[1]); out[4] = pow(x[0], x[1]);

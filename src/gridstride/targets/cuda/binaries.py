@@ -48,7 +48,8 @@ def object_code_from_binary(data: bytes) -> ObjectCode:
     if form is None:
         raise ValueError(f"{data[:16]!r}... is no cubin, fatbin or PTX")
     functions = {
-        name: FunctionRecord(name, read_kernel_name(name, layouts)) for name, layouts in _layouts(form, data).items()
+        name: FunctionRecord(name, read_kernel_name(name, layouts))
+        for name, layouts in _layouts(form, data).items()
     }
     return ObjectCode(form, data, functions)
 

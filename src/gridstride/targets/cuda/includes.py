@@ -21,8 +21,8 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _TARGET_FOLDER = Path(__file__).resolve().parent / "include"
 #: The device headers of gridstride, on every target and on this one.
 DEVICE_FOLDERS = (_PACKAGE / "include", _TARGET_FOLDER)
-#: Small standard headers, of which NVRTC has none.
-STANDARD_FOLDER = _TARGET_FOLDER / "std"
+#: Headers that NVRTC lacks and nvcc has: small standard headers, and names of the CUDA runtime's.
+NVRTC_FOLDERS = (_PACKAGE / "include" / "std", _TARGET_FOLDER / "nvrtc")
 PRELUDE = "gridstride_cuda/prelude.h"
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
@@ -86,7 +86,7 @@ class _Search:
     def folders(self) -> tuple[Path, ...]:
         beside = [Path(self.program.path).parent] if self.program.path else []
         mine = map(Path, self.program.options.include_dirs)
-        return (*beside, *mine, *DEVICE_FOLDERS, STANDARD_FOLDER, *toolkit.include_folders())
+        return (*beside, *mine, *DEVICE_FOLDERS, *NVRTC_FOLDERS, *toolkit.include_folders())
 
     def run(self) -> None:
         self._follow([_Include(PRELUDE, False)], None)
@@ -130,7 +130,7 @@ class _Search:
                 continue
             if place in nvidia:
                 self.uses_nvidia = True
-            elif place in DEVICE_FOLDERS or place == STANDARD_FOLDER or _is_own(place):
+            elif _is_own(place):
                 self._read_own(include.name, place / include.name, from_own)
             else:
                 self._read(place / include.name)

@@ -1,5 +1,5 @@
-#ifndef GRIDSTRIDE_CUDA_STD_CUDA_RUNTIME_H
-#define GRIDSTRIDE_CUDA_STD_CUDA_RUNTIME_H
+#ifndef GRIDSTRIDE_CUDA_NAME_CUDA_H
+#define GRIDSTRIDE_CUDA_NAME_CUDA_H
 
 // What kernels use of it is known to NVRTC; its host functions have no place in a kernel.
 

@@ -1,6 +1,0 @@
-#ifndef GRIDSTRIDE_CUDA_STD_LIMITS_H
-#define GRIDSTRIDE_CUDA_STD_LIMITS_H
-
-#include <climits>
-
-#endif
