@@ -119,7 +119,7 @@ current = cuda.Stream().use()
 cycle = [cuda.Stream(), cuda.Event(), cuda.alloc(8)]
 cycle.append(cycle)
 pointer.memset_async(0)
-sys.keep = [cuda.Stream.ptds.ptr, cuda.Event(), cuda.alloc(8)]
+per_thread = cuda.Stream.ptds.ptr
 """
     ended = subprocess.run(
         [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, check=True

@@ -16,7 +16,6 @@ stream, event, pointer = cuda.Stream(), cuda.Event(), cuda.alloc(64)
 current = cuda.Stream().use()
 cycle = [cuda.Stream(), cuda.Event(), cuda.alloc(8)]
 cycle.append(cycle)
-sys.keep = [cuda.Stream(), cuda.Event(), cuda.alloc(8)]
 {end}
 """
 
