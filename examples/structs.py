@@ -45,7 +45,7 @@ def main() -> None:
     particles = np.zeros(count, PARTICLE)
     particles["position"] = generator.random((count, 3))
     particles["mass"] = generator.random(count)
-    world = np.array([((0, -9.81, 0), count)], WORLD)
+    world = np.array(((0, -9.81, 0), count), WORLD)[()]
 
     size = gs.zeros(1, dtype=np.int32)
     module.get_function("size_of_particle")((1,), (1,), (size,))
@@ -54,7 +54,7 @@ def main() -> None:
     # Not every array library has structured arrays; memory works with all, and takes any pointer's type.
     memory = gs.cuda.alloc(particles.nbytes)
     memory.copy_from_host(particles)
-    # A structure by value is a structured array of one element (or an element of one: np.void).
+    # A structure by value is one element of a structured array (its [()] or [0]: an np.void).
     module.get_function("weigh")((-(-count // 128),), (128,), (memory, world))
     result = gs.asnumpy(memory).view(PARTICLE)
 

@@ -42,14 +42,14 @@ def develop(bench: Workbench, levels: Any) -> Any:
     height, width, _ = levels.shape
     image = gs.empty((height, width, 4), dtype=np.float32)
     pixels = height * width
-    balance = np.zeros(1, _BALANCE_TYPE)
+    balance = np.zeros((), _BALANCE_TYPE)[()]
     balance["row"] = np.diag(_gains(gs.asnumpy(levels)))
     bench.run(
         "develop",
         lambda: kernel(_blocks(pixels), _THREADS, (levels, image, balance, pixels)),
         moved=levels.nbytes + image.nbytes,
         result=lambda: gs.asnumpy(image),
-        expected=lambda: reference.develop(gs.asnumpy(levels), balance["row"][0]),
+        expected=lambda: reference.develop(gs.asnumpy(levels), balance["row"]),
         tolerance=2e-6,
     )
     return image
@@ -216,7 +216,7 @@ def react(bench: Workbench, image: Any, strength: Any, steps: int) -> Any:
     side = min(height, width) // _CELL_PIXELS
     first, cells, others = (gs.empty((side, side, 2), dtype=np.float32) for _ in range(3))
     light = gs.empty((side, side), dtype=np.float32)
-    rates = np.array([tuple(_RATES.values())], _RATES_TYPE)
+    rates = np.array(tuple(_RATES.values()), _RATES_TYPE)[()]
     grid = _tiles(side, side)
 
     def planted() -> Any:
