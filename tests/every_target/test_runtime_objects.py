@@ -112,7 +112,6 @@ def test_threads_have_their_own_current_stream(target):
 
 def test_p48_objects_that_outlive_the_program_go_quietly(target):
     program = """
-import sys
 from gridstride import cuda
 stream, event, pointer = cuda.Stream(), cuda.Event(), cuda.alloc(64)
 current = cuda.Stream().use()

@@ -102,6 +102,22 @@ def test_a_tensor_inside_a_transform_is_refused():
     torch.func.grad(function)(torch.ones(3))
 
 
+class Wrapper(torch.Tensor):
+    """A tensor that holds others, as distributed tensors do."""
+
+    @classmethod
+    def __torch_dispatch__(cls, function, kinds, args=(), kwargs=None):
+        raise NotImplementedError(function)
+
+
+def test_a_wrapper_around_tensors_is_refused():
+    wrapper = torch.Tensor._make_wrapper_subclass(Wrapper, (2, 3))
+    with pytest.raises(ArgumentTypeError, match="a Wrapper that has no memory of its own"):
+        arrays.view(wrapper)
+    empty = torch.zeros((0, 3))
+    assert arrays.view(empty).nbytes == 0
+
+
 def test_new_tensors():
     adapter = arrays.adapter_of("torch")
     for dtype in (np.dtype("f4"), arrays.view(torch.zeros(1, dtype=torch.bfloat16)).dtype):

@@ -294,6 +294,47 @@ def test_arrays_known_only_by_a_protocol_bring_their_outputs():
             adapter.wrap(x, (3,), np.dtype("u1"))
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_objects_of_one_class_may_show_memory_or_none(first):
+    class Sometimes:
+        def __init__(self, shows):
+            self.shows = shows
+
+        @property
+        def __array_interface__(self):
+            if not self.shows:
+                raise AttributeError
+            return np.zeros(3).__array_interface__
+
+    for shows in (first, not first, first):
+        assert (arrays.view(Sometimes(shows)) is not None) is shows
+
+
+def test_one_class_may_show_memory_by_two_protocols():
+    class Either(Exporter):
+        @property
+        def __cuda_array_interface__(self):
+            if self.device[0] == 1:
+                raise AttributeError
+            return {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+    on_host, on_gpu = Either(np.zeros(3)), Either(np.zeros(3), device=(2, 1))
+    for _ in range(2):
+        assert arrays.view(on_gpu).library in ("interface", "dlpack")
+        assert arrays.view(on_host).library == "dlpack"
+
+
+def test_a_released_buffer_is_an_error_and_no_verdict_on_its_class():
+    class Buffer(bytearray):
+        pass
+
+    released = memoryview(Buffer(3))
+    released.release()
+    with pytest.raises(ValueError, match="released"):
+        arrays.view(released)
+    assert arrays.view(memoryview(Buffer(3))).nbytes == 3
+
+
 def test_an_object_says_its_view_itself():
     wanted = arrays.view(np.zeros(3))._replace(library="memory")
 

@@ -26,8 +26,10 @@ class BufferAdapter(Adapter):
             return False
         try:
             memoryview(array)  # type: ignore[arg-type]
-        except (TypeError, ValueError, BufferError):
+        except TypeError:
             return False
+        except (ValueError, BufferError):
+            pass  # it has a buffer that cannot be shown now, as a released memoryview
         return True
 
     def view(self, array: Any) -> ArrayView:

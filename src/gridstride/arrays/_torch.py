@@ -49,10 +49,13 @@ class TorchAdapter(Adapter):
         if dtype is None or array.layout is not self._strided or not (on_host or array.is_cuda):
             dtype = self._examined(array)
         try:
+            address = array.data_ptr()
+            if not address and array.numel():
+                raise _without_memory(array)
             return make_view(
                 (
                     array,
-                    array.data_ptr(),
+                    address,
                     dtype,
                     tuple(array.shape),
                     None if array.is_contiguous() else _strides_in_bytes(array, dtype.itemsize),
@@ -64,8 +67,8 @@ class TorchAdapter(Adapter):
                     None,
                 )
             )
-        except RuntimeError as error:  # nested, or wrapped by a transform
-            raise _refusal(array, "that has no memory of its own", "pass a plain tensor") from error
+        except RuntimeError as error:  # nested, or a wrapper around others
+            raise _without_memory(array) from error
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         torch = library_module("torch")
@@ -157,6 +160,10 @@ def _common_dtypes(torch: Any) -> list[str]:
 
 def _strides_in_bytes(tensor: Any, itemsize: int) -> Shape:
     return tuple(step * itemsize for step in tensor.stride())
+
+
+def _without_memory(tensor: Any) -> ArgumentTypeError:
+    return _refusal(tensor, "that has no memory of its own", "pass a plain tensor")
 
 
 def _refusal(tensor: Any, what: str, remedy: str) -> ArgumentTypeError:

@@ -37,6 +37,8 @@ _DASK_REMEDY = (
     "holds tasks, not memory: pass x.compute(), or map the kernel over its chunks with x.map_blocks(...)"
 )
 
+_PROTOCOLS = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
+
 _viewers: dict[type, Viewer] = {}
 
 
@@ -51,9 +53,10 @@ def view(argument: object) -> ArrayView | None:
         For an array that no kernel can take, with what to do instead.
     """
     viewer = _viewers.get(type(argument))
-    if viewer is None:
-        viewer = _viewers[type(argument)] = _viewer_for(argument)
-    return viewer(argument)
+    seen = None if viewer is None else viewer(argument)
+    if seen is None and viewer is not _no_array:
+        return _look_closely(argument)
+    return seen
 
 
 def resolved(seen: ArrayView) -> ArrayView:
@@ -84,8 +87,19 @@ def loaded_adapters() -> Iterator[Adapter]:
             yield adapter
 
 
-def _viewer_for(argument: object) -> Viewer:
+def _look_closely(argument: Any) -> ArrayView | None:
+    """View an object and remember how for its class.
+
+    Of one class, one object may show memory and another none: a class that can is asked every time.
+    """
     kind = type(argument)
+    viewer = _viewer_for(kind, argument)
+    if viewer is not _no_array or not any(hasattr(kind, name) for name in _PROTOCOLS):
+        _viewers[kind] = viewer
+    return viewer(argument)
+
+
+def _viewer_for(kind: type, argument: object) -> Viewer:
     if hasattr(kind, "__gridstride_view__"):
         return _own_view
     if descends_from(kind, "dask", _COLLECTIONS):
