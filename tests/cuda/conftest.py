@@ -55,4 +55,4 @@ def stub(_stub_target: CudaTarget) -> Iterator[Stub]:
 @pytest.fixture
 def cuda(_stub_target: CudaTarget, stub: Stub) -> CudaTarget:
     """The CUDA target over the stub, its devices' limits and contexts not yet read."""
-    return CudaTarget(_stub_target.driver, _stub_target.compiler)
+    return CudaTarget(_stub_target.driver, _stub_target.nvrtc)

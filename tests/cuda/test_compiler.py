@@ -18,6 +18,7 @@ from gridstride.targets.base import ObjectCode
 from gridstride.targets.cuda import elf, nvcc, nvrtc, source, toolkit
 from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
 from gridstride.targets.cuda.compiler import Compiler
+from gridstride.targets.cuda.fingerprint import fingerprint, own_headers
 from gridstride.targets.cuda.includes import DEVICE_FOLDERS, NVRTC_FOLDERS, walk
 from gridstride.targets.cuda.parallel import compile_many
 
@@ -256,12 +257,9 @@ def test_contraction_shows_in_the_code(compiler: Compiler) -> None:
 
 def test_debug_mode_adds_lines(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = program(PLAIN, "k")
-    plain = compiler.compile(asked, ARCH).code, compiler.fingerprint(asked, ARCH)
+    assert b".debug_line" not in compiler.compile(asked, ARCH).code
     monkeypatch.setenv("GRIDSTRIDE_DEBUG", "1")
-    debug = compiler.compile(asked, ARCH).code, compiler.fingerprint(asked, ARCH)
-    assert b".debug_line" in debug[0]
-    assert b".debug_line" not in plain[0]
-    assert plain[1] != debug[1]
+    assert b".debug_line" in compiler.compile(asked, ARCH).code
 
 
 @BOTH_COMPILERS
@@ -303,18 +301,26 @@ def test_dependencies_that_cannot_be_told_are_none(compiler: Compiler, tmp_path:
     assert compiler.compile(asked, ARCH).dependencies is None
 
 
-def test_a_fingerprint_depends_on_our_headers_that_are_used(
-    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+def test_a_fingerprint_depends_on_all_that_shapes_the_code(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = program(PLAIN, "k")
-    before = compiler.fingerprint(asked, ARCH)
-    assert before == compiler.fingerprint(asked, ARCH)
-    assert before != compiler.fingerprint(asked, "sm_80")
-    read = Path.read_bytes
-    monkeypatch.setattr(
-        Path, "read_bytes", lambda path: read(path) + (b"//" if path.name == "prelude.h" else b"")
-    )
-    assert before != compiler.fingerprint(asked, ARCH)
+    def take() -> str:
+        own_headers.cache_clear()
+        return fingerprint(compiler.nvrtc, program(PLAIN, "k"), ARCH)
+
+    monkeypatch.setattr("gridstride.targets.cuda.fingerprint.HEADER_ROOTS", (tmp_path,))
+    header = tmp_path / "folder" / "header.h"
+    header.parent.mkdir()
+    header.write_text("one")
+    seen = {take()}
+    assert take() in seen
+    header.write_text("three")
+    seen.add(take())
+    seen.add(fingerprint(compiler.nvrtc, program(PLAIN, "k"), "sm_80"))
+    monkeypatch.setenv("GRIDSTRIDE_DEBUG", "1")
+    seen.add(take())
+    assert len(seen) == 4
+    own_headers.cache_clear()
 
 
 def test_an_old_arch_names_the_remedy(compiler: Compiler) -> None:

@@ -40,7 +40,6 @@ def create(library: str = LIBRARY) -> CudaTarget:
         raise _unavailable(f"the NVIDIA driver says {error}", "See what `nvidia-smi` says.") from None
     # Imported late: a machine without a driver needs none of it.
     from gridstride.targets.cuda import nvrtc
-    from gridstride.targets.cuda.compiler import Compiler
     from gridstride.targets.cuda.runtime import CudaTarget
 
     newest = min(version, nvrtc.KNOWN_VERSIONS[0])
@@ -50,7 +49,7 @@ def create(library: str = LIBRARY) -> CudaTarget:
             f"there is no NVRTC that goes with its driver (CUDA {version})",
             f"Run `pip install 'gridstride[cuda{newest}]'`.",
         )
-    return CudaTarget(driver, Compiler(found))
+    return CudaTarget(driver, found)
 
 
 def _initialize(driver: Driver) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from gridstride import config
 from gridstride._syntax import base_name, kernels
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program, Signature
@@ -16,9 +15,6 @@ from gridstride.targets.cuda.log import first_error, readable_log
 from gridstride.targets.cuda.nvcc import Request
 from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
 from gridstride.targets.cuda.signatures import read_constant, read_signature
-
-#: Raised when the same program would be compiled to something else.
-_VERSION = 1
 
 
 class Compiler:
@@ -69,11 +65,6 @@ class Compiler:
             dependencies=includes.dependencies,
             log=log,
         )
-
-    def fingerprint(self, program: Program, arch: str) -> str:
-        """Return all that shapes the object code besides the program: compiler, headers of ours, debug mode."""
-        compiler = nvcc.find().identity() if program.options.compiler == "nvcc" else self.nvrtc.identity()
-        return f"cuda {_VERSION}; {compiler}; {arch}; {walk(program).own_digest}; debug {config.debug()}"
 
     def _compile(
         self, program: Program, includes: Includes, arch: str, requests: Sequence[Request]

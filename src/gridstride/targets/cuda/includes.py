@@ -16,13 +16,12 @@ from pathlib import Path
 from gridstride._syntax import lexical
 from gridstride.targets.base import Program
 from gridstride.targets.cuda import toolkit
+from gridstride.targets.cuda.fingerprint import HEADER_ROOTS
 
-_PACKAGE = Path(__file__).resolve().parents[2]
-_TARGET_FOLDER = Path(__file__).resolve().parent / "include"
 #: The device headers of gridstride, on every target and on this one.
-DEVICE_FOLDERS = (_PACKAGE / "include", _TARGET_FOLDER)
+DEVICE_FOLDERS = HEADER_ROOTS
 #: Headers that NVRTC lacks and nvcc has: small standard headers, and names of the CUDA runtime's.
-NVRTC_FOLDERS = (_PACKAGE / "include" / "std", _TARGET_FOLDER / "nvrtc")
+NVRTC_FOLDERS = (HEADER_ROOTS[0] / "std", HEADER_ROOTS[1] / "nvrtc")
 PRELUDE = "gridstride_cuda/prelude.h"
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
@@ -37,8 +36,6 @@ class Includes:
     ----------
     own : tuple of str
         Headers of ours that texts of the user include, by the names they use.
-    own_digest : str
-        Digest of all headers of ours that are read.
     folders : tuple of pathlib.Path
         Where the compiler shall look, in this order.
     dependencies : tuple of (path, SHA-256) or None
@@ -48,7 +45,6 @@ class Includes:
     """
 
     own: tuple[str, ...]
-    own_digest: str
     folders: tuple[Path, ...]
     dependencies: tuple[tuple[str, str], ...] | None
     uses_nvidia: bool
@@ -60,7 +56,6 @@ def walk(program: Program) -> Includes:
     search.run()
     return Includes(
         own=tuple(search.own),
-        own_digest=hashlib.sha256("".join(search.own_files.values()).encode()).hexdigest(),
         folders=search.folders,
         dependencies=search.dependencies(),
         uses_nvidia=search.uses_nvidia,
@@ -77,7 +72,7 @@ class _Include:
 class _Search:
     program: Program
     own: dict[str, None] = field(default_factory=dict)
-    own_files: dict[Path, str] = field(default_factory=dict)
+    own_files: set[Path] = field(default_factory=set)
     files: dict[Path, str] = field(default_factory=dict)
     uses_nvidia: bool = False
     is_known: bool = True
@@ -89,8 +84,6 @@ class _Search:
         return (*beside, *mine, *DEVICE_FOLDERS, *NVRTC_FOLDERS, *toolkit.include_folders())
 
     def run(self) -> None:
-        self._follow([_Include(PRELUDE, False)], None)
-        self.own.clear()
         self._follow((_Include(name, False) for name in self.program.includes), None)
         self._scan(self.program.text.encode(), None)
         for _, text in self.program.headers:
@@ -141,9 +134,8 @@ class _Search:
         if not from_own:
             self.own.setdefault(name)
         if path not in self.own_files:
-            content = path.read_bytes()
-            self.own_files[path] = _digest_of(content)
-            self._scan(content, path.parent, from_own=True)
+            self.own_files.add(path)
+            self._scan(path.read_bytes(), path.parent, from_own=True)
 
     def _read(self, path: Path) -> None:
         path = path.absolute()
@@ -168,7 +160,7 @@ def _includes(text: bytes, masked: bytes) -> Iterator[_Include | None]:
 
 @lru_cache(maxsize=256)
 def _is_own(folder: Path) -> bool:
-    return folder.resolve().is_relative_to(_PACKAGE)
+    return any(folder.resolve().is_relative_to(root) for root in HEADER_ROOTS)
 
 
 def _digest_of(content: bytes) -> str:

@@ -71,10 +71,11 @@ class Nvrtc:
         self.path = path
         self._lock = threading.Lock()
 
+    @cached_property
     def identity(self) -> str:
-        """Return what tells this compiler from another one, without opening it."""
+        """What tells this compiler from another one, without opening it."""
         status = os.stat(self.path)
-        return f"{self.path.resolve().name} {status.st_size} {status.st_mtime_ns}"
+        return f"{os.path.realpath(self.path)} {status.st_size} {status.st_mtime_ns}"
 
     @property
     def version(self) -> tuple[int, int]:

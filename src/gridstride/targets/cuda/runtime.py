@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gridstride import _native, config
 from gridstride.errors import CUDAError, LaunchError
@@ -21,7 +22,6 @@ from gridstride.targets.base import (
     Program,
 )
 from gridstride.targets.cuda import attributes
-from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.driver import (
     INVALID_VALUE,
     NOT_FOUND,
@@ -30,6 +30,11 @@ from gridstride.targets.cuda.driver import (
     LaunchAttribute,
     LaunchConfiguration,
 )
+from gridstride.targets.cuda.fingerprint import fingerprint
+from gridstride.targets.cuda.nvrtc import Nvrtc
+
+if TYPE_CHECKING:
+    from gridstride.targets.cuda.compiler import Compiler
 
 DLPACK_CUDA = 2
 DLPACK_MANAGED = 13
@@ -75,7 +80,7 @@ class CudaTarget:
     ----------
     driver : Driver
         Initialized.
-    compiler : Compiler
+    nvrtc : Nvrtc
     """
 
     name = "cuda"
@@ -94,9 +99,9 @@ class CudaTarget:
     )
     array_protocol = "__cuda_array_interface__"
 
-    def __init__(self, driver: Driver, compiler: Compiler) -> None:
+    def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
         self.driver = driver
-        self.compiler = compiler
+        self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
         self._limits: dict[int, Limits] = {}
         self._lock = threading.Lock()
@@ -234,7 +239,7 @@ class CudaTarget:
         return "NVRTC {}.{}".format(*self.compiler.nvrtc.version)
 
     def fingerprint(self, program: Program, arch: str) -> str:
-        return self.compiler.fingerprint(program, arch)
+        return fingerprint(self.nvrtc, program, arch)
 
     def compile(self, program: Program, arch: str) -> ObjectCode:
         return self.compiler.compile(program, arch)
@@ -260,6 +265,13 @@ class CudaTarget:
         function.launch(configuration, packed, stream)
         if config.debug():
             function.wait(stream)
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """The compiler; imported when it is first needed, which a warm cache delays for good."""
+        from gridstride.targets.cuda.compiler import Compiler
+
+        return Compiler(self.nvrtc)
 
     # contexts
 
