@@ -117,6 +117,15 @@ def test_launch_bounds_are_evaluated(make_program: MakeProgram) -> None:
     assert code.constants == {compiler.LAUNCH_BOUNDS + "k": 128}
 
 
+def test_too_much_static_shared_memory_is_refused(make_program: MakeProgram) -> None:
+    text = "template <int N> __global__ void k(int* x) { __shared__ int s[N]; s[0] = *x; *x = s[0]; }"
+    compiler.compile_program(make_program(text, "k<12288>"))
+    with pytest.raises(
+        CompileError, match=r"kernel 'k<12289>' declares 49156 bytes .* 49152 is the most; .* extern"
+    ):
+        compiler.compile_program(make_program(text, "k<12289>"))
+
+
 # ---- errors ----
 
 
@@ -260,7 +269,7 @@ def test_short_macros_break_no_header_of_ours(make_program: MakeProgram) -> None
 def test_headers_of_the_host_are_not_seen(make_program: MakeProgram, header: str) -> None:
     lines, _ = _message(make_program, f"#include <{header}>\n__global__ void k() {{}}", "k")
     assert lines[1].startswith("test.cu:1:10: error: ")
-    assert any("do not see the headers of the host" in line for line in lines)
+    assert any("do not see the host's headers" in line for line in lines)
 
 
 @pytest.mark.parametrize(("option", "value"), [("", 201703), ("-std=c++14", 201402), ("--std=c++20", 202002)])

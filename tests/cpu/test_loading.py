@@ -98,6 +98,33 @@ def test_static_and_dynamic_shared_memory(cpu_target: CpuTarget, module: CpuModu
     np.testing.assert_array_equal(y, (np.arange(64) + 1) % 64 + 1)
 
 
+def test_shared_memory_of_many_kernels_and_instances(cpu_target: CpuTarget) -> None:
+    text = """
+    __device__ int* mine() { __shared__ int place[4]; return place; }
+    template <int N> __device__ int* own() { __shared__ int place[1]; return place; }
+    template <int N> __global__ void fill(int* x) {
+        __shared__ int first[N], second[6000];
+        mine()[threadIdx.x] = 1000;
+        own<1>()[0] = 100; own<2>()[0] = 200;
+        first[threadIdx.x] = N; second[threadIdx.x] = 10 * N;
+        __syncthreads();
+        x[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x] + mine()[threadIdx.x] + own<1>()[0] + own<2>()[0];
+    }
+    __global__ void other(int* x) { __shared__ int only[4]; only[threadIdx.x] = 7; x[threadIdx.x] = only[threadIdx.x]; }
+    """
+    names = (*(f"fill<{n}>" for n in range(4, 20)), "other")
+    code = cpu_target.compile(Program(text, "test", CompileOptions(), kernels=names), "")
+    module = cpu_target.load(code, 0)
+    x = np.zeros(4, np.int32)
+    for n in (4, 19, 7):
+        _launch(cpu_target, module.function(f"fill<{n}>"), 1, 4, _pointer(x))
+        np.testing.assert_array_equal(x, [11 * n + 1300] * 4)
+    _launch(cpu_target, module.function("other"), 1, 4, _pointer(x))
+    np.testing.assert_array_equal(x, [7] * 4)
+    assert module.function("fill<4>").attributes().shared_size_bytes == 4 * (4 + 2 + 19 + 6000)
+    assert module.function("other").attributes().shared_size_bytes == 4 * (4 + 2 + 4)
+
+
 def test_variables_have_their_true_size(module: CpuModule) -> None:
     assert module.global_variable("scale")[1] == 8
     assert module.global_variable("calls")[1] == 4
@@ -116,7 +143,7 @@ def test_every_load_has_its_own_variables(cpu_target: CpuTarget, object_code: Ob
 def test_attributes_of_functions(module: CpuModule) -> None:
     reverse, dynamic = (module.function(name).attributes() for name in ("reverse", "dynamic"))
     assert (reverse.max_threads_per_block, dynamic.max_threads_per_block) == (128, 1024)
-    assert (reverse.shared_size_bytes, dynamic.shared_size_bytes) == (512 + 40, 40)
+    assert (reverse.shared_size_bytes, dynamic.shared_size_bytes) == (40 + 512, 40)
     assert (dynamic.max_dynamic_shared_size_bytes, dynamic.num_regs) == (49152, -1)
 
 

@@ -9,8 +9,8 @@ import pytest
 from gridstride.targets.cpu import rewrite
 
 
-def _rewritten(text: str) -> str:
-    result = rewrite.rewrite(text.encode()).text.decode()
+def _rewritten(text: str, *kernels: str) -> str:
+    result = rewrite.rewrite(text.encode(), kernels).text.decode()
     assert result.count("\n") == text.count("\n"), "the lines must stay the user's"
     assert "__shared__" not in result
     return result
@@ -87,11 +87,11 @@ def test_dynamic_shared_memory_has_no_place_of_its_own() -> None:
     assert "gridstride_tag" not in result
 
 
-def test_variables_know_their_function() -> None:
-    result = _rewritten(
-        "namespace a { __device__ int f() { __shared__ int x; return x; } } void g() { __shared__ int y; }"
+def test_variables_know_their_number_and_kernel() -> None:
+    text = (
+        "namespace a { void f() { __shared__ int x, y; } } void g() { __shared__ int z; } __shared__ int w;"
     )
-    assert re.findall(r'return "(\w*)";', result) == ["f", "g"]
+    assert re.findall(r'return "(.*?)";', _rewritten(text, "a::f")) == ["1 a::f", "2 a::f", "3 ", "4 "]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_local_variable_may_hide_one_of_namespace_scope() -> None:
     ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:
-    assert rewrite.rewrite(text.encode()).text.decode() == text
+    assert rewrite.rewrite(text.encode(), ()).text.decode() == text
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 def test_what_cannot_run_is_refused_where_it_stands(statement: str, message: str) -> None:
     text = f"__global__ void k(int* x) {{\n    int before;\n    {statement}\n}}".encode()
     with pytest.raises(rewrite.Refusal, match=message) as caught:
-        rewrite.rewrite(text)
+        rewrite.rewrite(text, ())
     assert text.count(b"\n", 0, caught.value.position) == 2
 
 
@@ -197,7 +197,7 @@ def test_the_preprocessor_runs_only_where_it_decides(text: str, needed: bool) ->
 
 def test_positions_lead_back_to_the_users_text() -> None:
     source = b"__global__ void k() { __shared__ int x; int middle; __shared__ int y[2]; int last; }"
-    result = rewrite.rewrite(source)
+    result = rewrite.rewrite(source, ())
     for word in (b"global", b"middle", b"last"):
         assert source[result.origin(result.text.index(word)) :].startswith(word)
     inside = result.origin(result.text.index(b"gridstride_tag_2"))

@@ -19,8 +19,9 @@ from gridstride import _syntax
 from gridstride._syntax import lexical
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program
-from gridstride.targets.cpu import diagnostics, library, rewrite, signatures, toolchain
+from gridstride.targets.cpu import diagnostics, host, library, rewrite, signatures, toolchain
 from gridstride.targets.cpu.diagnostics import Diagnostic
+from gridstride.targets.cpu.shared import SharedLayout
 
 #: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
@@ -94,7 +95,7 @@ class _Compilation:
     def _direct(self, entries: list[str]) -> Path:
         text = self.program.text.encode()
         try:
-            self.rewritten = rewrite.rewrite(text)
+            self.rewritten = rewrite.rewrite(text, self._kernel_names())
         except rewrite.Refusal as refusal:
             raise self._refused(
                 refusal, path_of(self.program), *_line_and_column(text, refusal.position)
@@ -107,12 +108,18 @@ class _Compilation:
         text = (self.folder / "whole.ii").read_bytes()
         regions = _regions(text)
         try:
-            rewritten = rewrite.rewrite(text, self._view(text, regions))
+            rewritten = rewrite.rewrite(text, self._kernel_names(), self._view(text, regions))
         except rewrite.Refusal as refusal:
             region = next(region for region in regions if region.start <= refusal.position < region.end)
             line, column = _line_and_column(text[region.start :], refusal.position - region.start)
             raise self._refused(refusal, region.path, region.line + line - 1, column) from None
         return self._write("program.ii", rewritten.text)
+
+    def _kernel_names(self) -> set[str]:
+        """Return the names that stand for kernels and for nothing else."""
+        functions = _syntax.functions(self.program.text) if "__shared__" in self.program.text else ()
+        others = {function.name for function in functions if not function.is_kernel}
+        return {function.name for function in functions if function.is_kernel} - others
 
     def _unit(self, text: str, entries: list[str]) -> str:
         return Template(_TEMPLATE.read_text()).substitute(
@@ -183,6 +190,7 @@ class _Compilation:
         kernel_library = library.KernelLibrary(code, self.program.name)
         try:
             self._check_kernels()
+            self._check_shared(kernel_library)
             declared = {} if not self.program.kernels else _declared_kernels(self.program.text)
             functions = {
                 name: FunctionRecord(
@@ -236,6 +244,18 @@ class _Compilation:
         for name in self.program.kernels:
             if _syntax.base_name(name) in devices:
                 raise self._error(_missing_kernel(name, "", functions))
+
+    def _check_shared(self, kernel_library: library.KernelLibrary) -> None:
+        """Refuse kernels with more static shared memory than a device gives them."""
+        layout = SharedLayout()
+        layout.place(kernel_library.shared_slots())
+        for name in self.program.kernels:
+            size = layout.bytes_of(name) - layout.common
+            if size > host.SHARED_MEMORY_PER_BLOCK:
+                raise self._error(
+                    f"kernel {name!r} declares {size} bytes of __shared__ memory, and "
+                    f"{host.SHARED_MEMORY_PER_BLOCK} is the most; declare it extern and pass shared_mem"
+                )
 
     def _located(self, error: Diagnostic) -> Diagnostic:
         """Return an error at its place in the user's text rather than the rewritten one."""

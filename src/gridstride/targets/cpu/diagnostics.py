@@ -15,7 +15,7 @@ _HINTS: dict[str, str] = {
     r"missing terminating|unterminated": "the string is not closed: write the text as a raw string, r'...'",
     r"expected '?[,;]|or ';'": "is a semicolon missing at the end of this statement or the one before?",
     r"expected '}'|declaration before '}'": "the braces do not match",
-    r"No such file|file not found": "kernels do not see the headers of the host: give this one through headers=, or its folder by option -I",
+    r"No such file|file not found": "kernels do not see the host's headers: give it through headers= or by option -I",
     r"'(vector|string|cout|function|map)' (is not|was not)": "containers of the host are no part of CUDA C++",
     r"no matching function for call": "compare the number and the types of the arguments",
     r"exception handling disabled|cannot use 'throw'": "device code has no exceptions",

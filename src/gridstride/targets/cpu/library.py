@@ -214,16 +214,14 @@ class KernelLibrary:
         items = (self.table.constants[index] for index in range(self.table.constant_count))
         return {item.name.decode(): item.value for item in items}
 
-    def shared_slots(self) -> Iterator[tuple[str, int, int]]:
-        """Yield function name, offset and size in bytes of every static shared variable."""
+    def shared_slots(self) -> list[SharedSlot]:
+        """Return the static shared variables; their offsets may be changed as long as nothing runs."""
+        found = []
         slot = self.table.shared_slots.contents
         while slot:
-            yield slot.contents.function.decode(), slot.contents.offset, slot.contents.size
+            found.append(slot.contents)
             slot = slot.contents.next
-
-    def static_shared_bytes(self) -> int:
-        """Return the bytes of all static shared variables together."""
-        return int(self.table.static_shared_bytes.contents.value)
+        return found
 
     def close(self) -> None:
         """Unload the code; nothing of it may be used afterwards."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,8 +101,16 @@ def needs_preprocessing(source: bytes) -> bool:
     return any(pattern.search(body) for body in bodies for pattern in watched)
 
 
-def rewrite(source: bytes, view: bytes | None = None) -> Rewritten:
-    """Rewrite a text; `view` is the same text with what is not the user's blanked out.
+def rewrite(source: bytes, kernels: Collection[str], view: bytes | None = None) -> Rewritten:
+    """Rewrite a text.
+
+    Parameters
+    ----------
+    source : bytes
+    kernels : collection of str
+        Qualified names of the kernels, whose variables never live together.
+    view : bytes, optional
+        The same text with what is not the user's blanked out.
 
     Raises
     ------
@@ -115,7 +123,7 @@ def rewrite(source: bytes, view: bytes | None = None) -> Rewritten:
     refuse_unsupported(code)
     if not _SHARED.search(code):
         return Rewritten(source, [])
-    return Rewritten(source, list(_Pass(view, code).edits()))
+    return Rewritten(source, list(_Pass(view, code, kernels).edits()))
 
 
 def refuse_unsupported(code: bytes) -> None:
@@ -138,10 +146,10 @@ class _SharedVariable:
     number: int
     dynamic: bool
 
-    def tag(self, function: bytes, alignments: bytes) -> bytes:
-        """Return the declaration of the type that stands for the variable and knows its function."""
+    def tag(self, kernel: bytes, alignments: bytes) -> bytes:
+        """Return the declaration of the type that stands for the variable and knows the kernel it is in."""
         head = b" ".join(filter(None, [b"struct", alignments, b"gridstride_tag_%d" % self.number]))
-        return head + b' { static const char* function() { return "%s"; } };' % function
+        return head + b' { static const char* function() { return "%d %s"; } };' % (self.number, kernel)
 
     def reference(self) -> bytes:
         """Return the declaration of the reference that takes the variable's place."""
@@ -157,9 +165,10 @@ class _SharedVariable:
 class _Pass:
     """One run over one text."""
 
-    def __init__(self, source: bytes, code: bytes) -> None:
+    def __init__(self, source: bytes, code: bytes, kernels: Collection[str]) -> None:
         self.source = source
         self.code = code
+        self.kernels = kernels
         self.bodies = bodies_of(source)
         self.functions = {
             function.body: function for function in functions_of(source) if function.is_definition
@@ -176,8 +185,9 @@ class _Pass:
             start, reached = self._statement(match.start())
             typedefs, variables, alignments = self._declaration(start, reached)
             body = next((body for body in self.bodies if body[0] < start < body[1]), None)
-            name = self.functions[body].name.rpartition("::")[2].encode() if body in self.functions else b""
-            parts = [typedefs, *(item.tag(name, alignments) for item in variables if not item.dynamic)]
+            name = self.functions[body].name if body in self.functions else ""
+            kernel = name.encode() if name in self.kernels else b""
+            parts = [typedefs, *(item.tag(kernel, alignments) for item in variables if not item.dynamic)]
             if body is None:
                 outside += [(start, variable) for variable in variables]
             else:

@@ -6,11 +6,11 @@ import ctypes
 import threading
 from dataclasses import dataclass
 
-from gridstride._syntax import base_name
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode
 from gridstride.targets.cpu import compiler, host, library
 from gridstride.targets.cpu.library import FailureCode
+from gridstride.targets.cpu.shared import SharedLayout
 
 _COOPERATIVE = 1
 #: CUDA's name and number for each way in which a launch fails.
@@ -37,6 +37,8 @@ class CpuModule:
         self.runtime = library.runtime()
         self.library = library.KernelLibrary(object_code.code, "kernels")
         self.library.bind(self.runtime.services)
+        self.shared = SharedLayout()
+        self.shared.place(self.library.shared_slots())
         self._bounds = {
             name.removeprefix(compiler.LAUNCH_BOUNDS): value
             for name, value in object_code.constants.items()
@@ -64,12 +66,6 @@ class CpuModule:
         """Return the threads a block of a kernel may have."""
         return min(self._bounds.get(name, host.MAX_THREADS_PER_BLOCK), host.MAX_THREADS_PER_BLOCK)
 
-    def shared_bytes(self, name: str) -> int:
-        """Return the static shared memory of a kernel: its own, and that of functions it may call."""
-        others = {base_name(other).rpartition("::")[2] for other in self._kernels}
-        others.discard(base_name(name).rpartition("::")[2])
-        return sum(size for function, _, size in self.library.shared_slots() if function not in others)
-
 
 class CpuFunction:
     """Hold a kernel, ready to launch."""
@@ -83,7 +79,7 @@ class CpuFunction:
         self.context = library.FunctionContext(
             ctypes.pointer(kernel),
             self._name,
-            module.library.static_shared_bytes(),
+            module.shared.total(),
             module.library.source_path,
         )
         self._address = ctypes.addressof(self.context)
@@ -92,7 +88,7 @@ class CpuFunction:
         """Return what the compiler said of the kernel, and what was set."""
         return FunctionAttributes(
             max_threads_per_block=self._module.max_threads(self.name),
-            shared_size_bytes=self._module.shared_bytes(self.name),
+            shared_size_bytes=self._module.shared.bytes_of(self.name),
             max_dynamic_shared_size_bytes=self._max_dynamic,
             preferred_shared_memory_carveout=self._carveout,
         )
@@ -103,7 +99,7 @@ class CpuFunction:
             _check_range(name, value, -1, 100)
             self._carveout = value
         elif name == "max_dynamic_shared_size_bytes":
-            static = self._module.shared_bytes(self.name)
+            static = self._module.shared.bytes_of(self.name)
             _check_range(name, value, 0, host.SHARED_MEMORY_PER_BLOCK_OPTIN - static)
             self._max_dynamic = value
         else:

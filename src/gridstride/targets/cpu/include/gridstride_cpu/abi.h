@@ -37,7 +37,7 @@ struct gridstride_parameter {
 
 struct gridstride_kernel {
     const char* name;                    // the spelling that was asked for
-    void (*run)(gridstride_block*);      // runs threads of the current block until none is left to start
+    void (*run)();                       // runs threads of the current block; entered on a new stack, never returns
     unsigned parameter_count;
     unsigned parameter_bytes;
     const gridstride_parameter* parameters;
@@ -54,9 +54,10 @@ struct gridstride_constant {
     long long value;
 };
 
-// A `__shared__` declaration; its offset in the block's static arena is set while the library loads.
+// A `__shared__` variable, one for each instance of a template it is declared in. Each has a place of its own in the
+// block's static arena when the library is loaded; Python then lets variables of different kernels share places.
 struct gridstride_shared_slot {
-    const char* function;  // enclosing function as written, "" at namespace scope
+    const char* function;  // number of the declaration and the kernel it is in: "3 ns::f", "3 " outside of kernels
     unsigned size, alignment, offset;
     gridstride_shared_slot* next;
 };
