@@ -30,9 +30,10 @@ class Array:
         order: str = "C",
     ) -> None:
         self._host = np.zeros(shape, dtype, order)  # type: ignore[call-overload]
-        self.shape, self.dtype = self._host.shape, self._host.dtype
+        self.shape, self.dtype, self.size = self._host.shape, self._host.dtype, self._host.size
         self.strides = strides or self._host.strides
         self.flags = SimpleNamespace(c_contiguous=strides is None and self._host.flags.c_contiguous)
+        self._c_contiguous = self.flags.c_contiguous
         owned = Memory(self._host.ctypes.data, self._host.nbytes, self._host, current_device())
         self.data = memptr or Pointer(owned, 0)
 

@@ -82,7 +82,7 @@ static int view_numpy(PyObject *object, struct array_view *seen)
     seen->size = 1;
     for (int k = 0; k < array->ndim; ++k)
         seen->size *= (size_t)array->shape[k];
-    return seen->dtype != NO_DTYPE;
+    return 1;
 }
 
 /* ---- PyTorch ---- */
@@ -130,12 +130,18 @@ static int is_false(PyObject *answer)
     return answer == Py_False;
 }
 
-/* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither. */
-static int is_plain_tensor(PyObject *tensor, enum dtype dtype)
+/* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither.
+ *
+ * Asking for negation costs as much as the rest, so it is asked only where the answer can be yes. Negated
+ * views are imaginary parts of conjugated arrays; their strides are even, and so are those of views of
+ * them. Two elements that lie side by side are not of such a view, unless as_strided made it. */
+static int is_plain_tensor(PyObject *tensor, const struct array_view *seen)
 {
+    int is_complex = seen->dtype == COMPLEX64 || seen->dtype == COMPLEX128;
+    int may_be_negated = seen->size < 2 || !seen->contiguous;
     return is_false(torch.get_requires_grad(torch.requires_grad, tensor, (PyObject *)Py_TYPE(tensor))) &&
-           is_false(torch.is_neg(tensor, NULL)) &&
-           ((dtype != COMPLEX64 && dtype != COMPLEX128) || is_false(torch.is_conj(tensor, NULL)));
+           (!may_be_negated || is_false(torch.is_neg(tensor, NULL))) &&
+           (!is_complex || is_false(torch.is_conj(tensor, NULL)));
 }
 
 static int view_torch(PyObject *object, struct array_view *seen)
@@ -155,7 +161,7 @@ static int view_torch(PyObject *object, struct array_view *seen)
         seen->size *= (size_t)tensor.shape[k];
     seen->contiguous = seen->size == 0 || tensor.strides == NULL || is_contiguous(&tensor);
     int has_memory = tensor.data != NULL || seen->size == 0;
-    return has_memory && seen->dtype != NO_DTYPE && is_plain_tensor(object, seen->dtype);
+    return has_memory && is_plain_tensor(object, seen);
 }
 
 /* ---- CuPy ---- */
@@ -203,7 +209,7 @@ static int view_cupy(PyObject *object, struct array_view *seen)
     seen->writable = 1;
     seen->address = (uintptr_t)address;
     seen->size = (size_t)size;
-    return seen->dtype != NO_DTYPE;
+    return 1;
 }
 
 static int cupy_stream(int device, unsigned long long *stream)

@@ -158,12 +158,17 @@ static int is_allowed(const struct entry *entry, const struct gridstride_configu
 
 static int bind_array(const struct parameter *parameter, const struct array_view *seen, unsigned char *packed)
 {
-    int is_taken = (parameter->dtypes >> seen->dtype & 1) && seen->contiguous && (seen->writable || !parameter->written);
-    int is_aligned = parameter->alignment < 2 || seen->address % parameter->alignment == 0;
-    int is_whole = parameter->unit == 0 || seen->size * dtype_sizes[seen->dtype] % parameter->unit == 0;
+    if (seen->dtype == NO_DTYPE || !(parameter->dtypes >> seen->dtype & 1) || !seen->contiguous)
+        return 0;
+    if (parameter->written && !seen->writable)
+        return 0;
+    if (parameter->alignment > 1 && seen->address % parameter->alignment != 0)
+        return 0;
+    if (parameter->unit > 0 && seen->size * dtype_sizes[seen->dtype] % parameter->unit != 0)
+        return 0;
     uint64_t address = seen->address;
     memcpy(packed, &address, sizeof address);
-    return is_taken && is_aligned && is_whole;
+    return 1;
 }
 
 static int bind_pointer(const struct parameter *parameter, PyObject *value, const struct call *call,

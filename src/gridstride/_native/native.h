@@ -37,7 +37,7 @@ struct known_type {
 struct array_view {
     enum library library;
     int device_type, device;
-    enum dtype dtype;
+    enum dtype dtype; /* NO_DTYPE: none that a parameter takes */
     int contiguous, writable;
     uintptr_t address;
     size_t size; /* elements */
