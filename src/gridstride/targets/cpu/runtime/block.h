@@ -84,6 +84,7 @@ struct Block : gridstride_block {
     Outcome outcome;
     Fault fault;
     void* worker_stack_pointer;  // of the worker that runs it
+    void (*run)();               // of the kernel
     bool is_started;
     unsigned grid_arrivals;      // threads that wait for the grid
     unsigned grid_generation;    // that they wait to see changed
@@ -106,6 +107,9 @@ struct Block : gridstride_block {
         current_thread = threads;
         code_begin = code_end = nullptr;
         is_interleaved = 0;
+        live_threads = 1;
+        arrived_threads = 0;
+        true_votes = 0;
         is_started = false;
         outcome = Outcome::polls;
         fault.code = 0;
@@ -138,6 +142,7 @@ private:
     bool adopt(Launch& its_launch) {
         launch_serial = 0;
         launch = &its_launch;
+        run = its_launch.function->kernel->run;
         argument_bytes = its_launch.argument_bytes;
         const unsigned* grid = its_launch.configuration->grid;
         grid_shape = dim3(grid[0], grid[1], grid[2]);

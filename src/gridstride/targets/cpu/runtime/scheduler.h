@@ -38,27 +38,21 @@ inline void leave(Block* block, Outcome outcome, void** save) {
     leave_for_good(block, Outcome::failed);
 }
 
-inline void run_threads() {
-    Block* block = gridstride_running_block;
-    block->launch->function->kernel->run(block);
-    leave_for_good(block, Outcome::finished);
-}
-
 inline unsigned take_fiber(Block* block) {
     return block->idle_count ? block->idle_fibers[--block->idle_count] : block->fiber_count++;
 }
 
-// Make a thread the current one, saving the calling fiber's stack pointer; returns when that one goes on.
-inline void switch_to(Block* block, gridstride_thread* thread, void** save) {
-    block->current_thread = thread;
-    void* stack_pointer = thread->stack_pointer;
-    if (!stack_pointer) {
-        thread->fiber_number = take_fiber(block);
-        char* top = block->stacks.top(thread->fiber_number);
-        if (!top) fail(block, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for the stacks of its threads", nullptr, 0, nullptr);
-        stack_pointer = new_fiber(top, run_threads);
-    }
-    gridstride_switch(save, stack_pointer);
+// Find a thread that was not started a stack that begins with it.
+inline void start(Block* block, gridstride_thread* thread) {
+    thread->fiber_number = take_fiber(block);
+    char* top = block->stacks.top(thread->fiber_number);
+    if (!top) fail(block, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for the stacks of its threads", nullptr, 0, nullptr);
+    thread->stack_pointer = new_fiber(top, block->run);
+}
+
+inline gridstride_thread* startable(Block* block, gridstride_thread* thread) {
+    if (!thread->stack_pointer && thread != block->current_thread) start(block, thread);
+    return thread;
 }
 
 // ---- the active lanes of a warp ----
@@ -116,8 +110,7 @@ inline Outcome stuck(Block* block) {
 
 // ---- services ----
 
-inline void interleave(gridstride_block* of_kernel) {
-    Block* block = runtime_block(of_kernel);
+inline void interleave(Block* block) {
     const unsigned started = block->current_thread->linear_rank;
     for (unsigned warp = 0; warp < block->warp_count(); ++warp) {
         const unsigned first = warp * GRIDSTRIDE_WARP_SIZE;
@@ -138,39 +131,56 @@ inline void interleave(gridstride_block* of_kernel) {
     block->is_interleaved = 1;
 }
 
-// The current thread's ready bit is cleared.
-inline void suspend(gridstride_block* of_kernel) {
+// The thread to go on with, in ring order. If there is none, the block leaves the processor in here, and the
+// current thread goes on when it is its turn.
+inline gridstride_thread* choose(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
     block->yields = 0;
-    gridstride_thread* next = next_ready(block, self, true);
-    if (next == self) return;
-    if (next)
-        switch_to(block, next, &self->stack_pointer);
-    else
-        leave(block, stuck(block), &self->stack_pointer);
+    if (gridstride_thread* next = next_ready(block, self, true)) return startable(block, next);
+    leave(block, stuck(block), &self->stack_pointer);
+    return self;
 }
 
-inline void yield(gridstride_block* of_kernel) {
+inline gridstride_thread* yield(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
+    if (!block->is_interleaved) interleave(block);
     gridstride_thread* next = next_ready(block, self, false);
     const bool all_yield = ++block->yields > 2 * block->thread_count;
-    if (next == self || all_yield) {
-        block->yields = 0;
-        leave(block, Outcome::polls, &self->stack_pointer);
-    } else {
-        switch_to(block, next, &self->stack_pointer);
-    }
+    if (next != self && !all_yield) return startable(block, next);
+    block->yields = 0;
+    leave(block, Outcome::polls, &self->stack_pointer);
+    return self;
 }
 
-inline void release_barrier(gridstride_block* block) {
+// ---- the barrier ----
+
+inline void release_barrier(Block* block) {
     block->votes[block->barrier_generation % 2] = {block->true_votes, block->arrived_threads};
     ++block->barrier_generation;
     block->arrived_threads = 0;
     block->true_votes = 0;
-    for (unsigned warp = 0; warp < runtime_block(block)->warp_count(); ++warp)
+    for (unsigned warp = 0; warp < block->warp_count(); ++warp)
         block->warps[warp].ready_lanes = block->warps[warp].live_lanes;
+}
+
+// The last thread arrived, or the first one of a sequential block.
+inline gridstride_thread* complete_barrier(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
+    if (!block->is_interleaved) {
+        const unsigned votes = block->true_votes;
+        interleave(block);
+        block->arrived_threads = 1;
+        block->true_votes = votes;
+        if (block->live_threads > 1) {
+            block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);
+            return choose(block);
+        }
+    }
+    release_barrier(block);
+    return self;
 }
 
 // ---- collectives of a warp ----
@@ -202,9 +212,10 @@ inline gridstride_gathering& gathering_for(gridstride_exchange& exchange, unsign
     return *unused;
 }
 
-inline void gather(gridstride_block* of_kernel, unsigned kind, unsigned mask) {
+inline gridstride_thread* gather(gridstride_block* of_kernel, unsigned kind, unsigned mask) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
+    if (!block->is_interleaved) interleave(block);
     gridstride_warp& warp = block->warps[warp_of(self)];
     if (!(mask & bit_of(self))) {
         report_foreign_mask(block, kind, mask);
@@ -213,39 +224,35 @@ inline void gather(gridstride_block* of_kernel, unsigned kind, unsigned mask) {
     gridstride_exchange& exchange = block->exchanges[warp_of(self)];
     gridstride_gathering& gathering = gathering_for(exchange, kind, mask);
     gathering.arrived_lanes |= bit_of(self);
-    if (is_complete(gathering, warp.live_lanes)) {
-        release_gathering(exchange, gathering, warp);
-        // Even the last one waits for its turn: so all lanes read before one publishes twice.
-        gridstride_thread* next = next_ready(block, self, true);
-        if (next != self) switch_to(block, next, &self->stack_pointer);
-    } else {
-        warp.ready_lanes &= ~bit_of(self);
-        suspend(block);
-    }
+    // Even the last one waits for its turn: so all lanes read before one publishes twice.
+    if (is_complete(gathering, warp.live_lanes)) release_gathering(exchange, gathering, warp);
+    else warp.ready_lanes &= ~bit_of(self);
+    return choose(block);
 }
 
-inline unsigned active_lanes(gridstride_block* of_kernel) {
+inline gridstride_thread* ask_active_lanes(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
+    if (!block->is_interleaved) interleave(block);
     gridstride_exchange& exchange = block->exchanges[warp_of(self)];
     exchange.asking_lanes |= bit_of(self);
     block->asking_warps |= 1u << warp_of(self);
     block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);
-    suspend(block);
-    return exchange.participants[lane_of(self)];
+    return choose(block);
 }
 
 // ---- the grid barrier ----
 
-inline void synchronize_grid(gridstride_block* of_kernel) {
+inline gridstride_thread* synchronize_grid(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
     if (!block->launch->is_cooperative)
         fail(block, GRIDSTRIDE_UNSUPPORTED, "the grid can only synchronize in a cooperative launch",
              self->waiting_file, self->waiting_line, nullptr);
+    if (!block->is_interleaved) interleave(block);
     ++block->grid_arrivals;
     block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);
-    suspend(block);
+    return choose(block);
 }
 
 inline void release_from_grid(Block* block) {
@@ -266,30 +273,28 @@ inline void release_completed(Block* block, unsigned warp) {
             release_gathering(exchange, gathering, block->warps[warp]);
 }
 
-inline int next_thread(gridstride_block* of_kernel) {
+// Return the thread to go on with: on the same fiber if it was not started.
+inline gridstride_thread* end_thread(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
-    gridstride_warp& warp = block->warps[warp_of(self)];
+    const unsigned warp = warp_of(self), others = ~bit_of(self);
     self->stack_pointer = nullptr;
-    warp.live_lanes &= ~bit_of(self);
-    warp.ready_lanes &= ~bit_of(self);
+    block->warps[warp].live_lanes &= others;
+    block->warps[warp].ready_lanes &= others;
     block->yields = 0;
-    if (--block->live_threads == 0) return 0;
-    release_completed(block, warp_of(self));
+    if (--block->live_threads == 0) return nullptr;
+    release_completed(block, warp);
     gridstride_thread* next = next_ready(block, self, true);
-    if (next && !next->stack_pointer) {
-        next->fiber_number = self->fiber_number;
-        block->current_thread = next;
-        return 1;
+    if (!next) {
+        block->idle_fibers[block->idle_count++] = (unsigned short)self->fiber_number;
+        leave_for_good(block, stuck(block));
     }
-    block->idle_fibers[block->idle_count++] = self->fiber_number;
-    void* abandoned;
-    if (next)
-        switch_to(block, next, &abandoned);
-    else
-        leave(block, stuck(block), &abandoned);
-    __builtin_unreachable();
+    if (next->stack_pointer) block->idle_fibers[block->idle_count++] = (unsigned short)self->fiber_number;
+    else next->fiber_number = self->fiber_number;
+    return next;
 }
+
+inline void end_block(gridstride_block* block) { leave_for_good(runtime_block(block), Outcome::finished); }
 
 }  // namespace gridstride
 #endif

@@ -85,7 +85,7 @@ inline void preempt(Block* block) {
     if (self->waiting_file) return;  // it is about to switch, or has just come back
     if (!block->is_interleaved) interleave(block);
     gridstride_thread* next = next_ready(block, self, false);
-    if (next != self) switch_to(block, next, &self->stack_pointer);
+    if (next != self) gridstride_switch_to(block, self, startable(block, next));
 }
 
 inline void on_poke(int signal, siginfo_t* info, void* context) {

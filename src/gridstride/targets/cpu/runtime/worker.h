@@ -86,7 +86,7 @@ private:
         void* stack_pointer = nullptr;
         if (!block->is_started) {
             block->is_started = true;
-            stack_pointer = new_fiber(block->stacks.top(0), run_threads);
+            stack_pointer = new_fiber(block->stacks.top(0), block->run);
         } else {
             if (block->outcome == Outcome::waits_for_grid) leave_grid_barrier(block);
             stack_pointer = block->current_thread->stack_pointer;

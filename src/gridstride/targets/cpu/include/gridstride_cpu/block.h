@@ -77,7 +77,7 @@ struct gridstride_block {
     dim3 block_shape, grid_shape;
     unsigned thread_count;
     unsigned is_interleaved;
-    unsigned live_threads, arrived_threads;  // at the barrier
+    unsigned live_threads, arrived_threads;  // at the barrier; 1 and 0 while the block is sequential
     unsigned barrier_generation;
     unsigned true_votes;                     // of the threads that arrived
     gridstride_vote votes[2];                // by the parity of the generation
@@ -88,17 +88,17 @@ struct gridstride_block {
     const char *code_begin, *code_end;       // of the kernel library: a thread is only interrupted in there
 };
 
-// Functions of the runtime. Those that wait return when the calling thread goes on.
+// Functions of the runtime. Those that return a thread return the one to switch to, perhaps the current one.
 struct gridstride_services {
     long block_offset;  // of the thread-local `gridstride_block*`, from the thread pointer
-    void (*interleave)(gridstride_block*);
-    void (*suspend)(gridstride_block*);          // the current thread, whose ready bit is cleared
-    void (*yield)(gridstride_block*);            // lets every other thread that can go on run first
-    void (*release_barrier)(gridstride_block*);  // all live threads have arrived
-    int (*next_thread)(gridstride_block*);       // ends the current thread; 0: no thread is left to start
-    void (*gather)(gridstride_block*, unsigned kind, unsigned mask);
-    unsigned (*active_lanes)(gridstride_block*);
-    void (*synchronize_grid)(gridstride_block*);
+    gridstride_thread* (*choose)(gridstride_block*);  // after the current thread's ready bit was cleared
+    gridstride_thread* (*yield)(gridstride_block*);   // every other thread that can go on comes first
+    gridstride_thread* (*complete_barrier)(gridstride_block*);  // as many threads arrived as are alive
+    gridstride_thread* (*end_thread)(gridstride_block*);  // null: it was the last one
+    void (*end_block)(gridstride_block*);                 // does not return
+    gridstride_thread* (*gather)(gridstride_block*, unsigned kind, unsigned mask);
+    gridstride_thread* (*ask_active_lanes)(gridstride_block*);
+    gridstride_thread* (*synchronize_grid)(gridstride_block*);
     void (*fail)(gridstride_block*, int code, const char* what, const char* file, unsigned line, const char* function);
     void (*print)(gridstride_block*, const char* format, ...);
 };
@@ -120,11 +120,10 @@ __attribute__((always_inline)) inline void gridstride_compiler_fence() { asm vol
 // From `enter` to `leave` the current thread belongs to the scheduler: it is not preempted, and messages say
 // where it waits.
 __attribute__((always_inline)) inline void gridstride_enter_wait(
-    gridstride_block* __block, gridstride_thread* __self, const char* __file, unsigned __line) {
+    gridstride_thread* __self, const char* __file, unsigned __line) {
     __self->waiting_line = __line;
     __self->waiting_file = __file;
     gridstride_compiler_fence();
-    if (__builtin_expect(!__block->is_interleaved, 0)) gridstride_runtime->interleave(__block);
 }
 
 __attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_thread* __self) {
@@ -132,21 +131,29 @@ __attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_thre
     __self->waiting_file = nullptr;
 }
 
-// Suspend the current thread until somebody sets its ready bit.
-__attribute__((always_inline)) inline void gridstride_suspend(gridstride_block* __block, gridstride_thread* __self) {
-    gridstride_warp& __warp = __block->warps[__self->linear_rank / GRIDSTRIDE_WARP_SIZE];
-    const unsigned __lane = __self->linear_rank % GRIDSTRIDE_WARP_SIZE;
-    const unsigned __ready = __warp.ready_lanes &= ~(1u << __lane);
-    const unsigned __later = __ready & (~1u << __lane);
-    if (__builtin_expect(__later != 0, 1)) {
-        gridstride_thread* __next = __self + (__builtin_ctz(__later) - __lane);
-        if (__builtin_expect(__next->stack_pointer != nullptr, 1)) {
-            __block->current_thread = __next;
-            gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
-            return;
-        }
+// Give the processor to another thread, whose stack pointer is known.
+__attribute__((always_inline)) inline void gridstride_switch_to(
+    gridstride_block* __block, gridstride_thread* __self, gridstride_thread* __next) {
+    if (__next == __self) return;
+    __block->current_thread = __next;
+    gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
+}
+
+// Suspend the current thread until somebody sets its ready bit. Mostly the next lane goes on; that it does is
+// a matter of branch prediction, where computing the next thread from the mask would take a chain of loads.
+// The runtime only chooses: a switch in there would make the processor mispredict its return.
+__attribute__((always_inline)) inline void gridstride_suspend(
+    gridstride_block* __block, gridstride_thread* __self, unsigned __rank) {
+    unsigned& __ready_lanes = __block->warps[__rank / GRIDSTRIDE_WARP_SIZE].ready_lanes;
+    const unsigned __bit = 1u << __rank % GRIDSTRIDE_WARP_SIZE, __ready = __ready_lanes & ~__bit;
+    gridstride_thread* __next = __self + 1;
+    __ready_lanes = __ready;
+    if (__builtin_expect(!(__ready & (__bit << 1)) || !__next->stack_pointer, 0)) {
+        __next = gridstride_runtime->choose(__block);
+        if (__next == __self) return;
     }
-    gridstride_runtime->suspend(__block);
+    __block->current_thread = __next;
+    gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
 }
 
 #endif

@@ -290,12 +290,20 @@ struct gridstride_argument {
     const __type& value() const { return *reinterpret_cast<const __type*>(value_bytes); }
 };
 
-// Whether the block has a next thread for the fiber that calls it, which becomes the current one.
+// End the current thread; whether the fiber that calls this has another one to run, the current one then.
 GRIDSTRIDE_INLINE bool gridstride_next_thread(gridstride_block* __block) {
-    if (__builtin_expect(__block->is_interleaved, 0)) return gridstride_runtime->next_thread(__block);
-    if (__block->current_thread == __block->last_thread) return false;
-    ++__block->current_thread;
-    return true;
+    if (__builtin_expect(!__block->is_interleaved, 1)) {
+        if (__block->current_thread == __block->last_thread) return false;
+        ++__block->current_thread;
+        return true;
+    }
+    gridstride_thread* __next = gridstride_runtime->end_thread(__block);
+    if (!__next) return false;
+    __block->current_thread = __next;
+    if (!__next->stack_pointer) return true;
+    void* __abandoned;
+    gridstride_switch(&__abandoned, __next->stack_pointer);
+    __builtin_unreachable();
 }
 
 // The linker's names for the ends of this library's code.
@@ -312,10 +320,13 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
         return {__name, &run, signature::count, signature::offset(signature::count),
                 gridstride_parameter_table<indices, __types...>::value};
     }
-    static void run(gridstride_block* __block) {
+    static void run() {
+        gridstride_block* __block = gridstride_current_block();
         __block->code_begin = __ehdr_start;
         __block->code_end = etext;
         unpack(__block, indices());
+        gridstride_runtime->end_block(__block);
+        __builtin_unreachable();
     }
     template <unsigned... __index>
     static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {

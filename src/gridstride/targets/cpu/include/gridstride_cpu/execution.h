@@ -41,27 +41,30 @@ GRIDSTRIDE_INLINE unsigned gridstride_lane() { return gridstride_thread_rank() %
 
 // ---- barriers ----
 
+GRIDSTRIDE_INLINE void gridstride_arrive_and_wait(gridstride_block* __block, gridstride_thread* __self) {
+    const unsigned __arrived = __block->arrived_threads + 1;
+    __block->arrived_threads = __arrived;
+    if (__builtin_expect(__arrived == __block->live_threads, 0))
+        gridstride_switch_to(__block, __self, gridstride_runtime->complete_barrier(__block));
+    else
+        gridstride_suspend(__block, __self, __self->linear_rank);
+}
+
 GRIDSTRIDE_INLINE void __syncthreads(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
-    if (++__block->arrived_threads == __block->live_threads)
-        gridstride_runtime->release_barrier(__block);
-    else
-        gridstride_suspend(__block, __self);
+    gridstride_enter_wait(__self, __file, __line);
+    gridstride_arrive_and_wait(__block, __self);
     gridstride_leave_wait(__self);
 }
 
 GRIDSTRIDE_INLINE gridstride_vote gridstride_syncthreads_vote(int __predicate, const char* __file, unsigned __line) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
+    gridstride_enter_wait(__self, __file, __line);
     const unsigned __generation = __block->barrier_generation;
     __block->true_votes += __predicate != 0;
-    if (++__block->arrived_threads == __block->live_threads)
-        gridstride_runtime->release_barrier(__block);
-    else
-        gridstride_suspend(__block, __self);
+    gridstride_arrive_and_wait(__block, __self);
     const gridstride_vote __vote = __block->votes[__generation % 2];
     gridstride_leave_wait(__self);
     return __vote;
@@ -82,8 +85,8 @@ GRIDSTRIDE_INLINE int __syncthreads_or(int __predicate, GRIDSTRIDE_SITE) {
 GRIDSTRIDE_INLINE void gridstride_grid_sync(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
-    gridstride_runtime->synchronize_grid(__block);
+    gridstride_enter_wait(__self, __file, __line);
+    gridstride_switch_to(__block, __self, gridstride_runtime->synchronize_grid(__block));
     gridstride_leave_wait(__self);
 }
 
@@ -92,8 +95,8 @@ GRIDSTRIDE_INLINE void gridstride_grid_sync(GRIDSTRIDE_SITE) {
 GRIDSTRIDE_INLINE void gridstride_yield(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
-    gridstride_runtime->yield(__block);
+    gridstride_enter_wait(__self, __file, __line);
+    gridstride_switch_to(__block, __self, gridstride_runtime->yield(__block));
     gridstride_leave_wait(__self);
 }
 

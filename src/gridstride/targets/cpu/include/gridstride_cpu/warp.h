@@ -39,21 +39,21 @@ template <class __type>
 GRIDSTRIDE_INLINE gridstride_gathered gridstride_gather(
     gridstride_block* __block, gridstride_thread* __self, unsigned __kind, unsigned __mask, const __type& __value) {
     static_assert(sizeof(__type) <= sizeof(gridstride_slot), "a lane can bring at most 16 bytes");
-    const unsigned __lane = __self->linear_rank % GRIDSTRIDE_WARP_SIZE, __bit = 1u << __lane;
-    const unsigned __warp = __self->linear_rank / GRIDSTRIDE_WARP_SIZE;
+    const unsigned __rank = __self->linear_rank, __warp = __rank / GRIDSTRIDE_WARP_SIZE;
+    const unsigned __lane = __rank % GRIDSTRIDE_WARP_SIZE, __bit = 1u << __lane;
     gridstride_exchange* __exchange = &__block->exchanges[__warp];
-    __exchange->slot_choice ^= __bit;
-    __builtin_memcpy(
-        __exchange->slots[__exchange->slot_choice >> __lane & 1][__lane].value_bytes, &__value, sizeof(__type));
+    const unsigned __choice = __exchange->slot_choice ^ __bit;
+    __exchange->slot_choice = __choice;
+    __builtin_memcpy(__exchange->slots[__choice >> __lane & 1][__lane].value_bytes, &__value, sizeof(__type));
     // Usually there is one gathering going on, and this is neither its first nor its last lane.
     gridstride_gathering& __usual = __exchange->gatherings[0];
-    const unsigned __arrived = __usual.arrived_lanes | __bit;
-    const bool __joins = __usual.lane_mask == __mask && __usual.collective_kind == __kind;
-    if (__joins && (__mask & __block->warps[__warp].live_lanes & ~__arrived) && (__mask & __bit)) {
+    const unsigned __arrived = __usual.arrived_lanes | __bit, __live = __block->warps[__warp].live_lanes;
+    const bool __joins = __usual.lane_mask == __mask && __usual.collective_kind == __kind && (__mask & __bit);
+    if (__builtin_expect(__joins && (__mask & __live & ~__arrived), 1)) {
         __usual.arrived_lanes = __arrived;
-        gridstride_suspend(__block, __self);
+        gridstride_suspend(__block, __self, __rank);
     } else {
-        gridstride_runtime->gather(__block, __kind, __mask);
+        gridstride_switch_to(__block, __self, gridstride_runtime->gather(__block, __kind, __mask));
     }
     return {__exchange, __lane, __exchange->participants[__lane], __exchange->participant_slots[__lane]};
 }
@@ -64,7 +64,7 @@ GRIDSTRIDE_INLINE auto gridstride_collective(
     -> decltype(__read(gridstride_gathered())) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
+    gridstride_enter_wait(__self, __file, __line);
     const auto __result = __read(gridstride_gather(__block, __self, __kind, __mask, __value));
     gridstride_leave_wait(__self);
     return __result;
@@ -81,8 +81,10 @@ GRIDSTRIDE_INLINE void __syncwarp(unsigned __mask = GRIDSTRIDE_FULL_MASK, GRIDST
 GRIDSTRIDE_INLINE unsigned __activemask(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__block, __self, __file, __line);
-    const unsigned __lanes = gridstride_runtime->active_lanes(__block);
+    gridstride_enter_wait(__self, __file, __line);
+    gridstride_switch_to(__block, __self, gridstride_runtime->ask_active_lanes(__block));
+    const unsigned __lanes =
+        __block->exchanges[__self->linear_rank / GRIDSTRIDE_WARP_SIZE].participants[gridstride_lane()];
     gridstride_leave_wait(__self);
     return __lanes;
 }
