@@ -23,7 +23,12 @@ class Configuration(ctypes.Structure):
 
 
 Routine = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Configuration), ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulonglong
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.POINTER(Configuration),
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_ulonglong,
 )
 
 
@@ -82,7 +87,12 @@ class Recorder(NullTarget):
     def launch(
         self, function: Any, configuration: LaunchConfig, packed: bytes, stream: int, accesses: Any
     ) -> None:
-        what = (configuration.grid, configuration.block, configuration.shared_mem, int(configuration.cooperative))
+        what = (
+            configuration.grid,
+            configuration.block,
+            configuration.shared_mem,
+            int(configuration.cooperative),
+        )
         self.launches.append(("pipeline", (*what, packed, stream)))
 
     def _launch_natively(self, context: int, configuration: Any, packed: int, size: int, stream: int) -> int:

@@ -68,7 +68,14 @@ def test_parts_of_tensors_and_parameters(recorder):
     x = torch.zeros(6, 4)
     k = kernel("float* x")
     k(1, 32, (x,))
-    for part in (x[2:], x[1], x[:, :1][:1], x.t()[:1, :1], torch.nn.Parameter(x, requires_grad=False), x.expand(1, 6, 4)):
+    for part in (
+        x[2:],
+        x[1],
+        x[:, :1][:1],
+        x.t()[:1, :1],
+        torch.nn.Parameter(x, requires_grad=False),
+        x.expand(1, 6, 4),
+    ):
         k(1, 32, (part,))
         assert recorder.launches[-1][0] == "native"
         assert recorder.launches[-1][1][4] == part.data_ptr().to_bytes(8, "little")
@@ -111,7 +118,7 @@ def test_refused_tensors_get_the_pipelines_error(recorder, monkeypatch, refused,
     assert recorder.who() == ["pipeline"]
 
 
-@pytest.mark.parametrize("lazy", [lambda: conjugate(), lambda: conjugate().imag[:1]], ids=["conjugated", "negated"])
+@pytest.mark.parametrize("lazy", [conjugate, lambda: conjugate().imag[:1]], ids=["conjugated", "negated"])
 def test_lazy_tensors_are_resolved_by_the_pipeline(recorder, lazy):
     x = lazy()
     k = kernel("const complex<float>* x" if x.is_complex() else "const float* x")

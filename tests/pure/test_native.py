@@ -147,7 +147,9 @@ def test_parts_of_arrays(recorder):
 
 
 def vector_pointer(name, dtype, components, alignment):
-    pointee = CType("vector", name, np.dtype(dtype).itemsize * components, alignment, np.dtype(dtype), components)
+    pointee = CType(
+        "vector", name, np.dtype(dtype).itemsize * components, alignment, np.dtype(dtype), components
+    )
     return (Parameter("x", CType("pointer", f"{name} *", 8, 8, pointee=pointee), 0),)
 
 
@@ -255,14 +257,32 @@ def test_integers_beyond_limits_get_the_pipelines_error(recorder, ctype):
     assert recorder.who() == ["pipeline"]
 
 
-FLOATS = [0.0, -0.0, 1.0, -2.5, 0.1, 1e-40, 1e-320, 3e38, float("inf"), float("-inf"), float("nan"), 2**53 + 1, 7, True]
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -2.5,
+    0.1,
+    1e-40,
+    1e-320,
+    3e38,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    2**53 + 1,
+    7,
+    True,
+]
 
 
 @pytest.mark.parametrize("ctype", ["float", "double", "complex<float>", "complex<double>"])
 @pytest.mark.parametrize("number", FLOATS)
 def test_floating_point(recorder, ctype, number):
     k = kernel(f"{ctype} a")
-    assert replayed(recorder, lambda: k(1, 32, (number,)))[4] == np.array(number).astype(SCALARS[ctype]).tobytes()
+    assert (
+        replayed(recorder, lambda: k(1, 32, (number,)))[4]
+        == np.array(number).astype(SCALARS[ctype]).tobytes()
+    )
 
 
 @pytest.mark.parametrize("number", [1 + 2j, complex("nan+infj"), -0.0 - 1e-40j])
@@ -286,7 +306,9 @@ def test_numpy_scalars(recorder, ctype):
     assert replayed(recorder, lambda: k(1, 32, (value,)))[4] == value.tobytes()
 
 
-@pytest.mark.parametrize("given", [np.int8(-3), np.uint64(2**63), np.float32(0.1), np.bool_(True), np.complex64(1j)])
+@pytest.mark.parametrize(
+    "given", [np.int8(-3), np.uint64(2**63), np.float32(0.1), np.bool_(True), np.complex64(1j)]
+)
 def test_numpy_scalars_are_converted(recorder, given):
     k = kernel("complex<double> a")
     replayed(recorder, lambda: k(1, 32, (given,)))
@@ -861,7 +883,10 @@ def test_references_are_balanced(recorder, cupy):
     k = kernel("float* x, int n, float a, complex<double> z")
     x, c, stream = np.zeros(4, np.float32), cupy.empty(4, np.float32), gs.cuda.Stream(null=True)
     objects = [x, c, stream, x.dtype, 123456789, 2.5, 3j, np.float32(7), np.int8(3), recorder, None]
-    grid, arguments = (1,), [(x, 123456789, 2.5, 3j), (x, np.int8(3), np.float32(7), 3j), (c, 123456789, 2.5, 3j)]
+    grid, arguments = (
+        (1,),
+        [(x, 123456789, 2.5, 3j), (x, np.int8(3), np.float32(7), 3j), (c, 123456789, 2.5, 3j)],
+    )
 
     def everything():
         for args in arguments:

@@ -49,7 +49,12 @@ def native_entry(
     routine = function.native_entry() if mode != "off" and _native.is_compiled() else None
     parameters = _parameters(signature)
     size = packed_size(signature or ())
-    if routine is None or parameters is None or size > _native.MOST_BYTES or not _is_settled(place, device_type):
+    if (
+        routine is None
+        or parameters is None
+        or size > _native.MOST_BYTES
+        or not _is_settled(place, device_type)
+    ):
         return None
     return _native.Entry(
         *routine,

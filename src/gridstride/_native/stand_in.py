@@ -20,9 +20,7 @@ class Launcher:
         _misses += 1
         self._launch(*args, **kwargs)
 
-    def _launch(
-        self, grid: Any, block: Any, args: Any = (), shared_mem: Any = 0, stream: Any = None
-    ) -> Any:
+    def _launch(self, grid: Any, block: Any, args: Any = (), shared_mem: Any = 0, stream: Any = None) -> Any:
         raise NotImplementedError
 
     def _forget(self) -> None:

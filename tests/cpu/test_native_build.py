@@ -1,0 +1,85 @@
+"""Building the compiled fast path: with a C compiler, and without one."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HAS_STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+USE = """
+import numpy as np
+import gridstride as gs
+from gridstride import _native
+k = gs.RawKernel('extern "C" __global__ void f(int* x) {}', "f")
+for _ in range(3):
+    k(1, 32, (np.zeros(4, np.int32),))
+print(_native.__file__)
+print(_native.is_compiled())
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of what a wheel is built from, without anything built."""
+    folder = tmp_path_factory.mktemp("checkout")
+    ignored = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def build_wheel(checkout, destination, **environment):
+    """Build a wheel with this interpreter and what is installed beside it; return its path and what was printed."""
+    shutil.rmtree(checkout / "build", ignore_errors=True)
+    command = [sys.executable, "setup.py", "bdist_wheel", "--dist-dir", str(destination)]
+    done = subprocess.run(
+        command, cwd=checkout, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = Path(destination).glob("*.whl")
+    return wheel, done.stdout + done.stderr
+
+
+def use(wheel, folder):
+    """Run a program with what a wheel holds; return where it was found and whether it is compiled."""
+    zipfile.ZipFile(wheel).extractall(folder)
+    environment = {**os.environ, "PYTHONPATH": str(folder), "GRIDSTRIDE_TARGET": "null"}
+    done = subprocess.run(
+        [sys.executable, "-c", USE], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    path, compiled = done.stdout.splitlines()
+    assert Path(path).is_relative_to(folder)
+    return compiled == "True"
+
+
+@pytest.mark.skipif(not HAS_STABLE_ABI, reason="this Python has no stable ABI")
+def test_a_wheel_serves_every_python_from_3_11_on(checkout, tmp_path):
+    wheel, _ = build_wheel(checkout, tmp_path / "dist")
+    assert "-cp311-abi3-" in wheel.name
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "gridstride/_native/_launcher.abi3.so" in names
+    assert "gridstride/_native/launch_abi.h" in names
+    assert use(wheel, tmp_path / "installed")
+
+
+def test_the_extension_builds_without_warnings(checkout, tmp_path):
+    _, printed = build_wheel(
+        checkout, tmp_path, CFLAGS="-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers"
+    )
+    assert "warning:" not in "".join(line for line in printed.splitlines(True) if "_native/" in line)
+
+
+def test_without_a_compiler_the_package_goes_without_the_extension(checkout, tmp_path):
+    wheel, printed = build_wheel(checkout, tmp_path / "dist", CC="false")
+    assert "failed" in printed
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    assert not use(wheel, tmp_path / "installed")
