@@ -16,7 +16,7 @@ import pytest
 
 from gridstride.errors import CompileError, CUDAError, LaunchError
 from gridstride.targets.base import LaunchConfig, ObjectCode, Program
-from gridstride.targets.cpu import library, toolchain
+from gridstride.targets.cpu import abi, library, toolchain
 from gridstride.targets.cpu.runtime import CpuFunction, CpuModule
 from gridstride.targets.cpu.target import CpuTarget
 from gridstride.targets.options import CompileOptions
@@ -183,12 +183,12 @@ def test_the_native_entry_launches(module: CpuModule) -> None:
     launch = ctypes.CFUNCTYPE(
         ctypes.c_int,
         ctypes.c_void_p,
-        ctypes.POINTER(library.Configuration),
+        ctypes.POINTER(abi.Configuration),
         ctypes.c_char_p,
         ctypes.c_ulong,
         ctypes.c_ulonglong,
     )(routine)
-    assert launch(context, library.Configuration((3, 1, 1), (4, 1, 1), 0, 0), b"", 0, 0) == 0
+    assert launch(context, abi.Configuration((3, 1, 1), (4, 1, 1), 0, 0), b"", 0, 0) == 0
     assert _variable(module, "calls", "i4")[0] == 12
 
 

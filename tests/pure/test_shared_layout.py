@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.targets.cpu.library import SharedSlot
+from gridstride.targets.cpu.abi import SharedSlot
 from gridstride.targets.cpu.shared import SharedLayout
 
 

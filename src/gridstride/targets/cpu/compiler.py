@@ -19,7 +19,7 @@ from gridstride import _syntax
 from gridstride._syntax import lexical
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program
-from gridstride.targets.cpu import diagnostics, host, library, rewrite, signatures, toolchain
+from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain
 from gridstride.targets.cpu.diagnostics import Diagnostic
 from gridstride.targets.cpu.shared import SharedLayout
 
@@ -49,7 +49,7 @@ def fingerprint(program: Program) -> str:
     """Return what shapes the object code besides the program itself."""
     compiler = toolchain.find_toolchain()
     flags = shlex.join(compiler.compile_flags(program.options))
-    return f"{library.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"
+    return f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"
 
 
 def path_of(program: Program) -> str:
@@ -378,7 +378,7 @@ def _declared_kernels(text: str) -> dict[str, _syntax.KernelDeclaration]:
 
 
 def _parameter_names(
-    declared: dict[str, _syntax.KernelDeclaration], name: str, kernel: library.Kernel
+    declared: dict[str, _syntax.KernelDeclaration], name: str, kernel: abi.Kernel
 ) -> list[str]:
     found = declared.get(_syntax.normalize_name(name)) or declared.get(_syntax.base_name(name))
     return [parameter.name for parameter in found.parameters] if found else []

@@ -1,26 +1,21 @@
-"""Shared libraries: the runtime's, built once by the kernel compiler, and the kernels'.
-
-The structures are those of ``include/gridstride_cpu/abi.h`` and ``_native/launch_abi.h``.
-"""
+"""Shared libraries: the runtime's, built once by the kernel compiler, and the kernels'."""
 
 from __future__ import annotations
 
 import ctypes
-import enum
 import hashlib
+import itertools
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from gridstride import config
 from gridstride.errors import CompileError, CUDAError
-from gridstride.targets.cpu import host, toolchain
+from gridstride.targets.cpu import abi, host, toolchain
 from gridstride.targets.options import CompileOptions
 
-ABI_VERSION = 1
 FOLDER = Path(__file__).parent
 #: Include folders of ours, in the order in which they are searched.
 INCLUDE_FOLDERS = (
@@ -33,163 +28,16 @@ _RUNTIME_FOLDER = FOLDER / "runtime"
 _SEAM_FOLDER = FOLDER.parents[1] / "_native"
 
 
-class Kind(enum.IntEnum):
-    """Kinds of C++ types in a signature table."""
-
-    VOID = 0
-    BOOL = 1
-    CHAR = 2
-    SIGNED = 3
-    UNSIGNED = 4
-    FLOAT = 5
-    BFLOAT16 = 6
-    COMPLEX = 7
-    VECTOR = 8
-    STRUCT = 9
-    POINTER = 10
-    FUNCTION = 11
-    ENUM = 12
-
-
-class FailureCode(enum.IntEnum):
-    """What a launch returns besides 0."""
-
-    SEGMENTATION = 1
-    BUS = 2
-    ARITHMETIC = 3
-    ILLEGAL = 4
-    STACK_OVERFLOW = 5
-    DIVERGENCE = 6
-    ASSERTION = 7
-    TRAP = 8
-    TIMEOUT = 9
-    INTERRUPTED = 10
-    TOO_MANY_BLOCKS = 11
-    OUT_OF_MEMORY = 12
-    UNSUPPORTED = 13
-
-
-class Type(ctypes.Structure):
-    """Mirror ``gridstride_type``."""
-
-
-Type._fields_ = [
-    ("kind", ctypes.c_uint),
-    ("is_const", ctypes.c_uint),
-    ("size", ctypes.c_uint),
-    ("alignment", ctypes.c_uint),
-    ("components", ctypes.c_uint),
-    ("component_kind", ctypes.c_uint),
-    ("pointee", ctypes.POINTER(Type)),
-    ("pretty", ctypes.c_char_p),
-]
-
-
-class ParameterRecord(ctypes.Structure):
-    """Mirror ``gridstride_parameter``."""
-
-    _fields_ = (("offset", ctypes.c_uint), ("type", ctypes.POINTER(Type)))
-
-
-class Kernel(ctypes.Structure):
-    """Mirror ``gridstride_kernel``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("run", ctypes.c_void_p),
-        ("parameter_count", ctypes.c_uint),
-        ("parameter_bytes", ctypes.c_uint),
-        ("parameters", ctypes.POINTER(ParameterRecord)),
-    )
-
-
-class Global(ctypes.Structure):
-    """Mirror ``gridstride_global``."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("size", ctypes.c_ulong))
-
-
-class Constant(ctypes.Structure):
-    """Mirror ``gridstride_constant``."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("value", ctypes.c_longlong))
-
-
-class SharedSlot(ctypes.Structure):
-    """Mirror ``gridstride_shared_slot``."""
-
-
-SharedSlot._fields_ = [
-    ("function", ctypes.c_char_p),
-    ("size", ctypes.c_uint),
-    ("alignment", ctypes.c_uint),
-    ("offset", ctypes.c_uint),
-    ("next", ctypes.POINTER(SharedSlot)),
-]
-
-
-class Table(ctypes.Structure):
-    """Mirror ``gridstride_library_table``."""
-
-    _fields_ = (
-        ("abi_version", ctypes.c_uint),
-        ("kernel_count", ctypes.c_uint),
-        ("global_count", ctypes.c_uint),
-        ("constant_count", ctypes.c_uint),
-        ("kernels", ctypes.POINTER(Kernel)),
-        ("globals", ctypes.POINTER(Global)),
-        ("constants", ctypes.POINTER(Constant)),
-        ("shared_slots", ctypes.POINTER(ctypes.POINTER(SharedSlot))),
-        ("static_shared_bytes", ctypes.POINTER(ctypes.c_uint)),
-    )
-
-
-class FunctionContext(ctypes.Structure):
-    """Mirror ``gridstride_function``."""
-
-    _fields_ = (
-        ("kernel", ctypes.POINTER(Kernel)),
-        ("name", ctypes.c_char_p),
-        ("static_shared_bytes", ctypes.c_uint),
-        ("source_path", ctypes.c_char_p),
-    )
-
-
-class Failure(ctypes.Structure):
-    """Mirror ``gridstride_failure``."""
-
-    _fields_ = (
-        ("code", ctypes.c_int),
-        ("block", ctypes.c_uint * 3),
-        ("thread", ctypes.c_uint * 3),
-        ("has_thread", ctypes.c_uint),
-        ("has_address", ctypes.c_uint),
-        ("address", ctypes.c_ulong),
-        ("message", ctypes.c_char * 4000),
-    )
-
-
-class Configuration(ctypes.Structure):
-    """Mirror ``gridstride_configuration``."""
-
-    _fields_ = (
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared_mem", ctypes.c_uint),
-        ("flags", ctypes.c_uint),
-    )
-
-
 class KernelLibrary:
     """Hold a loaded kernel library and its tables. Its code stays mapped as long as the object lives."""
 
     def __init__(self, code: bytes, name: str) -> None:
         self._library = open_library(code, name)
-        self.table = Table.in_dll(self._library, "gridstride_library")
+        self.table = abi.Table.in_dll(self._library, "gridstride_library")
         self.source_path = ctypes.c_char_p.in_dll(self._library, "gridstride_source_path").value or b""
-        if self.table.abi_version != ABI_VERSION:
+        if self.table.abi_version != abi.ABI_VERSION:
             raise CUDAError(
-                f"{name}: made for version {self.table.abi_version} of the CPU runtime, this is {ABI_VERSION}",
+                f"{name}: made for version {self.table.abi_version} of the CPU runtime, this is {abi.ABI_VERSION}",
                 name="CUDA_ERROR_INVALID_IMAGE",
                 code=200,
                 call="load",
@@ -199,7 +47,7 @@ class KernelLibrary:
         """Give the kernels the runtime's services."""
         self._library.gridstride_bind(ctypes.c_void_p(services))
 
-    def kernels(self) -> dict[str, Kernel]:
+    def kernels(self) -> dict[str, abi.Kernel]:
         """Return the kernels under the names they were asked for by."""
         items = (self.table.kernels[index] for index in range(self.table.kernel_count))
         return {item.name.decode(): item for item in items}
@@ -214,7 +62,7 @@ class KernelLibrary:
         items = (self.table.constants[index] for index in range(self.table.constant_count))
         return {item.name.decode(): item.value for item in items}
 
-    def shared_slots(self) -> list[SharedSlot]:
+    def shared_slots(self) -> list[abi.SharedSlot]:
         """Return the static shared variables; their offsets may be changed as long as nothing runs."""
         found = []
         slot = self.table.shared_slots.contents
@@ -236,7 +84,7 @@ class RuntimeLibrary:
         self.launch = library.gridstride_cpu_launch
         self.launch.argtypes = (
             ctypes.c_void_p,
-            ctypes.POINTER(Configuration),
+            ctypes.POINTER(abi.Configuration),
             ctypes.c_char_p,
             ctypes.c_ulong,
             ctypes.c_ulonglong,
@@ -246,23 +94,19 @@ class RuntimeLibrary:
         library.gridstride_runtime_services.restype = ctypes.c_void_p
         self.services: int = library.gridstride_runtime_services()
         self._last_failure = library.gridstride_last_failure
-        self._last_failure.restype = ctypes.POINTER(Failure)
-        library.gridstride_set_launch_timeout.argtypes = (ctypes.c_double,)
-        library.gridstride_set_launch_timeout(config.launch_timeout())
+        self._last_failure.restype = ctypes.POINTER(abi.Failure)
 
-    def last_failure(self) -> Failure:
+    def last_failure(self) -> abi.Failure:
         """Return what the calling thread's last launch failed with."""
         return self._last_failure().contents  # type: ignore[no-any-return]
+
+    def set_launch_timeout(self, seconds: float) -> None:
+        """Set after how many seconds without progress a launch is ended; 0: never."""
+        self._library.gridstride_set_launch_timeout(ctypes.c_double(seconds))
 
     def set_num_threads(self, count: int) -> None:
         """Set how many threads run a launch."""
         self._library.gridstride_set_num_threads(ctypes.c_int(count))
-
-    def max_resident_blocks(self, threads: int, shared_bytes: int) -> int:
-        """Return how many blocks of a cooperative launch can be resident."""
-        return int(
-            self._library.gridstride_max_resident_blocks(ctypes.c_uint(threads), ctypes.c_uint(shared_bytes))
-        )
 
 
 def runtime() -> RuntimeLibrary:
@@ -307,6 +151,15 @@ def set_num_threads(count: int) -> None:
 _runtime: RuntimeLibrary | None = None
 _threads = 0
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+# Another thread may hold it at the fork, and would never release it in the child.
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 @cache
@@ -358,14 +211,7 @@ def _open_in_memory(code: bytes, name: str, refusal: OSError) -> ctypes.CDLL:
         ) from refusal
 
 
-def _counter() -> Iterator[int]:
-    number = 0
-    while True:
-        number += 1
-        yield number
-
-
-_numbers = _counter()
+_numbers = itertools.count()
 
 
 @cache
@@ -387,7 +233,7 @@ def _close(handle: int) -> None:
 def _runtime_code() -> bytes:
     compiler = toolchain.find_toolchain()
     key = hashlib.sha256(
-        f"{ABI_VERSION}; {compiler.fingerprint()}; {digest_of_sources()}".encode()
+        f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {digest_of_sources()}".encode()
     ).hexdigest()
     folder = toolchain.private_folder("cpu-runtime")
     path = folder / f"runtime-{key[:32]}.so" if folder else None

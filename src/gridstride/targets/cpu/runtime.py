@@ -6,10 +6,11 @@ import ctypes
 import threading
 from dataclasses import dataclass
 
+from gridstride import config
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode
-from gridstride.targets.cpu import compiler, host, library
-from gridstride.targets.cpu.library import FailureCode
+from gridstride.targets.cpu import abi, compiler, host, library
+from gridstride.targets.cpu.abi import FailureCode
 from gridstride.targets.cpu.shared import SharedLayout
 
 _COOPERATIVE = 1
@@ -35,6 +36,7 @@ class CpuModule:
 
     def __init__(self, object_code: ObjectCode) -> None:
         self.runtime = library.runtime()
+        self.runtime.set_launch_timeout(config.launch_timeout())
         self.library = library.KernelLibrary(object_code.code, "kernels")
         self.library.bind(self.runtime.services)
         self.shared = SharedLayout()
@@ -70,13 +72,13 @@ class CpuModule:
 class CpuFunction:
     """Hold a kernel, ready to launch."""
 
-    def __init__(self, module: CpuModule, name: str, kernel: library.Kernel) -> None:
+    def __init__(self, module: CpuModule, name: str, kernel: abi.Kernel) -> None:
         self._module = module
         self._name = name.encode()
         self._max_dynamic = host.SHARED_MEMORY_PER_BLOCK
         self._carveout = -1
         self.name = name
-        self.context = library.FunctionContext(
+        self.context = abi.FunctionContext(
             ctypes.pointer(kernel),
             self._name,
             module.shared.total(),
@@ -113,7 +115,7 @@ class CpuFunction:
 
     def launch(self, configuration: LaunchConfig, packed: bytes, stream: int) -> None:
         """Run the kernel; the work is complete on return."""
-        record = library.Configuration(
+        record = abi.Configuration(
             configuration.grid,
             configuration.block,
             configuration.shared_mem,

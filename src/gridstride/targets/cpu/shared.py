@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gridstride._syntax import base_name
-from gridstride.targets.cpu.library import SharedSlot
+from gridstride.targets.cpu.abi import SharedSlot
 
 
 @dataclass(slots=True)

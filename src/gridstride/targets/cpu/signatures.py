@@ -11,7 +11,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._syntax.names import integer_type
 from gridstride.targets.base import CType, Parameter, Signature
-from gridstride.targets.cpu import library
+from gridstride.targets.cpu import abi
 
 _FLOATS = {2: "float16", 4: "float32", 8: "float64"}
 _COMPLEX = {8: "complex64", 16: "complex128"}
@@ -19,7 +19,7 @@ _INTEGER_NAMES = {1: "signed char", 2: "short", 4: "int", 8: "long"}
 _INTEGER_WORDS = re.compile(r"(?:(?:signed|unsigned|char|short|int|long)\s*)+")
 
 
-def signature(kernel: library.Kernel, names: Sequence[str]) -> Signature:
+def signature(kernel: abi.Kernel, names: Sequence[str]) -> Signature:
     """Return the signature of a kernel; `names` are its parameters' names ("" where there is none)."""
     parameters = [kernel.parameters[index] for index in range(kernel.parameter_count)]
     if len(names) != len(parameters):
@@ -30,25 +30,25 @@ def signature(kernel: library.Kernel, names: Sequence[str]) -> Signature:
     )
 
 
-def ctype(record: library.Type, *, top_level: bool = False) -> CType:
+def ctype(record: abi.Type, *, top_level: bool = False) -> CType:
     """Return the value for a type record; a parameter's own const is dropped."""
     const = bool(record.is_const) and not top_level
-    kind = library.Kind(record.kind)
+    kind = abi.Kind(record.kind)
     pretty = _spelling((record.pretty or b"").decode())
-    if kind is library.Kind.POINTER:
+    if kind is abi.Kind.POINTER:
         pointee = ctype(record.pointee.contents)
         return CType(
             "pointer", _pointer_name(pointee), record.size, record.alignment, const=const, pointee=pointee
         )
-    if kind is library.Kind.VECTOR:
+    if kind is abi.Kind.VECTOR:
         width = record.size // record.components
-        dtype = _scalar_dtype(library.Kind(record.component_kind), width)
+        dtype = _scalar_dtype(abi.Kind(record.component_kind), width)
         return CType("vector", pretty, record.size, record.alignment, dtype, record.components, const)
-    if kind in (library.Kind.VOID, library.Kind.STRUCT, library.Kind.FUNCTION):
-        name = "void" if kind is library.Kind.VOID else pretty
+    if kind in (abi.Kind.VOID, abi.Kind.STRUCT, abi.Kind.FUNCTION):
+        name = "void" if kind is abi.Kind.VOID else pretty
         return CType(kind.name.lower(), name, record.size, record.alignment, const=const)
-    unsigned_enum = kind is library.Kind.ENUM and record.component_kind == library.Kind.UNSIGNED
-    dtype = _scalar_dtype(library.Kind.UNSIGNED if unsigned_enum else kind, record.size)
+    unsigned_enum = kind is abi.Kind.ENUM and record.component_kind == abi.Kind.UNSIGNED
+    dtype = _scalar_dtype(abi.Kind.UNSIGNED if unsigned_enum else kind, record.size)
     return CType(
         "scalar", _scalar_name(kind, record.size, pretty), record.size, record.alignment, dtype, 1, const
     )
@@ -62,39 +62,39 @@ def _pointer_name(pointee: CType) -> str:
     return f"{'const ' if pointee.const else ''}{pointee.name} *"
 
 
-def _scalar_dtype(kind: library.Kind, size: int) -> np.dtype[Any]:
+def _scalar_dtype(kind: abi.Kind, size: int) -> np.dtype[Any]:
     match kind:
-        case library.Kind.BOOL:
+        case abi.Kind.BOOL:
             return np.dtype(np.bool_)
-        case library.Kind.CHAR | library.Kind.SIGNED | library.Kind.ENUM:
+        case abi.Kind.CHAR | abi.Kind.SIGNED | abi.Kind.ENUM:
             return np.dtype(f"int{8 * size}")
-        case library.Kind.UNSIGNED:
+        case abi.Kind.UNSIGNED:
             return np.dtype(f"uint{8 * size}")
-        case library.Kind.BFLOAT16:
+        case abi.Kind.BFLOAT16:
             return _dtypes.dtype_of_name("bfloat16")
-        case library.Kind.COMPLEX:
+        case abi.Kind.COMPLEX:
             return np.dtype(_COMPLEX[size])
         case _:
             return np.dtype(_FLOATS[size]) if size in _FLOATS else np.dtype(np.longdouble)
 
 
-def _scalar_name(kind: library.Kind, size: int, pretty: str) -> str:
+def _scalar_name(kind: abi.Kind, size: int, pretty: str) -> str:
     if _INTEGER_WORDS.fullmatch(pretty):
         return integer_type(pretty.split())
     if pretty:
         return pretty
     match kind:
-        case library.Kind.BOOL:
+        case abi.Kind.BOOL:
             return "bool"
-        case library.Kind.CHAR:
+        case abi.Kind.CHAR:
             return "char"
-        case library.Kind.SIGNED | library.Kind.ENUM:
+        case abi.Kind.SIGNED | abi.Kind.ENUM:
             return _INTEGER_NAMES[size]
-        case library.Kind.UNSIGNED:
+        case abi.Kind.UNSIGNED:
             return "unsigned char" if size == 1 else f"unsigned {_INTEGER_NAMES[size]}"
-        case library.Kind.BFLOAT16:
+        case abi.Kind.BFLOAT16:
             return "__nv_bfloat16"
-        case library.Kind.COMPLEX:
+        case abi.Kind.COMPLEX:
             return "complex<float>" if size == 8 else "complex<double>"
         case _:
             return {2: "__half", 4: "float", 8: "double"}.get(size, "long double")
