@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 DOCS_BIN := .venv-docs/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h)
-PYTEST_ARGUMENTS ?= -n 2 --dist loadgroup
+PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
 
 .PHONY: help demo test lint bench docs soak clean
 help:

@@ -17,8 +17,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-pytestmark = pytest.mark.xdist_group("package")  # builds once
-
 #: Neither Python nor data of the package: sources of the extension, which users get compiled.
 EXTENSION_SOURCE = ".c"
 KERNEL = r"""
