@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from gridstride._syntax import base_name, kernels
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program, Signature
-from gridstride.targets.cuda import elf, nvcc, source
+from gridstride.targets.cuda import elf, source
 from gridstride.targets.cuda.includes import Includes, walk
 from gridstride.targets.cuda.itanium import UnknownMangling
 from gridstride.targets.cuda.log import first_error, readable_log
-from gridstride.targets.cuda.nvcc import Request
 from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
 from gridstride.targets.cuda.signatures import read_constant, read_signature
+from gridstride.targets.cuda.source import Request
 
 
 class Compiler:
@@ -44,10 +44,7 @@ class Compiler:
         """
         includes = walk(program)
         requests = _requests(program)
-        if program.options.compiler == "nvcc":
-            form, compilation = "cubin", nvcc.find().compile(program, includes, arch, requests)
-        else:
-            form, compilation = self._compile(program, includes, arch, requests)
+        form, compilation = self._compile(program, includes, arch, requests)
         log = readable_log(compilation.log)
         if compilation.code is None:
             raise _refusal(program, log)
@@ -69,6 +66,10 @@ class Compiler:
     def _compile(
         self, program: Program, includes: Includes, arch: str, requests: Sequence[Request]
     ) -> tuple[str, Compilation]:
+        if program.options.compiler == "nvcc":
+            from gridstride.targets.cuda import nvcc  # rarely asked for, and it costs more than the rest
+
+            return "cubin", nvcc.find().compile(program, includes, arch, requests)
         form, known_arch = self._form(arch)
         return form, self.nvrtc.compile(
             source.compose(program, includes),

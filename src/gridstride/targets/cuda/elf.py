@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAGIC = b"\x7fELF"
 
@@ -24,8 +24,7 @@ class UnreadableCubin(ValueError):
     """Report bytes that are no cubin of a layout that is understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterLayout:
+class ParameterLayout(NamedTuple):
     """Say where a parameter lies in the packed argument bytes (bytes)."""
 
     offset: int

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from gridstride._syntax import lexical
 from gridstride.targets.base import Program
@@ -28,8 +28,7 @@ _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTI
 _HAS_INCLUDE = re.compile(rb"\b__has_include\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Includes:
+class Includes(NamedTuple):
     """Hold what a walk found.
 
     Attributes
@@ -62,22 +61,23 @@ def walk(program: Program) -> Includes:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Include:
+class _Include(NamedTuple):
     name: str
     quoted: bool
 
 
-@dataclass(slots=True)
 class _Search:
-    program: Program
-    own: dict[str, None] = field(default_factory=dict)
-    own_files: set[Path] = field(default_factory=set)
-    files: dict[Path, str] = field(default_factory=dict)
-    uses_nvidia: bool = False
-    is_known: bool = True
+    """Follow the includes of a program."""
 
-    @property
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.own: dict[str, None] = {}
+        self.own_files: set[Path] = set()
+        self.files: dict[Path, str] = {}
+        self.uses_nvidia = False
+        self.is_known = True
+
+    @cached_property
     def folders(self) -> tuple[Path, ...]:
         beside = [Path(self.program.path).parent] if self.program.path else []
         mine = map(Path, self.program.options.include_dirs)

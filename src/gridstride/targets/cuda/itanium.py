@@ -7,22 +7,20 @@ Only what can appear in the signature of a kernel is understood; anything else i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class UnknownMangling(ValueError):
     """Report a mangled name, or a part of one, that this module does not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(NamedTuple):
     """Name a fundamental type."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """Name a class, enumeration, function or variable: qualified text and template arguments."""
 
     text: str
@@ -30,8 +28,7 @@ class Name:
     scope: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Qualified:
+class Qualified(NamedTuple):
     """Add const, volatile, restrict to a type."""
 
     type: Node
@@ -40,47 +37,41 @@ class Qualified:
     restrict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """Point (``*``) or refer (``&``, ``&&``) to a type."""
 
     target: Node
     symbol: str = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
-    """Repeat a type `count` times ("" for an unknown bound)."""
+class Array(NamedTuple):
+    """Repeat a type `bound` times ("" for an unknown number)."""
 
     element: Node
-    count: str
+    bound: str
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """Describe a function type."""
 
     result: Node
     parameters: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """Hold the value of a template argument that is no type."""
 
     type: Node
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(NamedTuple):
     """Hold the template arguments of a parameter pack."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """Describe a function or a variable: its name, and of a function the parameter types."""
 
     name: Name
@@ -118,8 +109,8 @@ def spell(node: Node, declarator: str = "") -> str:
         case Pointer(target, symbol):
             inner = symbol + declarator
             return spell(target, f"({inner})" if isinstance(target, Array | Function) else inner)
-        case Array(element, count):
-            return spell(element, f"{declarator}[{count}]")
+        case Array(element, bound):
+            return spell(element, f"{declarator}[{bound}]")
         case Function(result, parameters):
             return spell(result, f"{declarator}({_spell_list(parameters)})")
         case Literal(_, value):
@@ -360,8 +351,8 @@ class _Reader:
             return self.remember(Pointer(self.type(), symbols[letter]))
         if letter == "A":
             self.position += 1
-            count = self.match("[0-9]*_", "array bound")[:-1]
-            return self.remember(Array(self.type(), count))
+            bound = self.match("[0-9]*_", "array bound")[:-1]
+            return self.remember(Array(self.type(), bound))
         if letter == "F" or self.peek("DoF"):
             return self.remember(self.function_type())
         if letter == "u":

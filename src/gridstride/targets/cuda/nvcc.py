@@ -6,8 +6,8 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
@@ -16,10 +16,10 @@ from gridstride.targets.cuda.includes import DEVICE_FOLDERS, Includes
 from gridstride.targets.cuda.itanium import Symbol, UnknownMangling, parse, spell
 from gridstride.targets.cuda.nvrtc import Compilation
 from gridstride.targets.cuda.signatures import entity
+from gridstride.targets.cuda.source import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Nvcc:
+class Nvcc(NamedTuple):
     """Compile texts with an nvcc."""
 
     path: Path
@@ -48,19 +48,6 @@ class Nvcc:
                 return Compilation(None, {}, log)
             code = Path(folder, "program.cubin").read_bytes()
         return Compilation(code, _lowered_names(code, requests), log)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Ask for a lowered name: `expression` is NVRTC's name expression, `instance` the same for nvcc."""
-
-    expression: str
-    template: str
-    arguments: str
-
-    def instance(self, index: int) -> str:
-        """Return the variable whose mangled name tells the answer."""
-        return f"{self.template}_at<{index}, {self.arguments}>"
 
 
 def find() -> Nvcc:

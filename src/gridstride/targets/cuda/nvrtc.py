@@ -11,10 +11,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridstride.errors import CUDAError
 from gridstride.targets.cuda import toolkit
@@ -50,8 +49,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
+class Compilation(NamedTuple):
     """Hold what a compilation gave; `code` is None where the text was refused."""
 
     code: bytes | None

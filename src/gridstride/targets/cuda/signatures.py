@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +43,7 @@ _CHARACTERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Innermost:
+class _Innermost(NamedTuple):
     """What stands behind all pointers of a parameter: size, alignment, and an enumeration's integer type."""
 
     size: int = 0
@@ -190,11 +190,11 @@ def _canonical(node: Node) -> Node:
     """Return a type in which complex numbers of every namespace are ``complex<T>``."""
     match node:
         case Qualified():
-            return replace(node, type=_canonical(node.type))
+            return node._replace(type=_canonical(node.type))
         case Pointer():
-            return replace(node, target=_canonical(node.target))
+            return node._replace(target=_canonical(node.target))
         case Array():
-            return replace(node, element=_canonical(node.element))
+            return node._replace(element=_canonical(node.element))
         case Name(text="complex") if tuple(_flat(node.arguments or ())) in _REAL_ARGUMENTS:
             return Name("complex", node.arguments)
     return node

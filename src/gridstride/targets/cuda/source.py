@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from gridstride import config
 from gridstride.targets.base import Program
@@ -12,6 +13,18 @@ from gridstride.targets.options import CompileOptions
 _DEFAULT_STANDARD = "c++17"
 #: The prelude needs variable templates.
 _RAISED_STANDARDS = {"c++03": "c++14", "c++11": "c++14"}
+
+
+class Request(NamedTuple):
+    """Ask for a lowered name: `expression` is NVRTC's name expression, `instance` the same for nvcc."""
+
+    expression: str
+    template: str
+    arguments: str
+
+    def instance(self, index: int) -> str:
+        """Return the variable whose mangled name tells the answer."""
+        return f"{self.template}_at<{index}, {self.arguments}>"
 
 
 def compose(program: Program, includes: Includes) -> str:
