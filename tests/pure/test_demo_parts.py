@@ -62,6 +62,9 @@ def test_writing_is_cut_off_at_the_edges() -> None:
     assert picture[6:, 3:].any()
     assert not picture[:6].any()
     assert not picture[:, :3].any()
+    before = picture.copy()
+    write(picture, "H", 2, 25, (1, 1, 1))
+    np.testing.assert_array_equal(picture, before)
 
 
 def test_the_scene_is_rich_and_always_the_same() -> None:

@@ -43,8 +43,9 @@ def write(
     picture: npt.NDArray[Any], text: str, top: int, left: int, ink: tuple[float, ...], scale: int = 1
 ) -> None:
     """Write one line into a picture of shape (height, width, channels), cut off at its edges."""
-    mask = lettering(text, scale)[: picture.shape[0] - top, : picture.shape[1] - left]
-    picture[top : top + mask.shape[0], left : left + mask.shape[1]][mask] = ink
+    mask = lettering(text, scale)
+    there = picture[top : top + mask.shape[0], left : left + mask.shape[1]]
+    there[mask[: there.shape[0], : there.shape[1]]] = ink
 
 
 @cache

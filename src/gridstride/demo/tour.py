@@ -118,6 +118,7 @@ def run(settings: Settings, stream: TextIO) -> Report:
         bench = Workbench(progress.update)
         album = Album(settings.output)
         _process(settings, _Tour(bench, album, progress))
+        sheet = album.write_sheet()
         return Report(
             measurements=tuple(bench.measurements),
             target=target.name,
@@ -125,7 +126,7 @@ def run(settings: Settings, stream: TextIO) -> Report:
             device=target.limits(target.current_device()).name,
             copy_bandwidth=bench.copy_bandwidth(_COPY_BYTES),
             seconds=time.perf_counter() - begin,
-            sheet=album.write_sheet(),
+            sheet=sheet,
         )
 
 

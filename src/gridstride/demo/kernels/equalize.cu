@@ -54,5 +54,5 @@ extern "C" __global__ void equalize(const float4* image, const float* curve, flo
     float rank = curve[bin] + (position - bin) * (curve[bin + 1] - curve[bin]);
     float wanted = color.w + strength * (rank - color.w);
     float gain = color.w > 0.0f ? wanted / color.w : 0.0f;
-    result[pixel] = make_float4(gain * color.x, gain * color.y, gain * color.z, wanted);
+    result[pixel] = make_float4(gain * color.x, gain * color.y, gain * color.z, gain * color.w);
 }
