@@ -66,7 +66,6 @@ CASES: dict[str, tuple[str, str, int, int, str | None]] = {
     "void* p": ("pointer", "void *", 8, 8, None),
     "const void* p": ("pointer", "const void *", 8, 8, None),
     "int p[]": ("pointer", "int *", 8, 8, None),
-    "float (*p)[4]": ("pointer", "float[4] *", 8, 8, None),
     "uint4* p": ("pointer", "uint4 *", 8, 8, None),
     "const Pair* p": ("pointer", "const Pair *", 8, 8, None),
     "Incomplete* p": ("pointer", "Incomplete *", 8, 8, None),

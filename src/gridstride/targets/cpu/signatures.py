@@ -16,6 +16,8 @@ from gridstride.targets.cpu import abi
 _FLOATS = {2: "float16", 4: "float32", 8: "float64"}
 _COMPLEX = {8: "complex64", 16: "complex128"}
 _INTEGER_NAMES = {1: "signed char", 2: "short", 4: "int", 8: "long"}
+#: The names of CUDA's vectors, which are plain classes to the compiler.
+_VECTOR = re.compile(r"(?:(u)?(?:char|short|int|long|longlong)|(float|double))([1-4])(?:_16a|_32a)?")
 _INTEGER_WORDS = re.compile(r"(?:(?:signed|unsigned|char|short|int|long)\s*)+")
 
 
@@ -40,18 +42,23 @@ def ctype(record: abi.Type, *, top_level: bool = False) -> CType:
         return CType(
             "pointer", _pointer_name(pointee), record.size, record.alignment, const=const, pointee=pointee
         )
+    if kind is abi.Kind.STRUCT and (match := _VECTOR.fullmatch(pretty)):
+        component = abi.Kind.FLOAT if match[2] else abi.Kind.UNSIGNED if match[1] else abi.Kind.SIGNED
+        return _vector(pretty, record, component, int(match[3]), const)
     if kind is abi.Kind.VECTOR:
-        width = record.size // record.components
-        dtype = _scalar_dtype(abi.Kind(record.component_kind), width)
-        return CType("vector", pretty, record.size, record.alignment, dtype, record.components, const)
+        return _vector(pretty, record, abi.Kind(record.component_kind), record.components, const)
     if kind in (abi.Kind.VOID, abi.Kind.STRUCT, abi.Kind.FUNCTION):
         name = "void" if kind is abi.Kind.VOID else pretty
         return CType(kind.name.lower(), name, record.size, record.alignment, const=const)
-    unsigned_enum = kind is abi.Kind.ENUM and record.component_kind == abi.Kind.UNSIGNED
-    dtype = _scalar_dtype(abi.Kind.UNSIGNED if unsigned_enum else kind, record.size)
+    dtype = _scalar_dtype(abi.Kind(record.component_kind) if kind is abi.Kind.ENUM else kind, record.size)
     return CType(
         "scalar", _scalar_name(kind, record.size, pretty), record.size, record.alignment, dtype, 1, const
     )
+
+
+def _vector(name: str, record: abi.Type, component: abi.Kind, components: int, const: bool) -> CType:
+    dtype = _scalar_dtype(component, record.size // components)
+    return CType("vector", name, record.size, record.alignment, dtype, components, const)
 
 
 def _pointer_name(pointee: CType) -> str:
@@ -66,7 +73,7 @@ def _scalar_dtype(kind: abi.Kind, size: int) -> np.dtype[Any]:
     match kind:
         case abi.Kind.BOOL:
             return np.dtype(np.bool_)
-        case abi.Kind.CHAR | abi.Kind.SIGNED | abi.Kind.ENUM:
+        case abi.Kind.CHAR | abi.Kind.SIGNED:
             return np.dtype(f"int{8 * size}")
         case abi.Kind.UNSIGNED:
             return np.dtype(f"uint{8 * size}")
@@ -101,5 +108,5 @@ def _scalar_name(kind: abi.Kind, size: int, pretty: str) -> str:
 
 
 def _spelling(pretty: str) -> str:
-    """Return a compiler's spelling of a type without our own namespaces."""
-    return re.sub(r"\bgridstride_cpu::", "", pretty).replace("> >", ">>").strip()
+    """Return a compiler's spelling of a type as every target spells it."""
+    return re.sub(r"\bthrust::(?=complex<)", "", pretty).replace("> >", ">>").strip()

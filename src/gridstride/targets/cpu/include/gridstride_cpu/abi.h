@@ -23,7 +23,7 @@ struct gridstride_type {
     unsigned is_const;
     unsigned size, alignment;  // 0 where unknown (void, function, incomplete struct)
     unsigned components;       // of a vector, else 1
-    unsigned component_kind;   // of a vector or complex: the kind of a component
+    unsigned component_kind;   // the kind of a vector's or complex number's component, an enumeration's integers
     const gridstride_type* pointee;
     const char* pretty;        // compiler's own spelling of the type, or null
 };

@@ -1,5 +1,6 @@
 // The tail of every kernel library: tables of its kernels, globals and constants, as abi.h describes them.
 //
+// The macros are used behind the user's text, whose own macros may have any name: they use reserved names only.
 // A generated text looks like this (indices count from 0 in each table; expressions may contain commas):
 //
 //     #include <gridstride_cpu/entry.h>
@@ -17,33 +18,37 @@
 
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
-        static constexpr gridstride_kernel make() { \
+        static constexpr gridstride_kernel __make() { \
             return gridstride_make_kernel<decltype(&__VA_ARGS__), &__VA_ARGS__>(__name); \
         } \
     };
 
 #define GRIDSTRIDE_GLOBAL(__index, __name, ...) \
     template <> struct gridstride_global_entry<__index> { \
-        static gridstride_global make() { return {__name, (void*)&(__VA_ARGS__), sizeof(__VA_ARGS__)}; } \
+        static gridstride_global __make() { return {__name, (void*)&(__VA_ARGS__), sizeof(__VA_ARGS__)}; } \
     };
 
 #define GRIDSTRIDE_CONSTANT(__index, __text, ...) \
     template <> struct gridstride_constant_entry<__index> { \
-        static gridstride_constant make() { return {__text, (long long)(__VA_ARGS__)}; } \
+        static gridstride_constant __make() { return {__text, (long long)(__VA_ARGS__)}; } \
     };
 
 #define GRIDSTRIDE_LIBRARY(__kernel_count, __global_count, __constant_count) \
     typedef gridstride_tables< \
-        gridstride_indices_below<__kernel_count>::type, gridstride_indices_below<__global_count>::type, \
-        gridstride_indices_below<__constant_count>::type> gridstride_library_tables; \
+        gridstride_indices_below<__kernel_count>::__list, gridstride_indices_below<__global_count>::__list, \
+        gridstride_indices_below<__constant_count>::__list> gridstride_library_tables; \
     extern "C" __attribute__((visibility("default"))) const gridstride_library_table gridstride_library = { \
         GRIDSTRIDE_CPU_ABI_VERSION, __kernel_count, __global_count, __constant_count, \
-        gridstride_library_tables::kernels, gridstride_library_tables::globals, \
-        gridstride_library_tables::constants, &gridstride_shared_slots, &gridstride_static_shared_bytes}; \
+        gridstride_library_tables::__kernels, gridstride_library_tables::__globals, \
+        gridstride_library_tables::__constants, &gridstride_shared_slots, &gridstride_static_shared_bytes}; \
     extern "C" __attribute__((visibility("default"))) void gridstride_bind(const gridstride_services* __services) { \
-        gridstride_runtime = __services; \
-        gridstride_block_offset = __services->block_offset; \
+        gridstride_use_services(__services); \
     }
+
+static inline void gridstride_use_services(const gridstride_services* __services) {
+    gridstride_runtime = __services;
+    gridstride_block_offset = __services->block_offset;
+}
 
 // ---- lists of indices ----
 
@@ -54,7 +59,7 @@ template <unsigned __count, unsigned... __index>
 struct gridstride_indices_below : gridstride_indices_below<__count - 1, __count - 1, __index...> {};
 template <unsigned... __index>
 struct gridstride_indices_below<0, __index...> {
-    typedef gridstride_indices<__index...> type;
+    typedef gridstride_indices<__index...> __list;
 };
 
 // ---- tables ----
@@ -73,26 +78,26 @@ struct gridstride_tables;
 template <unsigned... __kernel, unsigned... __global, unsigned... __constant>
 struct gridstride_tables<
     gridstride_indices<__kernel...>, gridstride_indices<__global...>, gridstride_indices<__constant...>> {
-    static const gridstride_kernel kernels[sizeof...(__kernel) + 1];
-    static const gridstride_global globals[sizeof...(__global) + 1];
-    static const gridstride_constant constants[sizeof...(__constant) + 1];
+    static const gridstride_kernel __kernels[sizeof...(__kernel) + 1];
+    static const gridstride_global __globals[sizeof...(__global) + 1];
+    static const gridstride_constant __constants[sizeof...(__constant) + 1];
 };
 
 template <unsigned... __kernel, unsigned... __global, unsigned... __constant>
 const gridstride_kernel gridstride_tables<
     gridstride_indices<__kernel...>, gridstride_indices<__global...>,
-    gridstride_indices<__constant...>>::kernels[sizeof...(__kernel) + 1] = {
-    gridstride_kernel_entry<__kernel>::make()..., gridstride_kernel{}};
+    gridstride_indices<__constant...>>::__kernels[sizeof...(__kernel) + 1] = {
+    gridstride_kernel_entry<__kernel>::__make()..., gridstride_kernel{}};
 template <unsigned... __kernel, unsigned... __global, unsigned... __constant>
 const gridstride_global gridstride_tables<
     gridstride_indices<__kernel...>, gridstride_indices<__global...>,
-    gridstride_indices<__constant...>>::globals[sizeof...(__global) + 1] = {
-    gridstride_global_entry<__global>::make()..., gridstride_global{}};
+    gridstride_indices<__constant...>>::__globals[sizeof...(__global) + 1] = {
+    gridstride_global_entry<__global>::__make()..., gridstride_global{}};
 template <unsigned... __kernel, unsigned... __global, unsigned... __constant>
 const gridstride_constant gridstride_tables<
     gridstride_indices<__kernel...>, gridstride_indices<__global...>,
-    gridstride_indices<__constant...>>::constants[sizeof...(__constant) + 1] = {
-    gridstride_constant_entry<__constant>::make()..., gridstride_constant{}};
+    gridstride_indices<__constant...>>::__constants[sizeof...(__constant) + 1] = {
+    gridstride_constant_entry<__constant>::__make()..., gridstride_constant{}};
 
 // ---- types ----
 
@@ -189,6 +194,16 @@ struct gridstride_type_record {
     static const gridstride_type value;
 };
 
+// The kind of a vector's or complex number's component, or of the integers that an enumeration consists of.
+template <class __type, bool __is_enumeration>
+struct gridstride_component_kind_of {
+    static constexpr unsigned value = gridstride_type_traits<__type>::component_kind;
+};
+template <class __type>
+struct gridstride_component_kind_of<__type, true> {
+    static constexpr unsigned value = gridstride_kind_of<__underlying_type(__type)>();
+};
+
 template <class __type>
 struct gridstride_description {
     typedef typename gridstride_unqualified<__type>::type bare;
@@ -199,7 +214,7 @@ struct gridstride_description {
                 gridstride_extent_of<bare>(0).size,
                 gridstride_extent_of<bare>(0).alignment,
                 traits::components,
-                traits::component_kind,
+                gridstride_component_kind_of<bare, __is_enum(bare)>::value,
                 nullptr,
                 gridstride_pretty<bare>::name.characters};
     }
@@ -313,7 +328,7 @@ template <class __function, __function __kernel>
 struct gridstride_entry;
 template <class... __types, void (*__kernel)(__types...)>
 struct gridstride_entry<void (*)(__types...), __kernel> {
-    typedef typename gridstride_indices_below<sizeof...(__types)>::type indices;
+    typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
     static constexpr gridstride_kernel make(const char* __name) {
