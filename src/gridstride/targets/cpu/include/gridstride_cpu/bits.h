@@ -9,7 +9,7 @@ template <class __to, class __from>
 GRIDSTRIDE_DEVICE __to gridstride_bit_cast(__from __value) {
     static_assert(sizeof(__to) == sizeof(__from), "a bit cast keeps the size");
     __to __result;
-    __builtin_memcpy(&__result, &__value, sizeof __result);
+    __builtin_memcpy(static_cast<void*>(&__result), &__value, sizeof __result);
     return __result;
 }
 

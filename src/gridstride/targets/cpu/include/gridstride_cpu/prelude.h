@@ -7,6 +7,7 @@
 #include "core_language.h"
 #include "vectors.h"
 #include "execution.h"
+#include "warp.h"
 #include "bits.h"
 #include "math_functions.h"
 #include "special_functions.h"
