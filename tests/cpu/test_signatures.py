@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, str, int, int, str | None]] = {
     "const double p": ("scalar", "double", 8, 8, "float64"),
     "real p": ("scalar", "float", 4, 4, "float32"),
     "const index_t p": ("scalar", "long long", 8, 8, "int64"),
-    "Color p": ("scalar", "Color", 4, 4, "int32"),
+    "Color p": ("scalar", "Color", 4, 4, "uint32"),
     "Pair p": ("struct", "Pair", 16, 8, None),
     "const Wide p": ("struct", "Wide", 32, 16, None),
     "geometry::Point p": ("struct", "geometry::Point", 8, 4, None),
@@ -78,8 +78,8 @@ WITH_HEADERS: dict[str, tuple[str, str, int, int, str | None]] = {
     "const __half* p": ("pointer", "const __half *", 8, 8, None),
     "__nv_bfloat16 p": ("scalar", "__nv_bfloat16", 2, 2, "bfloat16"),
     "__nv_bfloat162 p": ("vector", "__nv_bfloat162", 4, 4, "bfloat16"),
-    "complex<float> p": ("scalar", "complex<float>", 8, 8, "complex64"),
-    "const complex<double>* p": ("pointer", "const complex<double> *", 8, 8, None),
+    "thrust::complex<float> p": ("scalar", "complex<float>", 8, 8, "complex64"),
+    "const thrust::complex<double>* p": ("pointer", "const complex<double> *", 8, 8, None),
     "cuDoubleComplex p": ("vector", "double2", 16, 16, "float64"),
 }
 
@@ -114,7 +114,7 @@ def test_every_kind_of_parameter(make_program: MakeProgram) -> None:
 def test_types_that_need_a_header(make_program: MakeProgram) -> None:
     pytest.importorskip("ml_dtypes")
     headers = "".join(
-        f"#include <{name}>\n" for name in ("cuda_fp16.h", "cuda_bf16.h", "cuComplex.h", "complex.h")
+        f"#include <{name}>\n" for name in ("cuda_fp16.h", "cuda_bf16.h", "cuComplex.h", "thrust/complex.h")
     )
     found = _parameters(make_program, headers, list(WITH_HEADERS))
     assert {
