@@ -1,0 +1,54 @@
+// What reductions and scans of cooperative groups share: the operations, and the fold in a GPU's order.
+#ifndef GRIDSTRIDE_CPU_GROUP_OPERATIONS_H
+#define GRIDSTRIDE_CPU_GROUP_OPERATIONS_H
+
+#include <cooperative_groups.h>
+
+namespace cooperative_groups {
+
+#define GRIDSTRIDE_GROUP_OPERATION(name, expression) \
+    template <class __t> \
+    struct name { \
+        __t operator()(__t __a, __t __b) const { return expression; } \
+    };
+GRIDSTRIDE_GROUP_OPERATION(plus, __a + __b)
+GRIDSTRIDE_GROUP_OPERATION(less, __b < __a ? __b : __a)
+GRIDSTRIDE_GROUP_OPERATION(greater, __a < __b ? __b : __a)
+GRIDSTRIDE_GROUP_OPERATION(bit_and, __a & __b)
+GRIDSTRIDE_GROUP_OPERATION(bit_xor, __a ^ __b)
+GRIDSTRIDE_GROUP_OPERATION(bit_or, __a | __b)
+#undef GRIDSTRIDE_GROUP_OPERATION
+
+// What the threads of a group brought, in the order of their ranks.
+template <class __t>
+struct gridstride_group_values {
+    alignas(__t) char __bytes[32 * sizeof(__t)];
+    unsigned count;
+
+    __t& operator[](unsigned __rank) { return reinterpret_cast<__t*>(__bytes)[__rank]; }
+
+    gridstride_group_values(const gridstride_lane_group& __group, const __t& __value, const char* __file, unsigned __line)
+        : count(__group.num_threads()) {
+        __group.gridstride_gather_all(__value, reinterpret_cast<__t*>(__bytes), __file, __line);
+    }
+
+    // Running totals: each step adds what stands twice as far away, as the shuffles of a GPU do.
+    template <class __function>
+    void accumulate(__function& __fold) {
+        for (unsigned __distance = 1; __distance < count; __distance *= 2)
+            for (unsigned __rank = count; __rank-- > __distance;)
+                (*this)[__rank] = __fold((*this)[__rank], (*this)[__rank - __distance]);
+    }
+    // The total of a power of two of values, halving the distance.
+    template <class __function>
+    __t total(__function& __fold) {
+        for (unsigned __distance = count / 2; __distance > 0; __distance /= 2)
+            for (unsigned __rank = 0; __rank < __distance; ++__rank)
+                (*this)[__rank] = __fold((*this)[__rank], (*this)[__rank + __distance]);
+        return (*this)[0];
+    }
+};
+
+}
+
+#endif
