@@ -83,6 +83,8 @@ CORPUS = {
         #include <type_traits>
         static_assert(std::is_same<std::decay_t<const int&>, int>::value && !std::is_signed<unsigned>::value, "");
         static_assert(std::numeric_limits<int>::max() == INT_MAX && INT64_MIN < 0, "");
+        __global__ void other(float* x, const double y);
+        static_assert(std::is_same<gridstride_parameter_t<decltype(&other), 1>, double>::value, "");
         extern "C" __global__ void k(float* x, std::int64_t n, std::complex<float> z) {
             x[0] = std::sin(x[1]) + std::max(FLT_MAX, std::numeric_limits<float>::infinity()) + std::abs(z);
         }""",

@@ -163,7 +163,7 @@ def test_loading_happens_on_the_device_asked_for_and_the_current_one_is_kept(
 ) -> None:
     cuda.set_device(0)
     module = cuda.load(object_code, 1)
-    module.function("k")
+    assert module.function("k") is module.function("k")
     assert module.global_variable("taps")[1] == 16
     assert [
         call["device"]

@@ -387,12 +387,13 @@ class CudaModule:
         self.target = target
         self.handle = handle
         self.device = device
+        self._functions: dict[str, CudaFunction] = {}
 
     def function(self, lowered_name: str) -> CudaFunction:
-        function = c_void_p()
-        with _absence_is_key_error(lowered_name), self.target._on(self.device):
-            self.target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
-            return CudaFunction(self, function.value or 0, lowered_name)
+        found = self._functions.get(lowered_name)
+        if found is None:
+            found = self._functions.setdefault(lowered_name, self._find(lowered_name))
+        return found
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:
         address, size = c_uint64(), c_size_t()
@@ -401,6 +402,12 @@ class CudaModule:
                 byref(address), byref(size), self.handle, lowered_name.encode()
             )
         return address.value, size.value
+
+    def _find(self, lowered_name: str) -> CudaFunction:
+        function = c_void_p()
+        with _absence_is_key_error(lowered_name), self.target._on(self.device):
+            self.target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
+            return CudaFunction(self, function.value or 0, lowered_name)
 
 
 class FunctionContext(ctypes.Structure):

@@ -63,12 +63,6 @@ def nvcc() -> Path | None:
     return next((folder / "nvcc" for folder in folders if os.access(folder / "nvcc", os.X_OK)), None)
 
 
-def forget() -> None:
-    """Forget what was found, so that the next use looks again."""
-    include_folders.cache_clear()
-    version_headers.cache_clear()
-
-
 def _roots() -> Iterator[Path]:
     yield from _wheel_roots()
     yield from _environment_roots()
