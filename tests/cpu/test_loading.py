@@ -125,6 +125,32 @@ def test_shared_memory_of_many_kernels_and_instances(cpu_target: CpuTarget) -> N
     assert module.function("other").attributes().shared_size_bytes == 4 * (4 + 2 + 4)
 
 
+def test_casts_saturate_as_on_the_device(cpu_target: CpuTarget) -> None:
+    text = """
+    __global__ void convert(const float* x, int* a, unsigned* b, long long* c, unsigned char* d, int* e, short* f) {
+        int i = threadIdx.x;
+        a[i] = (int)x[i]; b[i] = static_cast<unsigned int>(x[i]); c[i] = (long long)x[i];
+        d[i] = (unsigned char)x[i]; e[i] = int((double)x[i] * 2); f[i] = short(x[i]);
+    }
+    """
+    code = cpu_target.compile(Program(text, "test", CompileOptions(), kernels=("convert",)), "")
+    x = np.array([1.9, -1.9, 3e9, -3e9, 1e20, -1e20, np.nan, np.inf, 300], np.float32)
+    results = [np.zeros(len(x), dtype) for dtype in ("i4", "u4", "i8", "u1", "i4", "i2")]
+    packed = b"".join(map(_pointer, [x, *results]))
+    _launch(cpu_target, cpu_target.load(code, 0).function("convert"), 1, len(x), packed)
+    top, bottom = 2**31 - 1, -(2**31)
+    highest, lowest = 2**63 - 1, -(2**63)
+    expected = [
+        [1, -1, top, bottom, top, bottom, 0, top, 300],
+        [1, 0, 3000000000, 0, 2**32 - 1, 0, 0, 2**32 - 1, 300],
+        [1, -1, 3000000000, -3000000000, highest, lowest, lowest, highest, 300],
+        [1, 0, 3000000000 % 256, 0, 255, 0, 0, 255, 300 % 256],
+        [3, -3, top, bottom, top, bottom, bottom, top, 600],
+        [1, -1, -1, 0, -1, 0, 0, -1, 300],
+    ]
+    assert [result.tolist() for result in results] == expected
+
+
 def test_variables_have_their_true_size(module: CpuModule) -> None:
     assert module.global_variable("scale")[1] == 8
     assert module.global_variable("calls")[1] == 4

@@ -202,3 +202,39 @@ def test_positions_lead_back_to_the_users_text() -> None:
         assert source[result.origin(result.text.index(word)) :].startswith(word)
     inside = result.origin(result.text.index(b"gridstride_tag_2"))
     assert source[inside:].startswith(b"__shared__ int y")
+
+
+@pytest.mark.parametrize(
+    ("cast", "call"),
+    [
+        ("(int)x", "gridstride_cast<int>(x)"),
+        ("(unsigned char) (x * 2)", "gridstride_cast<unsigned char>((x * 2))"),
+        ("(std::uint32_t)-x", "gridstride_cast<std::uint32_t>(-x)"),
+        ("static_cast<long long>(x)", "gridstride_cast<long long>(x)"),
+        ("int(x)", "gridstride_cast<int>(x)"),
+        ("int64_t(x)", "gridstride_cast<int64_t>(x)"),
+        ("unsigned(x) + short(y)", "gridstride_cast<unsigned>(x) + gridstride_cast<short>(y)"),
+        ("f(x) + S(y)", None),
+        ("(int)p[0].x + 1", "gridstride_cast<int>(p[0].x) + 1"),
+        ("(float)(int)(double)(short)x", "(float)gridstride_cast<int>((double)gridstride_cast<short>(x))"),
+        ("(float)x", None),
+        ("(bool)x", None),
+        ("(int*)p", None),
+        ("(S)x", None),
+        ("(n) - 1", None),
+        ("sizeof(int) * n", None),
+        ("static_cast<float>(x)", None),
+        ("float(x)", None),
+    ],
+)
+def test_casts_to_integers_become_calls(cast: str, call: str | None) -> None:
+    text = "__global__ void k() {{ auto y = {0}; }} int outside = (int)3.5f; // (int)x"
+    assert _rewritten(text.format(cast)) == text.format(call or cast)
+
+
+def test_casts_over_lines_and_beside_shared_variables() -> None:
+    text = "void f() {\n  __shared__ float s[(int)4.0f]; int y = (long\n    long)\n  x; wrong; }"
+    result = rewrite.rewrite(text.encode(), ())
+    assert result.text.count(b"\n") == text.count("\n")
+    assert b"[(int)4.0f]" in result.text
+    assert text.encode()[result.origin(result.text.index(b"wrong")) :].startswith(b"wrong")

@@ -115,15 +115,15 @@ def functions_of(source: bytes) -> tuple[FunctionDeclaration, ...]:
     return _read(source).functions
 
 
-def bodies_of(source: bytes) -> tuple[tuple[int, int], ...]:
-    """Return the positions of the outermost bodies: of functions, conversions and lambdas."""
+def bodies_of(source: bytes) -> tuple[Node, ...]:
+    """Return the outermost bodies: of functions, conversions and lambdas."""
     return tuple(_outermost_bodies(_read(source).root))
 
 
-def _outermost_bodies(node: Node) -> Iterator[tuple[int, int]]:
+def _outermost_bodies(node: Node) -> Iterator[Node]:
     for child in node.named_children:
         if child.type == "compound_statement":
-            yield child.start_byte, child.end_byte
+            yield child
         else:
             yield from _outermost_bodies(child)
 

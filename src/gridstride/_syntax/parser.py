@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Language, Node, Parser, Query
 
 _thread = threading.local()
 
@@ -39,6 +39,13 @@ def descendants(node: Node, kinds: frozenset[str], within: frozenset[str]) -> It
             yield from descendants(child, kinds, within)
 
 
+def captures(node: Node, pattern: str) -> list[Node]:
+    """Return what a tree-sitter query captures as ``@it`` below a node."""
+    from tree_sitter import QueryCursor
+
+    return QueryCursor(_query(pattern)).captures(node).get("it", [])
+
+
 def declared_name(declarator: Node | None) -> Node | None:
     """Return the node of the name inside a declarator, however it is wrapped."""
     while declarator is not None and declarator.type not in {
@@ -55,6 +62,13 @@ def declared_name(declarator: Node | None) -> Node | None:
 def last_named(node: Node) -> Node | None:
     """Return the last named child."""
     return node.named_children[-1] if node.named_children else None
+
+
+@cache
+def _query(pattern: str) -> Query:
+    from tree_sitter import Query
+
+    return Query(_language(), pattern)
 
 
 @cache

@@ -21,6 +21,7 @@ from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program
 from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain
 from gridstride.targets.cpu.diagnostics import Diagnostic
+from gridstride.targets.cpu.edits import Rewritten
 from gridstride.targets.cpu.shared import SharedLayout
 
 #: File name of the part of the translation unit that asks for the program's names.
@@ -78,7 +79,7 @@ class _Compilation:
     folder: Path
     commands: list[str] = field(default_factory=list)
     log: str = ""
-    rewritten: rewrite.Rewritten | None = None
+    rewritten: Rewritten | None = None
 
     def run(self) -> ObjectCode:
         self._write_headers()

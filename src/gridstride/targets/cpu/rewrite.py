@@ -12,7 +12,6 @@ the CPU target cannot run is refused here, by name and line.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING
 from gridstride._syntax import lexical
 from gridstride._syntax.declarations import bodies_of, functions_of
 from gridstride._syntax.parser import declared_name, parse
+from gridstride.targets.cpu.casts import cast_edits
+from gridstride.targets.cpu.edits import Edit, Rewritten
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -52,40 +53,6 @@ class Refusal(Exception):
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)
         self.position = position
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Replace the bytes from start to end."""
-
-    start: int
-    end: int
-    replacement: bytes
-
-
-class Rewritten:
-    """Hold a rewritten text that still knows where in the user's text its parts came from."""
-
-    def __init__(self, source: bytes, edits: list[Edit]) -> None:
-        self.edits = sorted(edits, key=lambda edit: (edit.start, edit.end))
-        self._starts: list[int] = []  # of the replacements, in the rewritten text
-        pieces: list[bytes] = []
-        position = length = 0
-        for edit in self.edits:
-            self._starts.append(length + edit.start - position)
-            pieces += [source[position : edit.start], edit.replacement]
-            length = self._starts[-1] + len(edit.replacement)
-            position = edit.end
-        self.text = b"".join([*pieces, source[position:]])
-
-    def origin(self, position: int) -> int:
-        """Return the position in the user's text for one in the rewritten text."""
-        index = bisect_right(self._starts, position) - 1
-        if index < 0:
-            return position
-        edit = self.edits[index]
-        beyond = position - self._starts[index] - len(edit.replacement)
-        return edit.start if beyond < 0 else edit.end + beyond
 
 
 def needs_preprocessing(source: bytes) -> bool:
@@ -121,9 +88,8 @@ def rewrite(source: bytes, kernels: Collection[str], view: bytes | None = None) 
     masked = lexical.mask(view)
     code = lexical.without_directives(masked)
     refuse_unsupported(code)
-    if not _SHARED.search(code):
-        return Rewritten(source, [])
-    return Rewritten(source, list(_Pass(view, code, kernels).edits()))
+    edits = list(_Pass(view, code, kernels).edits()) if _SHARED.search(code) else []
+    return Rewritten(source, edits + cast_edits(view, code, outside=edits))
 
 
 def refuse_unsupported(code: bytes) -> None:
@@ -169,7 +135,7 @@ class _Pass:
         self.source = source
         self.code = code
         self.kernels = kernels
-        self.bodies = bodies_of(source)
+        self.bodies = [(body.start_byte, body.end_byte) for body in bodies_of(source)]
         self.functions = {
             function.body: function for function in functions_of(source) if function.is_definition
         }

@@ -1,0 +1,40 @@
+"""Changes to a text that remember where everything came from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the bytes from start to end."""
+
+    start: int
+    end: int
+    replacement: bytes
+
+
+class Rewritten:
+    """Hold a rewritten text that still knows where in the user's text its parts came from."""
+
+    def __init__(self, source: bytes, edits: list[Edit]) -> None:
+        self.edits = sorted(edits, key=lambda edit: (edit.start, edit.end))
+        self._starts: list[int] = []  # of the replacements, in the rewritten text
+        pieces: list[bytes] = []
+        position = length = 0
+        for edit in self.edits:
+            self._starts.append(length + edit.start - position)
+            pieces += [source[position : edit.start], edit.replacement]
+            length = self._starts[-1] + len(edit.replacement)
+            position = edit.end
+        self.text = b"".join([*pieces, source[position:]])
+
+    def origin(self, position: int) -> int:
+        """Return the position in the user's text for one in the rewritten text."""
+        index = bisect_right(self._starts, position) - 1
+        if index < 0:
+            return position
+        edit = self.edits[index]
+        beyond = position - self._starts[index] - len(edit.replacement)
+        return edit.start if beyond < 0 else edit.end + beyond
