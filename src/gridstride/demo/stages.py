@@ -203,6 +203,7 @@ def outline(bench: Workbench, image: Any) -> Any:
         moved=image.nbytes + strength.nbytes,
         result=lambda: gs.asnumpy(strength),
         expected=lambda: reference.edges(gs.asnumpy(image)[..., 3]),
+        magnitude=1.0,
         tolerance=2e-6,
     )
     return strength

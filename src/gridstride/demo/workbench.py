@@ -32,7 +32,7 @@ class Measurement:
     moved : int
         The bytes that must be read and written, counted once each.
     error : float
-        The largest difference from the reference, over the reference's largest magnitude.
+        The largest difference from the reference, over the largest magnitude.
     tolerance : float
         The largest error that is accepted.
     """
@@ -81,6 +81,7 @@ class Workbench:
         result: Callable[[], npt.ArrayLike],
         expected: Callable[[], npt.ArrayLike],
         tolerance: float,
+        magnitude: float | None = None,
         warm_up: Callable[[], None] | None = None,
         launches: int = 1,
         repeats: int = _REPEATS,
@@ -101,11 +102,14 @@ class Workbench:
             Return the values on the host: the kernel's, and the reference's.
         tolerance : float
             The largest accepted error.
+        magnitude : float, optional
+            What errors are relative to; the reference's largest magnitude by default. Differences of
+            large numbers need it: they may be small themselves.
         """
         self.tell(f"{kernel}: running")
         milliseconds = _time(work, warm_up or work, repeats)
         self.tell(f"{kernel}: comparing with NumPy")
-        error = _largest_error(np.asarray(result()), np.asarray(expected()))
+        error = _largest_error(np.asarray(result()), np.asarray(expected()), magnitude)
         self.measurements.append(Measurement(kernel, launches, milliseconds, moved, error, tolerance))
 
     def copy_bandwidth(self, size: int) -> float:
@@ -131,9 +135,10 @@ def _time(work: Callable[[], None], warm_up: Callable[[], None], repeats: int) -
     return statistics.median(times)
 
 
-def _largest_error(result: npt.NDArray[Any], expected: npt.NDArray[Any]) -> float:
-    """Return the largest difference over the largest expected magnitude; NaN where the result has one."""
+def _largest_error(result: npt.NDArray[Any], expected: npt.NDArray[Any], magnitude: float | None) -> float:
+    """Return the largest difference over a magnitude, by default the largest expected; NaN where there is one."""
     if result.shape != expected.shape:
         raise ValueError(f"the result has shape {result.shape}, the reference {expected.shape}")
-    magnitude = float(np.abs(expected).max()) or 1.0
+    if magnitude is None:
+        magnitude = float(np.abs(expected).max()) or 1.0
     return float(np.abs(result.astype(np.float64) - expected).max()) / magnitude
