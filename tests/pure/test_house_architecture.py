@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,7 +41,7 @@ def identify(path: Path) -> str:
 def test_nobody_above_the_seam_asks_which_target_it_has(path: Path) -> None:
     found = [
         f"{identify(path)}:{node.lineno}: {ast.unparse(node)[:80]}"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parse(path))
         if decides_by_target_name(node)
     ]
     assert not found, "ask for limits or features instead:\n" + "\n".join(found)
@@ -94,8 +96,8 @@ def test_an_adapter_imports_its_own_library_alone(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=identify)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
-    text = path.read_text()
-    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{identify(path)} has no docstring"
+    tree = parse(path)
+    assert not tree.body or ast.get_docstring(tree), f"{identify(path)} has no docstring"
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
@@ -143,24 +145,30 @@ def decides_by_target_name(node: ast.AST) -> bool:
     )
 
 
+@cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """Return the modules that a file imports, each with whether that happens inside a function only."""
-    tree = ast.parse(path.read_text())
-    lazy = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    lazy |= {id(node) for block in ast.walk(tree) if is_for_type_checkers(block) for node in ast.walk(block)}
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, id(node) in lazy) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found += [(node.module, id(node) in lazy)]
-            found += [(f"{node.module}.{alias.name}", id(node) in lazy) for alias in node.names]
-    return found
+    return list(imports_below(parse(path), lazily=False))
+
+
+def imports_below(node: ast.AST, lazily: bool) -> Iterator[tuple[str, bool]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import(names=names):
+                yield from ((alias.name, lazily) for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module, lazily
+                yield from ((f"{module}.{alias.name}", lazily) for alias in names)
+            case ast.stmt() | ast.ExceptHandler() | ast.match_case():
+                deferred = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_type_checkers(
+                    child
+                )
+                yield from imports_below(child, lazily or deferred)
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def is_for_type_checkers(node: ast.AST) -> bool:
