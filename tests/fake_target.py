@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Sequence
 
 from gridstride.errors import CUDAError
-from gridstride.targets.base import CopyDirection
+from gridstride.targets.base import Access, CopyDirection
 from gridstride.targets.null import NullTarget
 
 
@@ -48,12 +49,20 @@ class FakeTarget(NullTarget):
         super().free(address, device)
 
     def copy(
-        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+        self,
+        destination: int,
+        source: int,
+        size: int,
+        direction: CopyDirection,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
     ) -> None:
         self.calls.append(("copy", direction, size, stream, self.current_device()))
         ctypes.memmove(destination, source, size)
 
-    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+    def fill(
+        self, address: int, value: int, size: int, stream: int | None, accesses: Sequence[Access] = ()
+    ) -> None:
         self.calls.append(("fill", size, stream, self.current_device()))
         ctypes.memset(address, value, size)
 

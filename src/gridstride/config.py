@@ -18,6 +18,8 @@ VARIABLES: dict[str, str] = {
     "GRIDSTRIDE_NUM_THREADS": "threads of the CPU target (default: the cores this process may use)",
     "GRIDSTRIDE_LAUNCH_TIMEOUT": "seconds without a finished block after which a CPU launch is ended; 0: never",
     "GRIDSTRIDE_CPU_DEVICES": "number of devices the CPU target shows (default 1)",
+    "GRIDSTRIDE_CPU_ASYNC": "seed: run work of the CPU target only at calls that synchronize, in a random order",
+    "GRIDSTRIDE_CHECK_STREAM_ORDER": "1: report memory that two streams use without order; warn: only warn",
     "GRIDSTRIDE_NATIVE": "0: never use the compiled fast path; verify: compare it with the pipeline at every call",
     "GRIDSTRIDE_DEBUG": "1: line information, synchronous launches",
 }
@@ -96,6 +98,19 @@ def num_threads() -> int | None:
 def cpu_devices() -> int:
     """Return how many devices the CPU target shows."""
     return int(number("GRIDSTRIDE_CPU_DEVICES", 1, 1))
+
+
+def cpu_deferral() -> int | None:
+    """Return the seed of the CPU target's deferred mode; None where work runs at once."""
+    return int(number("GRIDSTRIDE_CPU_ASYNC", 0)) or None
+
+
+def stream_order_check() -> str:
+    """Return what to do about streams without order: ``"raise"``, ``"warn"`` or ``""`` for nothing."""
+    value = text("GRIDSTRIDE_CHECK_STREAM_ORDER").lower()
+    if value == "warn":
+        return "warn"
+    return "raise" if value in _ON else ""
 
 
 def _home() -> Path:

@@ -71,13 +71,49 @@ class Target(Protocol):
         ...
 
     def copy(
-        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+        self,
+        destination: int,
+        source: int,
+        size: int,
+        direction: CopyDirection,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
     ) -> None:
-        """Copy bytes on the current device; with stream None the call waits."""
+        """Copy bytes on the current device; with stream None the call waits.
+
+        Where the target runs the copy after the call it keeps the owners of `accesses` until then.
+        """
         ...
 
-    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+    def copy_between_devices(
+        self,
+        destination: int,
+        destination_device: int,
+        source: int,
+        source_device: int,
+        size: int,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
+    ) -> None:
+        """Copy bytes from one device to another; with stream None the call waits."""
+        ...
+
+    def fill(
+        self, address: int, value: int, size: int, stream: int | None, accesses: Sequence[Access] = ()
+    ) -> None:
         """Set bytes on the current device; with stream None the call waits."""
+        ...
+
+    def memory_handle(self, address: int) -> bytes:
+        """Return a handle with which another process opens memory; NotImplementedError where there is none."""
+        ...
+
+    def open_memory_handle(self, handle: bytes, device: int) -> int:
+        """Return the address of memory of another process."""
+        ...
+
+    def close_memory_handle(self, address: int, device: int) -> None:
+        """Give up what `open_memory_handle` returned."""
         ...
 
     # streams and events
@@ -95,7 +131,21 @@ class Target(Protocol):
         """Return whether all work of a stream is complete."""
         ...
 
-    def create_event(self, timing: bool, blocking: bool) -> int: ...
+    def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
+        """Call a Python function in stream order; what it raises goes to ``sys.unraisablehook``."""
+        ...
+
+    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
+        """Return a new event; NotImplementedError where processes cannot share one."""
+        ...
+
+    def event_handle(self, event: int) -> bytes:
+        """Return a handle with which another process opens an interprocess event."""
+        ...
+
+    def open_event_handle(self, handle: bytes) -> int:
+        """Return the event of another process."""
+        ...
 
     def destroy_event(self, event: int) -> None: ...
 
@@ -112,6 +162,42 @@ class Target(Protocol):
     def wait_event(self, stream: int, event: int) -> None:
         """Let a stream wait for an event."""
         ...
+
+    # capture and graphs
+    def begin_capture(self, stream: int) -> None:
+        """Record what is issued to a stream, and to streams that wait for its events, instead of running it.
+
+        Until the end the calling thread must not synchronize the stream.
+        """
+        ...
+
+    def end_capture(self, stream: int) -> int:
+        """Return the graph of what was recorded; whatever it raises, the stream captures no more."""
+        ...
+
+    def capture_of(self, stream: int) -> int:
+        """Return a number that names the capture a stream takes part in; 0 for none."""
+        ...
+
+    def instantiate(self, graph: int) -> int:
+        """Return an executable of a graph."""
+        ...
+
+    def upload_graph(self, executable: int, stream: int) -> None:
+        """Prepare a launch in stream order."""
+        ...
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Run a graph in stream order."""
+        ...
+
+    def graph_dot(self, graph: int) -> str:
+        """Return a picture of a graph in the DOT language."""
+        ...
+
+    def destroy_graph(self, graph: int) -> None: ...
+
+    def destroy_executable(self, executable: int) -> None: ...
 
     # compile and load
     def arch(self, device: int) -> str:

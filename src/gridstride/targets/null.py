@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from gridstride import _dtypes
@@ -47,6 +47,7 @@ class NullTarget:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self._handles = itertools.count(1)
+        self._captures: dict[int, int] = {}
         self._addresses = itertools.count(1 << 40, 1 << 32)
 
     def device_count(self) -> int:
@@ -78,12 +79,43 @@ class NullTarget:
         return _LIMITS.total_memory, _LIMITS.total_memory
 
     def copy(
-        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+        self,
+        destination: int,
+        source: int,
+        size: int,
+        direction: CopyDirection,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
     ) -> None:
         self.calls.append(("copy", destination, source, size, direction, stream))
 
-    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+    def copy_between_devices(
+        self,
+        destination: int,
+        destination_device: int,
+        source: int,
+        source_device: int,
+        size: int,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
+    ) -> None:
+        self.calls.append(
+            ("copy_between_devices", destination, destination_device, source, source_device, size, stream)
+        )
+
+    def fill(
+        self, address: int, value: int, size: int, stream: int | None, accesses: Sequence[Access] = ()
+    ) -> None:
         self.calls.append(("fill", address, value, size, stream))
+
+    def memory_handle(self, address: int) -> bytes:
+        raise NotImplementedError("the null target has no memory that processes could share")
+
+    def open_memory_handle(self, handle: bytes, device: int) -> int:
+        raise NotImplementedError("the null target has no memory that processes could share")
+
+    def close_memory_handle(self, address: int, device: int) -> None:
+        raise NotImplementedError("the null target has no memory that processes could share")
 
     def create_stream(self, non_blocking: bool) -> int:
         return next(self._handles)
@@ -97,8 +129,17 @@ class NullTarget:
     def stream_done(self, stream: int) -> bool:
         return True
 
-    def create_event(self, timing: bool, blocking: bool) -> int:
+    def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
+        self.calls.append(("launch_host_function", stream, function))
+
+    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
         return next(self._handles)
+
+    def event_handle(self, event: int) -> bytes:
+        raise NotImplementedError("the null target has no events that processes could share")
+
+    def open_event_handle(self, handle: bytes) -> int:
+        raise NotImplementedError("the null target has no events that processes could share")
 
     def destroy_event(self, event: int) -> None:
         self.calls.append(("destroy_event", event))
@@ -117,6 +158,36 @@ class NullTarget:
 
     def wait_event(self, stream: int, event: int) -> None:
         self.calls.append(("wait_event", stream, event))
+
+    def begin_capture(self, stream: int) -> None:
+        self.calls.append(("begin_capture", stream))
+        self._captures[stream] = next(self._handles)
+
+    def end_capture(self, stream: int) -> int:
+        self.calls.append(("end_capture", stream))
+        return self._captures.pop(stream)
+
+    def capture_of(self, stream: int) -> int:
+        return self._captures.get(stream, 0)
+
+    def instantiate(self, graph: int) -> int:
+        self.calls.append(("instantiate", graph))
+        return next(self._handles)
+
+    def upload_graph(self, executable: int, stream: int) -> None:
+        self.calls.append(("upload_graph", executable, stream))
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        self.calls.append(("launch_graph", executable, stream))
+
+    def graph_dot(self, graph: int) -> str:
+        return f"digraph graph_{graph} {{\n}}\n"
+
+    def destroy_graph(self, graph: int) -> None:
+        self.calls.append(("destroy_graph", graph))
+
+    def destroy_executable(self, executable: int) -> None:
+        self.calls.append(("destroy_executable", executable))
 
     def arch(self, device: int) -> str:
         return _LIMITS.arch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass
 
 from gridstride import config
 from gridstride.errors import LaunchError
@@ -140,14 +139,6 @@ class CpuFunction:
             name=name,
             code=number,
         )
-
-
-@dataclass(slots=True)
-class Event:
-    """A marker in a stream: when it was recorded (seconds), and whether the time may be asked for."""
-
-    timing: bool
-    recorded: float | None = None
 
 
 def _check_range(name: str, value: int, lowest: int, highest: int) -> None:

@@ -1,12 +1,13 @@
-"""The CPU target: host memory as device memory, ordered work that is complete when a call returns."""
+"""The CPU target: host memory as device memory; work is complete when a call returns, except where asked."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import threading
-import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from gridstride import config
 from gridstride.targets.base import (
@@ -19,10 +20,13 @@ from gridstride.targets.base import (
     Program,
 )
 from gridstride.targets.cpu import compiler, host, library, toolchain
-from gridstride.targets.cpu.runtime import CpuFunction, CpuModule, Event
+from gridstride.targets.cpu.queues import Event, Queues
+from gridstride.targets.cpu.recording import Recording
+from gridstride.targets.cpu.runtime import CpuFunction, CpuModule
 
-#: Stream handles that exist without being created, as in CUDA: default, legacy, per thread.
-_STANDING_STREAMS = frozenset({0, 1, 2})
+Value = TypeVar("Value")
+
+_NOT_BETWEEN_PROCESSES = "the CPU target shares no memory or events between processes; use multiprocessing's"
 
 
 class CpuTarget:
@@ -31,15 +35,27 @@ class CpuTarget:
     name = "cpu"
     device_types = frozenset({1})
     features = frozenset(
-        {"cooperative launch", "printf", "atomics", "warps", "shared memory", "faults are errors", "threads"}
+        {
+            "cooperative launch",
+            "printf",
+            "atomics",
+            "warps",
+            "shared memory",
+            "faults are errors",
+            "threads",
+            "deferred mode",
+        }
     )
     array_protocol = "__array_interface__"
 
     def __init__(self) -> None:
         self._thread = threading.local()
         self._memory = host.HostMemory()
-        self._streams: set[int] = set()
+        self._deferral = config.cpu_deferral()
+        self._queues = Queues(self._deferral)
         self._events: dict[int, Event] = {}
+        self._graphs: dict[int, Recording] = {}
+        self._executables: dict[int, Recording] = {}
         self._handles = itertools.count(0x1000)
 
     # devices
@@ -62,8 +78,9 @@ class CpuTarget:
         self._thread.device = device
 
     def synchronize(self, device: int) -> None:
-        """Return: all work is complete."""
+        """Run all work of a device."""
         self._check_device(device)
+        self._queues.synchronize_device(device)
 
     def num_threads(self) -> int:
         """Return how many threads run a launch."""
@@ -92,46 +109,94 @@ class CpuTarget:
         return host.memory_info()
 
     def copy(
-        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+        self,
+        destination: int,
+        source: int,
+        size: int,
+        direction: CopyDirection,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
     ) -> None:
         """Copy bytes; the ranges may overlap."""
-        self._check_stream(stream, "copy")
-        if size:
-            ctypes.memmove(destination, source, size)
+        label = f"copy {size} bytes {direction.name.lower().replace('_', ' ')}"
+        self._submit(stream, label, partial(ctypes.memmove, destination, source, size), accesses)
 
-    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+    def copy_between_devices(
+        self,
+        destination: int,
+        destination_device: int,
+        source: int,
+        source_device: int,
+        size: int,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
+    ) -> None:
+        """Copy bytes as `copy` does: all devices share the host's memory."""
+        self._check_device(destination_device)
+        self._check_device(source_device)
+        self.copy(destination, source, size, CopyDirection.DEVICE_TO_DEVICE, stream, accesses)
+
+    def fill(
+        self, address: int, value: int, size: int, stream: int | None, accesses: Sequence[Access] = ()
+    ) -> None:
         """Set bytes."""
-        self._check_stream(stream, "fill")
-        if size:
-            ctypes.memset(address, value, size)
+        self._submit(
+            stream, f"fill {size} bytes with {value}", partial(ctypes.memset, address, value, size), accesses
+        )
+
+    def memory_handle(self, address: int) -> bytes:
+        """Refuse: host memory of one process is not seen by others."""
+        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
+
+    def open_memory_handle(self, handle: bytes, device: int) -> int:
+        """Refuse: host memory of one process is not seen by others."""
+        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
+
+    def close_memory_handle(self, address: int, device: int) -> None:
+        """Refuse: host memory of one process is not seen by others."""
+        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
 
     # streams and events
     def create_stream(self, non_blocking: bool) -> int:
-        """Return a new stream; all streams are in order and complete."""
+        """Return a new stream."""
         handle = next(self._handles)
-        self._streams.add(handle)
+        self._queues.add_stream(handle, self.current_device(), non_blocking)
         return handle
 
     def destroy_stream(self, stream: int) -> None:
-        """Forget a stream."""
-        if stream not in self._streams:
-            raise _unknown("stream", stream, "destroy_stream")
-        self._streams.discard(stream)
+        """Forget a stream; work that is queued in it is not lost."""
+        try:
+            self._queues.remove_stream(stream)
+        except KeyError:
+            raise _unknown("stream", stream, "destroy_stream") from None
 
     def synchronize_stream(self, stream: int) -> None:
-        """Return: all work is complete."""
-        self._check_stream(stream, "synchronize_stream")
+        """Run what a stream waits for."""
+        self._queues.synchronize_stream(stream, self.current_device())
 
     def stream_done(self, stream: int) -> bool:
-        """Return True: all work is complete."""
-        self._check_stream(stream, "stream_done")
-        return True
+        """Return whether all work of a stream is complete; each question lets one piece of work run."""
+        return self._queues.stream_done(stream, self.current_device())
 
-    def create_event(self, timing: bool, blocking: bool) -> int:
+    def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
+        """Call a function in stream order; ctypes hands what it raises to ``sys.unraisablehook``."""
+        self._submit(stream, "host function", ctypes.CFUNCTYPE(None)(function))
+
+    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
         """Return a new event."""
+        if interprocess:
+            raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
         handle = next(self._handles)
         self._events[handle] = Event(timing)
         return handle
+
+    def event_handle(self, event: int) -> bytes:
+        """Refuse: events of one process are not seen by others."""
+        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
+
+    def open_event_handle(self, handle: bytes) -> int:
+        """Refuse: events of one process are not seen by others."""
+        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
 
     def destroy_event(self, event: int) -> None:
         """Forget an event."""
@@ -139,24 +204,26 @@ class CpuTarget:
             raise _unknown("event", event, "destroy_event")
 
     def record_event(self, event: int, stream: int) -> None:
-        """Note the time at which the work so far was complete: now."""
-        self._check_stream(stream, "record_event")
-        self._event(event, "record_event").recorded = time.perf_counter()
+        """Mark the work issued to a stream so far; its time is that at which this work is complete."""
+        self._queues.record_event(self._event(event, "record_event"), stream, self.current_device())
 
     def synchronize_event(self, event: int) -> None:
-        """Return: all work is complete."""
-        self._event(event, "synchronize_event")
+        """Run the work in front of an event."""
+        self._queues.synchronize_event(self._event(event, "synchronize_event"))
 
     def event_done(self, event: int) -> bool:
-        """Return True: all work is complete."""
-        self._event(event, "event_done")
-        return True
+        """Return whether the work in front of an event is complete; each question lets one piece run."""
+        return self._queues.event_done(self._event(event, "event_done"))
 
     def elapsed(self, start: int, end: int) -> float:
         """Return the milliseconds between two recorded events."""
         times = []
         for which, handle in (("start", start), ("end", end)):
             event = self._event(handle, "elapsed")
+            if event.marker is not None and not event.marker.done:
+                raise host.device_error(
+                    "CUDA_ERROR_NOT_READY", f"the work in front of the {which} event has not run", "elapsed"
+                )
             if event.recorded is None or not event.timing:
                 reason = "was never recorded" if event.timing else "was created without timing"
                 raise host.device_error("CUDA_ERROR_INVALID_HANDLE", f"the {which} event {reason}", "elapsed")
@@ -164,9 +231,61 @@ class CpuTarget:
         return 1000.0 * (times[1] - times[0])
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Return: there is nothing to wait for."""
-        self._check_stream(stream, "wait_event")
-        self._event(event, "wait_event")
+        """Let a stream wait for an event."""
+        self._queues.wait_event(stream, self.current_device(), self._event(event, "wait_event"))
+
+    def defer(self, seed: int | None) -> int | None:
+        """Let work wait for calls that synchronize (None: run at once); return what was set before."""
+        before, self._deferral = self._deferral, seed
+        self._queues.defer(seed)
+        return before
+
+    # capture and graphs
+    def begin_capture(self, stream: int) -> None:
+        """Record what is issued to a stream instead of running it."""
+        self._queues.begin_capture(stream, self.current_device())
+
+    def end_capture(self, stream: int) -> int:
+        """Return the graph of what was recorded."""
+        handle = next(self._handles)
+        self._graphs[handle] = self._queues.end_capture(stream, self.current_device())
+        return handle
+
+    def capture_of(self, stream: int) -> int:
+        """Return a number that names the capture a stream takes part in; 0 for none."""
+        return self._queues.capture_of(stream, self.current_device())
+
+    def instantiate(self, graph: int) -> int:
+        """Return an executable of a graph, which outlives it."""
+        handle = next(self._handles)
+        self._executables[handle] = _found(self._graphs, graph, "graph", "instantiate")
+        return handle
+
+    def upload_graph(self, executable: int, stream: int) -> None:
+        """Check the handles: there is nothing to prepare."""
+        _found(self._executables, executable, "executable graph", "upload_graph")
+        self._queues.check_stream(stream, "upload_graph")
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Run what was recorded, in stream order."""
+        recording = _found(self._executables, executable, "executable graph", "launch_graph")
+        self._submit(
+            stream, f"graph of {len(recording.nodes)}", partial(self._queues.replay, recording.nodes)
+        )
+
+    def graph_dot(self, graph: int) -> str:
+        """Return a picture of a graph in the DOT language."""
+        return _found(self._graphs, graph, "graph", "graph_dot").dot()
+
+    def destroy_graph(self, graph: int) -> None:
+        """Forget a graph."""
+        _found(self._graphs, graph, "graph", "destroy_graph")
+        del self._graphs[graph]
+
+    def destroy_executable(self, executable: int) -> None:
+        """Forget an executable; launches that are queued keep what they need."""
+        _found(self._executables, executable, "executable graph", "destroy_executable")
+        del self._executables[executable]
 
     # compile and load
     def arch(self, device: int) -> str:
@@ -210,11 +329,19 @@ class CpuTarget:
         stream: int,
         accesses: Sequence[Access],
     ) -> None:
-        """Run a function; it is complete on return."""
+        """Run a function in stream order."""
         if not isinstance(function, CpuFunction):
             raise TypeError(f"a function of the CPU target is needed, got {type(function).__name__}")
-        self._check_stream(stream, "launch")
-        function.launch(configuration, packed, stream)
+        self._submit(stream, function.name, partial(function.launch, configuration, packed, stream), accesses)
+
+    def _submit(
+        self, stream: int | None, label: str, run: Callable[[], object], kept: Sequence[Access] = ()
+    ) -> None:
+        device = self.current_device()
+        if stream is None:
+            self._queues.submit_and_wait(device, label, run)
+        else:
+            self._queues.submit(stream, device, label, run, kept)
 
     def _check_device(self, device: int) -> None:
         count = self.device_count()
@@ -225,15 +352,15 @@ class CpuTarget:
             )
             raise host.device_error("CUDA_ERROR_INVALID_DEVICE", message, "device")
 
-    def _check_stream(self, stream: int | None, call: str) -> None:
-        if stream is not None and stream not in _STANDING_STREAMS and stream not in self._streams:
-            raise _unknown("stream", stream, call)
-
     def _event(self, event: int, call: str) -> Event:
-        found = self._events.get(event)
-        if found is None:
-            raise _unknown("event", event, call)
-        return found
+        return _found(self._events, event, "event", call)
+
+
+def _found(known: Mapping[int, Value], handle: int, what: str, call: str) -> Value:
+    try:
+        return known[handle]
+    except KeyError:
+        raise _unknown(what, handle, call) from None
 
 
 def _unknown(what: str, handle: int, call: str) -> Exception:
