@@ -1,9 +1,12 @@
-// What a device compiler has of the C++ library without any header: std::move, std::forward and
-// std::initializer_list.
+// What a device compiler has of the C++ library without any header: std::move, std::forward,
+// std::initializer_list, and the macro offsetof.
 #ifndef GRIDSTRIDE_CPU_CORE_LANGUAGE_H
 #define GRIDSTRIDE_CPU_CORE_LANGUAGE_H
 
 #include <gridstride/fixed_width.h>
+
+// Variadic: a type may have commas.
+#define offsetof(...) __builtin_offsetof(__VA_ARGS__)
 
 template <class __t> struct gridstride_without_reference { typedef __t type; };
 template <class __t> struct gridstride_without_reference<__t&> { typedef __t type; };

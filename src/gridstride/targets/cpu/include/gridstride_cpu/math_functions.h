@@ -5,6 +5,9 @@
 
 #include "bits.h"
 
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+
 // ---- one argument, same type ----
 
 #define GRIDSTRIDE_MATH_1(name) \
