@@ -16,6 +16,11 @@ typedef int Result;
 typedef unsigned long long Address;
 
 typedef struct { int device; } Context;
+/* What a capture records: copies and fills are done again by every launch of the graph, the rest is counted. */
+typedef struct { char kind; Address to, from; size_t size; void (*function)(void *); } Node;
+typedef struct { Node *nodes; int count, status; unsigned long long number; } Graph;
+typedef struct Stream { Graph *capture; struct Stream *next; } Stream;
+typedef struct { Graph *capture; } Event;
 typedef struct { char *image; size_t size; Address variable; } Module;
 typedef struct { char name[256]; Context *context; int max_dynamic; } Function;
 typedef struct { unsigned grid[3], block[3], shared; void *stream; struct Attribute *attributes; unsigned count; } Extended;
@@ -110,6 +115,9 @@ Result cuGetErrorName(Result code, const char **name) {
     case INVALID_DEVICE: *name = "CUDA_ERROR_INVALID_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; break;
+    case 401: *name = "CUDA_ERROR_ILLEGAL_STATE"; break;
+    case 900: *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
+    case 901: *name = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"; break;
     case 700: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
     default: *name = 0; return INVALID_VALUE;
     }
@@ -190,6 +198,158 @@ Result cuMemGetInfo_v2(size_t *available, size_t *total) {
     return SUCCESS;
 }
 
+/* ---- capture ---- */
+
+static Stream *streams;
+
+/* The stream behind a handle; 0 for the default streams and for those that tests made up. */
+static Stream *find_stream(void *handle) {
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream == handle) return stream;
+    return 0;
+}
+
+enum { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
+
+static Graph *capture_of(void *handle) {
+    Stream *stream = find_stream(handle);
+    return stream ? stream->capture : 0;
+}
+
+static void run_node(const Node *node) {
+    if (node->kind == 'c') memmove((void *)node->to, (void *)node->from, node->size);
+    if (node->kind == 'f') memset((void *)node->to, (int)node->from, node->size);
+    if (node->kind == 'h') node->function((void *)node->to);
+}
+
+static Result issue(void *stream, Node node) {
+    Graph *graph = capture_of(stream);
+    if (!graph) {
+        run_node(&node);
+        return SUCCESS;
+    }
+    graph->nodes = realloc(graph->nodes, (graph->count + 1) * sizeof node);
+    graph->nodes[graph->count++] = node;
+    return SUCCESS;
+}
+
+static Result refuse_capture(void *stream) {
+    Graph *graph = capture_of(stream);
+    if (!graph) return SUCCESS;
+    graph->status = CAPTURE_INVALIDATED;
+    return 900;
+}
+
+Result cuThreadExchangeStreamCaptureMode(int *mode) {
+    static _Thread_local int own;
+    CALL("\"mode\": %d", *mode);
+    int previous = own;
+    own = *mode;
+    *mode = previous;
+    return SUCCESS;
+}
+
+Result cuStreamBeginCapture_v2(Stream *stream, int mode) {
+    static unsigned long long captures;
+    CALL("\"stream\": %llu, \"mode\": %d", (Address)stream, mode);
+    if (!find_stream(stream)) return 900;
+    if (stream->capture) return 401;
+    stream->capture = calloc(1, sizeof *stream->capture);
+    stream->capture->status = CAPTURE_ACTIVE;
+    stream->capture->number = ++captures;
+    return SUCCESS;
+}
+
+Result cuStreamEndCapture(Stream *stream, Graph **graph) {
+    CALL("\"stream\": %llu", (Address)stream);
+    Graph *ended = capture_of(stream);
+    if (!ended) return 401;
+    *graph = ended->status == CAPTURE_ACTIVE ? ended : 0;
+    stream->capture = 0;
+    ended->status = CAPTURE_NONE;
+    return *graph ? SUCCESS : 901;
+}
+
+Result cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *number, void **graph, void **nodes,
+                                 size_t *count) {
+    (void)graph, (void)nodes, (void)count;
+    Graph *capture = capture_of(stream);
+    *status = capture ? capture->status : CAPTURE_NONE;
+    if (*status == CAPTURE_ACTIVE) *number = capture->number;
+    return SUCCESS;
+}
+
+Result cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+    CALL("\"stream\": %llu", (Address)stream);
+    return issue(stream, (Node){'h', (Address)data, 0, 0, function});
+}
+
+Result cuGraphInstantiateWithFlags(Graph **executable, Graph *graph, unsigned long long flags) {
+    CALL("\"graph\": %llu, \"flags\": %llu", (Address)graph, flags);
+    *executable = malloc(sizeof **executable);
+    **executable = *graph;
+    return SUCCESS;
+}
+Result cuGraphUpload(Graph *executable, void *stream) {
+    CALL("\"executable\": %llu, \"stream\": %llu", (Address)executable, (Address)stream);
+    return SUCCESS;
+}
+Result cuGraphLaunch(Graph *executable, void *stream) {
+    CALL("\"executable\": %llu, \"stream\": %llu", (Address)executable, (Address)stream);
+    for (int index = 0; index < executable->count; index++) issue(stream, executable->nodes[index]);
+    return SUCCESS;
+}
+Result cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
+    CALL("\"flags\": %u", flags);
+    FILE *file = fopen(path, "w");
+    if (!file) return INVALID_VALUE;
+    fprintf(file, "digraph stub { /* %d nodes */ }\n", graph->count);
+    fclose(file);
+    return SUCCESS;
+}
+Result cuGraphDestroy(Graph *graph) { CALL("\"graph\": %llu", (Address)graph); return SUCCESS; }
+Result cuGraphExecDestroy(Graph *executable) { CALL("\"executable\": %llu", (Address)executable); free(executable); return SUCCESS; }
+
+/* ---- between devices and processes ---- */
+
+Result cuMemcpyPeer(Address to, Context *to_context, Address from, Context *from_context, size_t size) {
+    CALL("\"to\": %d, \"from\": %d, \"size\": %zu", to_context->device, from_context->device, size);
+    memmove((void *)to, (void *)from, size);
+    return SUCCESS;
+}
+Result cuMemcpyPeerAsync(Address to, Context *to_context, Address from, Context *from_context, size_t size, void *stream) {
+    CALL("\"to\": %d, \"from\": %d, \"size\": %zu, \"stream\": %llu", to_context->device, from_context->device, size,
+         (Address)stream);
+    return issue(stream, (Node){'c', to, from, size, 0});
+}
+
+typedef struct { Address content[8]; } IpcHandle;
+
+Result cuIpcGetMemHandle(IpcHandle *handle, Address address) {
+    CALL("\"address\": %llu", address);
+    *handle = (IpcHandle){{0, address}};
+    return SUCCESS;
+}
+Result cuIpcOpenMemHandle_v2(Address *address, IpcHandle handle, unsigned flags) {
+    CALL("\"flags\": %u", flags);
+    *address = handle.content[1];
+    return SUCCESS;
+}
+Result cuIpcCloseMemHandle(Address address) { CALL("\"address\": %llu", address); return SUCCESS; }
+Result cuIpcGetEventHandle(IpcHandle *handle, void *event) {
+    CALL("\"event\": %llu", (Address)event);
+    *handle = (IpcHandle){{0, (Address)event}};
+    return SUCCESS;
+}
+Result cuIpcOpenEventHandle(void **event, IpcHandle handle) {
+    (void)handle;
+    CALL("");
+    *event = calloc(1, sizeof(Event));
+    return SUCCESS;
+}
+
+/* ---- copies, streams, events ---- */
+
 #define COPY(name)                                                                                          \
     Result name(Address to, Address from, size_t size) {                                                    \
         CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu", to, from, size);                                \
@@ -201,8 +361,7 @@ Result cuMemGetInfo_v2(size_t *available, size_t *total) {
     Result name(Address to, Address from, size_t size, void *stream) {                                      \
         CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu, \"stream\": %llu", to, from, size, (Address)stream); \
         NEED_CONTEXT;                                                                                       \
-        memmove((void *)to, (void *)from, size);                                                            \
-        return SUCCESS;                                                                                     \
+        return issue(stream, (Node){'c', to, from, size, 0});                                               \
     }
 COPY(cuMemcpyHtoD_v2)
 COPY(cuMemcpyDtoH_v2)
@@ -220,32 +379,35 @@ Result cuMemsetD8_v2(Address to, unsigned char value, size_t size) {
 Result cuMemsetD8Async(Address to, unsigned char value, size_t size, void *stream) {
     CALL("\"to\": %llu, \"value\": %u, \"size\": %zu, \"stream\": %llu", to, value, size, (Address)stream);
     NEED_CONTEXT;
-    memset((void *)to, value, size);
-    return SUCCESS;
+    return issue(stream, (Node){'f', to, value, size, 0});
 }
 
 Result cuStreamCreate(void **stream, unsigned flags) {
     CALL("\"flags\": %u", flags);
     NEED_CONTEXT;
-    *stream = malloc(1);
+    Stream *made = calloc(1, sizeof *made);
+    made->next = streams;
+    *stream = streams = made;
     return SUCCESS;
 }
-Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); free(stream); return SUCCESS; }
-Result cuStreamSynchronize(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return SUCCESS; }
-Result cuStreamQuery(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return SUCCESS; }
-Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); return SUCCESS; }
+Result cuStreamSynchronize(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return refuse_capture(stream); }
+Result cuStreamQuery(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return refuse_capture(stream); }
+Result cuStreamWaitEvent(void *stream, Event *event, unsigned flags) {
     CALL("\"stream\": %llu, \"event\": %llu, \"flags\": %u", (Address)stream, (Address)event, flags);
+    if (event->capture && find_stream(stream)) find_stream(stream)->capture = event->capture;
     return SUCCESS;
 }
 Result cuEventCreate(void **event, unsigned flags) {
     CALL("\"flags\": %u", flags);
     NEED_CONTEXT;
-    *event = malloc(1);
+    *event = calloc(1, sizeof(Event));
     return SUCCESS;
 }
 Result cuEventDestroy_v2(void *event) { CALL("\"event\": %llu", (Address)event); free(event); return SUCCESS; }
-Result cuEventRecord(void *event, void *stream) {
+Result cuEventRecord(Event *event, void *stream) {
     CALL("\"event\": %llu, \"stream\": %llu", (Address)event, (Address)stream);
+    event->capture = capture_of(stream);
     return SUCCESS;
 }
 Result cuEventSynchronize(void *event) { CALL("\"event\": %llu", (Address)event); return SUCCESS; }
@@ -355,6 +517,7 @@ static Result launch(const char *call, Function *function, const Extended *confi
         (Address)configuration->stream, cooperative, hexadecimal);
     if (code) return code;
     if (function->context != current) return 400;
+    issue(configuration->stream, (Node){'k', 0, 0, 0, 0});
     return (int)configuration->shared > function->max_dynamic ? INVALID_VALUE : SUCCESS;
 }
 

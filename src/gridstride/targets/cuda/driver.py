@@ -37,6 +37,16 @@ class LaunchConfiguration(ctypes.Structure):
     )
 
 
+#: CUhostFn: what the driver calls in stream order, with a number of ours.
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class IpcHandle(ctypes.Structure):
+    """CUipcMemHandle and CUipcEventHandle: 64 bytes, passed by value."""
+
+    _fields_ = (("reserved", c_ubyte * 64),)
+
+
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuDriverGetVersion": (POINTER(c_int),),
@@ -61,6 +71,13 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
     "cuMemsetD8_v2": (_ADDRESS, c_ubyte, c_size_t),
     "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _HANDLE),
+    "cuMemcpyPeer": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t),
+    "cuMemcpyPeerAsync": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t, _HANDLE),
+    "cuIpcGetMemHandle": (POINTER(IpcHandle), _ADDRESS),
+    "cuIpcOpenMemHandle_v2": (POINTER(_ADDRESS), IpcHandle, c_uint),
+    "cuIpcCloseMemHandle": (_ADDRESS,),
+    "cuIpcGetEventHandle": (POINTER(IpcHandle), _HANDLE),
+    "cuIpcOpenEventHandle": (POINTER(_HANDLE), IpcHandle),
     "cuStreamCreate": (POINTER(_HANDLE), c_uint),
     "cuStreamDestroy_v2": (_HANDLE,),
     "cuStreamSynchronize": (_HANDLE,),
@@ -72,6 +89,19 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuEventSynchronize": (_HANDLE,),
     "cuEventQuery": (_HANDLE,),
     "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
+    "cuLaunchHostFunc": (_HANDLE, HOST_FUNCTION, c_void_p),
+    "cuStreamBeginCapture_v2": (_HANDLE, c_int),
+    "cuStreamEndCapture": (_HANDLE, POINTER(_HANDLE)),
+    "cuStreamGetCaptureInfo_v2": (
+        _HANDLE, POINTER(c_int), POINTER(c_uint64), POINTER(_HANDLE), POINTER(_HANDLE), POINTER(c_size_t),
+    ),
+    "cuThreadExchangeStreamCaptureMode": (POINTER(c_int),),
+    "cuGraphInstantiateWithFlags": (POINTER(_HANDLE), _HANDLE, c_uint64),
+    "cuGraphUpload": (_HANDLE, _HANDLE),
+    "cuGraphLaunch": (_HANDLE, _HANDLE),
+    "cuGraphDebugDotPrint": (_HANDLE, c_char_p, c_uint),
+    "cuGraphDestroy": (_HANDLE,),
+    "cuGraphExecDestroy": (_HANDLE,),
     "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),

@@ -22,11 +22,13 @@ from gridstride.targets.base import (
     Program,
 )
 from gridstride.targets.cuda import attributes
+from gridstride.targets.cuda.capture import GraphCalls
 from gridstride.targets.cuda.driver import (
     INVALID_VALUE,
     NOT_FOUND,
     NOT_READY,
     Driver,
+    IpcHandle,
     LaunchAttribute,
     LaunchConfiguration,
 )
@@ -40,7 +42,8 @@ DLPACK_CUDA = 2
 DLPACK_MANAGED = 13
 
 _STREAM_NON_BLOCKING = 1
-_EVENT_BLOCKING, _EVENT_NO_TIMING = 1, 2
+_EVENT_BLOCKING, _EVENT_NO_TIMING, _EVENT_INTERPROCESS = 1, 2, 4
+_LAZY_PEER_ACCESS = 1
 #: Numbers of CUfunction_attribute by the field of `FunctionAttributes`.
 _FUNCTION_ATTRIBUTES = {
     "max_threads_per_block": 0,
@@ -69,7 +72,7 @@ _LOG_OPTIONS = (5, 6)
 _LOG_SIZE = 16384
 
 
-class CudaTarget:
+class CudaTarget(GraphCalls):
     """Compile with NVRTC and run on NVIDIA devices.
 
     Only primary contexts are used, retained at first use and shared with every other library of
@@ -100,6 +103,7 @@ class CudaTarget:
     array_protocol = "__cuda_array_interface__"
 
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
+        super().__init__()
         self.driver = driver
         self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
@@ -139,13 +143,13 @@ class CudaTarget:
         if size == 0:
             return 0
         address = c_uint64()
-        with self._on(device):
+        with self._on(device), self._during_captures():
             self.driver.cuMemAlloc_v2(byref(address), size)
         return address.value
 
     def free(self, address: int, device: int) -> None:
         if address:
-            with self._on(device):
+            with self._on(device), self._during_captures():
                 self.driver.cuMemFree_v2(address)
 
     def memory_info(self, device: int) -> tuple[int, int]:
@@ -155,7 +159,13 @@ class CudaTarget:
         return free.value, total.value
 
     def copy(
-        self, destination: int, source: int, size: int, direction: CopyDirection, stream: int | None
+        self,
+        destination: int,
+        source: int,
+        size: int,
+        direction: CopyDirection,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
     ) -> None:
         if size == 0:
             return
@@ -172,7 +182,29 @@ class CudaTarget:
         if direction is CopyDirection.DEVICE_TO_DEVICE:
             self.driver.cuStreamSynchronize(0)  # this route alone returns before the copy is done
 
-    def fill(self, address: int, value: int, size: int, stream: int | None) -> None:
+    def copy_between_devices(
+        self,
+        destination: int,
+        destination_device: int,
+        source: int,
+        source_device: int,
+        size: int,
+        stream: int | None,
+        accesses: Sequence[Access] = (),
+    ) -> None:
+        if size == 0:
+            return
+        self._ensure_context()
+        to, from_ = self._primary_context(destination_device), self._primary_context(source_device)
+        if stream is not None:
+            self.driver.cuMemcpyPeerAsync(destination, to, source, from_, size, stream)
+            return
+        self.driver.cuMemcpyPeer(destination, to, source, from_, size)
+        self.driver.cuStreamSynchronize(0)
+
+    def fill(
+        self, address: int, value: int, size: int, stream: int | None, accesses: Sequence[Access] = ()
+    ) -> None:
         if size == 0:
             return
         self._ensure_context()
@@ -181,6 +213,23 @@ class CudaTarget:
             return
         self.driver.cuMemsetD8_v2(address, value, size)
         self.driver.cuStreamSynchronize(0)
+
+    def memory_handle(self, address: int) -> bytes:
+        handle = IpcHandle()
+        self.driver.cuIpcGetMemHandle(byref(handle), address)
+        return bytes(handle)
+
+    def open_memory_handle(self, handle: bytes, device: int) -> int:
+        address = c_uint64()
+        with self._on(device):
+            self.driver.cuIpcOpenMemHandle_v2(
+                byref(address), IpcHandle.from_buffer_copy(handle), _LAZY_PEER_ACCESS
+            )
+        return address.value
+
+    def close_memory_handle(self, address: int, device: int) -> None:
+        with self._on(device):
+            self.driver.cuIpcCloseMemHandle(address)
 
     # streams and events
 
@@ -201,11 +250,23 @@ class CudaTarget:
         self._ensure_context()
         return self._is_ready("cuStreamQuery", stream)
 
-    def create_event(self, timing: bool, blocking: bool) -> int:
+    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
         self._ensure_context()
         event = c_void_p()
         flags = (_EVENT_BLOCKING if blocking else 0) | (0 if timing else _EVENT_NO_TIMING)
+        flags |= _EVENT_INTERPROCESS if interprocess else 0
         self.driver.cuEventCreate(byref(event), flags)
+        return event.value or 0
+
+    def event_handle(self, event: int) -> bytes:
+        handle = IpcHandle()
+        self.driver.cuIpcGetEventHandle(byref(handle), event)
+        return bytes(handle)
+
+    def open_event_handle(self, handle: bytes) -> int:
+        self._ensure_context()
+        event = c_void_p()
+        self.driver.cuIpcOpenEventHandle(byref(event), IpcHandle.from_buffer_copy(handle))
         return event.value or 0
 
     def destroy_event(self, event: int) -> None:
@@ -245,7 +306,7 @@ class CudaTarget:
         return self.compiler.compile(program, arch)
 
     def load(self, object_code: ObjectCode, device: int) -> CudaModule:
-        with self._on(device):
+        with self._on(device), self._during_captures():
             return CudaModule(self, self._load(object_code), device)
 
     def specializes_on(self, configuration: LaunchConfig) -> Hashable:
@@ -263,7 +324,7 @@ class CudaTarget:
     ) -> None:
         self._ensure_context()
         function.launch(configuration, packed, stream)
-        if config.debug():
+        if config.debug() and not self.capture_of(stream):
             function.wait(stream)
 
     @cached_property

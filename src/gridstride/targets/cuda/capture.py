@@ -1,0 +1,178 @@
+"""Host functions, captures and graphs through the NVIDIA driver."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_int, c_uint64, c_void_p
+from pathlib import Path
+
+from gridstride.errors import CUDAError
+from gridstride.targets.cuda.driver import HOST_FUNCTION, Driver
+
+_THREAD_LOCAL, _RELAXED = 1, 2
+_NOT_CAPTURING = 0
+#: What the driver says of the default stream while a stream that it would wait for is captured.
+_CAPTURE_IMPLICIT = 906
+#: Show the parameters of kernel, copy, fill and host nodes.
+_DOT_FLAGS = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5
+
+
+class HostFunctions:
+    """Let the driver call Python functions through one C function, which finds them by number.
+
+    A function that runs once is forgotten when it is called; one in a graph lives as long as the
+    graph and its executables.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._once: dict[int, Callable[[], None]] = {}
+        self._captured: dict[int, Callable[[], None]] = {}
+        self._of_capture: dict[int, list[int]] = {}
+        self._of_graph: dict[int, list[int]] = {}
+        self.address = HOST_FUNCTION(self._call)
+
+    def add(self, function: Callable[[], None], capture: int) -> int:
+        """Keep a function, issued to a stream in a capture (0: in none); return its number."""
+        number = next(self._numbers)
+        if capture:
+            self._captured[number] = function
+            self._of_capture.setdefault(capture, []).append(number)
+        else:
+            self._once[number] = function
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forget a function that the driver did not take."""
+        self._once.pop(number, None)
+
+    def end_capture(self, capture: int, graph: int | None) -> None:
+        """Let the functions of a capture live with its graph; None: there is none."""
+        numbers = self._of_capture.pop(capture, [])
+        if graph is None:
+            self._forget(numbers)
+        elif numbers:
+            self._of_graph[graph] = numbers
+
+    def share(self, graph: int, executable: int) -> None:
+        """Let the functions of a graph also live with an executable."""
+        if graph in self._of_graph:
+            self._of_graph[executable] = self._of_graph[graph]
+
+    def release(self, graph: int) -> None:
+        """Forget the functions of a graph or executable unless another one has them."""
+        numbers = self._of_graph.pop(graph, [])
+        if not any(numbers is others for others in self._of_graph.values()):
+            self._forget(numbers)
+
+    def _forget(self, numbers: list[int]) -> None:
+        for number in numbers:
+            del self._captured[number]
+
+    def _call(self, number: int) -> None:
+        function = self._once.pop(number, None) or self._captured[number]
+        function()  # ctypes hands what it raises to sys.unraisablehook
+
+
+class GraphCalls(ABC):
+    """The part of the CUDA target that captures streams and runs graphs."""
+
+    driver: Driver
+
+    def __init__(self) -> None:
+        self._host_functions = HostFunctions()
+        self._captures = 0
+        self._capture_lock = threading.Lock()
+
+    def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
+        self._ensure_context()
+        functions = self._host_functions
+        number = functions.add(function, self.capture_of(stream))
+        try:
+            self.driver.cuLaunchHostFunc(stream, functions.address, number)
+        except CUDAError:
+            functions.remove(number)
+            raise
+
+    def begin_capture(self, stream: int) -> None:
+        self._ensure_context()
+        self.driver.cuStreamBeginCapture_v2(stream, _THREAD_LOCAL)
+        with self._capture_lock:
+            self._captures += 1
+
+    def end_capture(self, stream: int) -> int:
+        capture, graph = self.capture_of(stream), c_void_p()
+        try:
+            self.driver.cuStreamEndCapture(stream, byref(graph))
+        finally:
+            if capture:
+                with self._capture_lock:
+                    self._captures -= 1
+                self._host_functions.end_capture(capture, graph.value)
+        return graph.value or 0
+
+    def capture_of(self, stream: int) -> int:
+        if not self._captures:
+            return 0
+        status, number = c_int(), c_uint64()
+        try:
+            self.driver.cuStreamGetCaptureInfo_v2(stream, byref(status), byref(number), None, None, None)
+        except CUDAError as error:
+            if error.code != _CAPTURE_IMPLICIT:
+                raise
+            return 0
+        if status.value == _NOT_CAPTURING:
+            return 0
+        return number.value or -1  # a capture that a forbidden call spoiled has no number
+
+    def instantiate(self, graph: int) -> int:
+        executable = c_void_p()
+        self.driver.cuGraphInstantiateWithFlags(byref(executable), graph, 0)
+        self._host_functions.share(graph, executable.value or 0)
+        return executable.value or 0
+
+    def upload_graph(self, executable: int, stream: int) -> None:
+        self._ensure_context()
+        self.driver.cuGraphUpload(executable, stream)
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        self.driver.cuGraphLaunch(executable, stream)
+
+    def graph_dot(self, graph: int) -> str:
+        with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+            path = Path(folder) / "graph.dot"
+            self.driver.cuGraphDebugDotPrint(graph, str(path).encode(), _DOT_FLAGS)
+            return path.read_text(errors="replace")
+
+    def destroy_graph(self, graph: int) -> None:
+        self.driver.cuGraphDestroy(graph)
+        self._host_functions.release(graph)
+
+    def destroy_executable(self, executable: int) -> None:
+        self.driver.cuGraphExecDestroy(executable)
+        self._host_functions.release(executable)
+
+    @contextmanager
+    def _during_captures(self) -> Iterator[None]:
+        """Let the calling thread do, while it captures, what is safe though the driver forbids it then.
+
+        Allocating and loading may wait for other streams, never for the one being captured.
+        """
+        if not self._captures:
+            yield
+            return
+        mode = c_int(_RELAXED)
+        self.driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+        try:
+            yield
+        finally:
+            self.driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+
+    @abstractmethod
+    def _ensure_context(self) -> None:
+        """Make a device current where none is."""
