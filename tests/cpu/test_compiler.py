@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.errors import CompileError
-from gridstride.targets.cpu import compiler, toolchain
+from gridstride.targets.cpu import compiler, toolchain, unit
 from gridstride.targets.cpu.target import CpuTarget
 
 from .conftest import MakeProgram
@@ -114,7 +114,7 @@ def test_names_that_are_not_there(
 def test_launch_bounds_are_evaluated(make_program: MakeProgram) -> None:
     text = "#define HALF 64\n__global__ void __launch_bounds__(2 * HALF) k() {}\n__global__ void l() {}"
     code = compiler.compile_program(make_program(text, "k", "l"))
-    assert code.constants == {compiler.LAUNCH_BOUNDS + "k": 128}
+    assert code.constants == {unit.LAUNCH_BOUNDS + "k": 128}
 
 
 def test_too_much_static_shared_memory_is_refused(make_program: MakeProgram) -> None:
@@ -309,6 +309,14 @@ def test_headers_beside_a_file_are_found(make_program: MakeProgram, tmp_path: Pa
     code = compiler.compile_program(make_program(path.read_text(), path=str(path), constants=("beside",)))
     assert code.constants == {"beside": 7}
     assert [name for name, _ in code.dependencies or ()] == [str(tmp_path / "beside.h")]
+
+
+def test_a_kernel_in_a_header_has_a_signature_with_names(make_program: MakeProgram) -> None:
+    headers = (
+        ("kernels.cuh", "template <class T> __global__ void fill(T* out, T value) { *out = value; }\n"),
+    )
+    code = compiler.compile_program(make_program("#include <kernels.cuh>", "fill<int>", headers=headers))
+    assert [parameter.name for parameter in code.functions["fill<int>"].signature or ()] == ["out", "value"]
 
 
 def test_headers_to_include_leave_the_lines_alone(make_program: MakeProgram) -> None:

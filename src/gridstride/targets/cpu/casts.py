@@ -34,7 +34,8 @@ _CANDIDATE = re.compile(
 _CASTS = """
 (cast_expression) @it
 (call_expression function: (primitive_type)) @it
-(call_expression function: (identifier) @name (#match? @name "^(short|long|unsigned|signed|uchar|ushort|uint|ulong)$")) @it
+(call_expression function: (identifier) @name
+  (#match? @name "^(short|long|unsigned|signed|uchar|ushort|uint|ulong)$")) @it
 (call_expression function: (template_function name: (identifier) @name (#eq? @name "static_cast"))) @it
 """
 

@@ -13,25 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from string import Template
 
 from gridstride import _syntax
 from gridstride._syntax import lexical
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program
-from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain
+from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain, unit
 from gridstride.targets.cpu.diagnostics import Diagnostic
 from gridstride.targets.cpu.edits import Rewritten
 from gridstride.targets.cpu.shared import SharedLayout
 
-#: File name of the part of the translation unit that asks for the program's names.
-REQUESTS = "<requested names>"
-#: File name of the part that holds the macros of the options.
-OPTIONS = "<options>"
-#: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
-LAUNCH_BOUNDS = "__launch_bounds__ of "
-
-_TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 # What the host has in its headers, a device has not.
 _OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
 _ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
@@ -51,12 +42,6 @@ def fingerprint(program: Program) -> str:
     compiler = toolchain.find_toolchain()
     flags = shlex.join(compiler.compile_flags(program.options))
     return f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"
-
-
-def path_of(program: Program) -> str:
-    """Return the file name that messages use for a program's text."""
-    name = program.name or "program"
-    return program.path or (name if "." in name else f"{name}.cu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +65,42 @@ class _Compilation:
     commands: list[str] = field(default_factory=list)
     log: str = ""
     rewritten: Rewritten | None = None
+    #: What declarations are looked for in: the user's text, and the same with its headers.
+    texts: list[str] = field(default_factory=list)
 
     def run(self) -> ObjectCode:
         self._write_headers()
-        entries = _entries(self.program)
+        self.texts.append(self.program.text)
         if self._reads_user_headers() or rewrite.needs_preprocessing(self.program.text.encode()):
-            source = self._preprocessed(entries)
+            source = self._preprocessed()
         else:
-            source = self._direct(entries)
+            source = self._direct()
         code = self._compile(source)
         return self._object_code(code)
 
     # ---- the two ways to a text without __shared__ ----
 
-    def _direct(self, entries: list[str]) -> Path:
+    def _direct(self) -> Path:
         text = self.program.text.encode()
         try:
             self.rewritten = rewrite.rewrite(text, self._kernel_names())
         except rewrite.Refusal as refusal:
             raise self._refused(
-                refusal, path_of(self.program), *_line_and_column(text, refusal.position)
+                refusal, unit.path_of(self.program), *_line_and_column(text, refusal.position)
             ) from None
-        return self._write("program.cpp", self._unit(self.rewritten.text.decode(), entries).encode())
+        return self._write(
+            "program.cpp", unit.translation_unit(self.program, self.rewritten.text.decode()).encode()
+        )
 
-    def _preprocessed(self, entries: list[str]) -> Path:
-        source = self._write("whole.cpp", self._unit(self.program.text, entries).encode())
+    def _preprocessed(self) -> Path:
+        source = self._write("whole.cpp", unit.translation_unit(self.program, self.program.text).encode())
         self._call([*self._flags(), "-x", "c++", "-E", source.name, "-o", "whole.ii", *_dependency_flags()])
         text = (self.folder / "whole.ii").read_bytes()
         regions = _regions(text)
+        view = self._view(text, regions)
+        self.texts.append(view.decode(errors="replace"))
         try:
-            rewritten = rewrite.rewrite(text, self._kernel_names(), self._view(text, regions))
+            rewritten = rewrite.rewrite(text, self._kernel_names(), view)
         except rewrite.Refusal as refusal:
             region = next(region for region in regions if region.start <= refusal.position < region.end)
             line, column = _line_and_column(text[region.start :], refusal.position - region.start)
@@ -121,17 +112,6 @@ class _Compilation:
         functions = _syntax.functions(self.program.text) if "__shared__" in self.program.text else ()
         others = {function.name for function in functions if not function.is_kernel}
         return {function.name for function in functions if function.is_kernel} - others
-
-    def _unit(self, text: str, entries: list[str]) -> str:
-        return Template(_TEMPLATE.read_text()).substitute(
-            options="\n".join(_option_lines(self.program)),
-            includes="\n".join(f"#include <{name}>" for name in self.program.includes),
-            path=_quoted(path_of(self.program)),
-            text=text,
-            options_path=OPTIONS,
-            requests=REQUESTS,
-            entries="\n".join(entries),
-        )
 
     def _view(self, text: bytes, regions: list[_Region]) -> bytes:
         """Blank out what is not the user's."""
@@ -146,8 +126,8 @@ class _Compilation:
     def _flags(self) -> list[str]:
         options = self.program.options
         flags = [*self.compiler.compile_flags(options), *_OWN_HEADERS_ONLY]
-        flags += [_define("-D{}={}", *item) for item in options.defines if _is_for_headers(item[0])]
-        flags += [f"-U{name}" for name in options.undefines if _is_for_headers(name)]
+        flags += [unit.define("-D{}={}", *item) for item in options.defines if unit.is_for_headers(item[0])]
+        flags += [f"-U{name}" for name in options.undefines if unit.is_for_headers(name)]
         folders = [
             self.folder / "headers",
             *library.INCLUDE_FOLDERS,
@@ -192,11 +172,8 @@ class _Compilation:
         try:
             self._check_kernels()
             self._check_shared(kernel_library)
-            declared = {} if not self.program.kernels else _declared_kernels(self.program.text)
             functions = {
-                name: FunctionRecord(
-                    name, signatures.signature(kernel, _parameter_names(declared, name, kernel))
-                )
+                name: FunctionRecord(name, signatures.signature(kernel, self._parameter_names(name, kernel)))
                 for name, kernel in kernel_library.kernels().items()
             }
             globals_ = {name: name for name in kernel_library.globals()}
@@ -206,6 +183,15 @@ class _Compilation:
         return ObjectCode(
             "shared object", code, functions, globals_, constants, self._dependencies(), self.log
         )
+
+    def _parameter_names(self, name: str, kernel: abi.Kernel) -> list[str]:
+        """Return the names of a kernel's parameters as far as its declaration is found."""
+        wanted = (_syntax.normalize_name(name), _syntax.base_name(name))
+        for text in self.texts:
+            for function in _syntax.functions(text):
+                if function.name in wanted and len(function.parameters) == kernel.parameter_count:
+                    return [parameter.name for parameter in function.parameters]
+        return []
 
     def _dependencies(self) -> tuple[tuple[str, str], ...]:
         text = (self.folder / "program.d").read_text()
@@ -219,10 +205,10 @@ class _Compilation:
 
     def _rejected(self) -> CompileError:
         errors = [item for item in diagnostics.parse(self.log) if item.kind != "warning"]
-        asked = re.search(re.escape(REQUESTS) + r":(\d+):", self.log)
-        if asked and errors and (errors[0].path == REQUESTS or errors[0].path.endswith(_ENTRY_HEADER)):
+        asked = re.search(re.escape(unit.REQUESTS) + r":(\d+):", self.log)
+        if asked and errors and (errors[0].path == unit.REQUESTS or errors[0].path.endswith(_ENTRY_HEADER)):
             return self._error(self._missing(int(asked[1]), errors[0].text))
-        shown = [self._located(item) for item in errors if item.path != REQUESTS] or errors
+        shown = [self._located(item) for item in errors if item.path != unit.REQUESTS] or errors
         described = diagnostics.describe(shown, self._source_line) if shown else self.log.strip()
         return self._error(f"{self.compiler.version} rejected the program\n{described}")
 
@@ -260,7 +246,7 @@ class _Compilation:
 
     def _located(self, error: Diagnostic) -> Diagnostic:
         """Return an error at its place in the user's text rather than the rewritten one."""
-        if self.rewritten is None or not self.rewritten.edits or error.path != path_of(self.program):
+        if self.rewritten is None or not self.rewritten.edits or error.path != unit.path_of(self.program):
             return error
         lines = self.rewritten.text.split(b"\n")
         position = sum(len(line) + 1 for line in lines[: error.line - 1]) + max(error.column - 1, 0)
@@ -270,7 +256,7 @@ class _Compilation:
     def _source_line(self, error: Diagnostic) -> str:
         headers = dict(self.program.headers)
         name = os.path.relpath(self.folder / error.path, self.folder / "headers")
-        if error.path == path_of(self.program):
+        if error.path == unit.path_of(self.program):
             text = self.program.text
         elif name in headers:
             text = headers[name]
@@ -328,63 +314,6 @@ class _Compilation:
         return path
 
 
-def _option_lines(program: Program) -> list[str]:
-    """Return the macros of the options that come behind our headers, which are not written for them."""
-    options = program.options
-    lines = [f"#undef {name}" for name in options.undefines if not _is_for_headers(name)]
-    return lines + [
-        _define("#define {} {}", *item) for item in options.defines if not _is_for_headers(item[0])
-    ]
-
-
-def _define(form: str, name: str, value: str | None) -> str:
-    return form.format(name, "1" if value is None else " ".join(value.splitlines()))
-
-
-def _is_for_headers(macro: str) -> bool:
-    """Return whether our headers shall see a macro of the user's."""
-    return macro in ("NDEBUG", "__CUDA_ARCH__") or macro.startswith("GRIDSTRIDE_")
-
-
-def _entries(program: Program) -> list[str]:
-    """Return the lines that ask for the program's names, in the order of the program's fields."""
-    tables = {
-        "KERNEL": [(name, name) for name in program.kernels],
-        "GLOBAL": [(name, name.strip().removeprefix("&")) for name in program.globals],
-        "CONSTANT": [(name, name) for name in program.constants],
-    }
-    if "__launch_bounds__" in program.text:
-        tables["CONSTANT"] += [(LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program)]
-    lines = [
-        f'GRIDSTRIDE_{table}({index}, "{_quoted(name)}", {expression})'
-        for table, rows in tables.items()
-        for index, (name, expression) in enumerate(rows)
-    ]
-    return [*lines, f"GRIDSTRIDE_LIBRARY({', '.join(str(len(rows)) for rows in tables.values())})"]
-
-
-def _launch_bounds(program: Program) -> list[tuple[str, str]]:
-    """Return the expressions of the launch bounds of kernels that are no templates."""
-    declared = _declared_kernels(program.text)
-    found = {name: declared.get(_syntax.normalize_name(name)) for name in program.kernels}
-    return [
-        (name, kernel.launch_bounds)
-        for name, kernel in found.items()
-        if kernel and kernel.launch_bounds and not kernel.is_template
-    ]
-
-
-def _declared_kernels(text: str) -> dict[str, _syntax.KernelDeclaration]:
-    return {_syntax.normalize_name(kernel.name): kernel for kernel in reversed(_syntax.kernels(text))}
-
-
-def _parameter_names(
-    declared: dict[str, _syntax.KernelDeclaration], name: str, kernel: abi.Kernel
-) -> list[str]:
-    found = declared.get(_syntax.normalize_name(name)) or declared.get(_syntax.base_name(name))
-    return [parameter.name for parameter in found.parameters] if found else []
-
-
 def _missing_kernel(name: str, reason: str, functions: tuple[_syntax.FunctionDeclaration, ...]) -> str:
     base = _syntax.base_name(name)
     same = [function for function in functions if function.name == base]
@@ -436,10 +365,6 @@ def _dependency_flags() -> list[str]:
 
 def _line_and_column(text: bytes, position: int) -> tuple[int, int]:
     return lexical.line_of(text, position), position - (text.rfind(b"\n", 0, position) + 1) + 1
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 @contextmanager

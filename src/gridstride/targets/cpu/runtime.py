@@ -8,7 +8,7 @@ import threading
 from gridstride import config
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode
-from gridstride.targets.cpu import abi, compiler, host, library
+from gridstride.targets.cpu import abi, host, library, unit
 from gridstride.targets.cpu.abi import FailureCode
 from gridstride.targets.cpu.shared import SharedLayout
 
@@ -41,9 +41,9 @@ class CpuModule:
         self.shared = SharedLayout()
         self.shared.place(self.library.shared_slots())
         self._bounds = {
-            name.removeprefix(compiler.LAUNCH_BOUNDS): value
+            name.removeprefix(unit.LAUNCH_BOUNDS): value
             for name, value in object_code.constants.items()
-            if name.startswith(compiler.LAUNCH_BOUNDS)
+            if name.startswith(unit.LAUNCH_BOUNDS)
         }
         self._kernels = self.library.kernels()
         self._globals = self.library.globals()
