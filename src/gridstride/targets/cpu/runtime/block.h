@@ -106,6 +106,7 @@ struct Block : gridstride_block {
         block_index = uint3{unsigned(number % grid[0]), unsigned(row % grid[1]), unsigned(row / grid[1])};
         current_thread = threads;
         code_begin = code_end = nullptr;
+        is_scheduling = 1;
         is_interleaved = 0;
         live_threads = 1;
         arrived_threads = 0;

@@ -81,11 +81,13 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
 
 // Let the other threads of the block run; the handler's frame stays on the interrupted thread's stack.
 inline void preempt(Block* block) {
+    if (block->is_scheduling) return;
+    block->is_scheduling = 1;
     gridstride_thread* self = block->current_thread;
-    if (self->waiting_file) return;  // it is about to switch, or has just come back
     if (!block->is_interleaved) interleave(block);
     gridstride_thread* next = next_ready(block, self, false);
     if (next != self) gridstride_switch_to(block, self, startable(block, next));
+    block->is_scheduling = 0;
 }
 
 inline void on_poke(int signal, siginfo_t* info, void* context) {

@@ -86,6 +86,7 @@ struct gridstride_block {
     gridstride_warp warps[GRIDSTRIDE_MAX_WARPS];
     gridstride_exchange* exchanges;
     const char *code_begin, *code_end;       // of the kernel library: a thread is only interrupted in there
+    volatile unsigned is_scheduling;         // between two threads: `current_thread` may not be the one that runs
 };
 
 // Functions of the runtime. Those that return a thread return the one to switch to, perhaps the current one.
@@ -117,18 +118,20 @@ __attribute__((always_inline)) inline void gridstride_compiler_fence() { asm vol
 
 // ---- waiting ----
 
-// From `enter` to `leave` the current thread belongs to the scheduler: it is not preempted, and messages say
-// where it waits.
+// From `enter` until a thread leaves, the block belongs to the scheduler: nobody is preempted, and messages say
+// where the thread waits. Whatever makes a thread run ends it: `leave`, the start of a fiber, the end of a poke.
 __attribute__((always_inline)) inline void gridstride_enter_wait(
-    gridstride_thread* __self, const char* __file, unsigned __line) {
+    gridstride_block* __block, gridstride_thread* __self, const char* __file, unsigned __line) {
+    __block->is_scheduling = 1;
     __self->waiting_line = __line;
     __self->waiting_file = __file;
     gridstride_compiler_fence();
 }
 
-__attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_thread* __self) {
+__attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_block* __block, gridstride_thread* __self) {
     gridstride_compiler_fence();
     __self->waiting_file = nullptr;
+    __block->is_scheduling = 0;
 }
 
 // Give the processor to another thread, whose stack pointer is known.

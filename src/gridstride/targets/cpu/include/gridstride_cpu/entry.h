@@ -307,15 +307,20 @@ struct gridstride_argument {
 
 // End the current thread; whether the fiber that calls this has another one to run, the current one then.
 GRIDSTRIDE_INLINE bool gridstride_next_thread(gridstride_block* __block) {
+    __block->is_scheduling = 1;
     if (__builtin_expect(!__block->is_interleaved, 1)) {
         if (__block->current_thread == __block->last_thread) return false;
         ++__block->current_thread;
+        __block->is_scheduling = 0;
         return true;
     }
     gridstride_thread* __next = gridstride_runtime->end_thread(__block);
     if (!__next) return false;
     __block->current_thread = __next;
-    if (!__next->stack_pointer) return true;
+    if (!__next->stack_pointer) {
+        __block->is_scheduling = 0;
+        return true;
+    }
     void* __abandoned;
     gridstride_switch(&__abandoned, __next->stack_pointer);
     __builtin_unreachable();
@@ -348,6 +353,7 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
         loop(__block, gridstride_argument<__types>(__block->argument_bytes + signature::offset(__index))...);
     }
     static void loop(gridstride_block* __block, gridstride_argument<__types>... __arguments) {
+        __block->is_scheduling = 0;
         do
             __kernel(__arguments.value()...);
         while (gridstride_next_thread(__block));

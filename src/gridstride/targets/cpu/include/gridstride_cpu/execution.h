@@ -53,20 +53,20 @@ GRIDSTRIDE_INLINE void gridstride_arrive_and_wait(gridstride_block* __block, gri
 GRIDSTRIDE_INLINE void __syncthreads(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_arrive_and_wait(__block, __self);
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
 }
 
 GRIDSTRIDE_INLINE gridstride_vote gridstride_syncthreads_vote(int __predicate, const char* __file, unsigned __line) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     const unsigned __generation = __block->barrier_generation;
     __block->true_votes += __predicate != 0;
     gridstride_arrive_and_wait(__block, __self);
     const gridstride_vote __vote = __block->votes[__generation % 2];
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
     return __vote;
 }
 
@@ -85,9 +85,9 @@ GRIDSTRIDE_INLINE int __syncthreads_or(int __predicate, GRIDSTRIDE_SITE) {
 GRIDSTRIDE_INLINE void gridstride_grid_sync(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->synchronize_grid(__block));
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
 }
 
 // ---- letting others run, memory order ----
@@ -95,9 +95,9 @@ GRIDSTRIDE_INLINE void gridstride_grid_sync(GRIDSTRIDE_SITE) {
 GRIDSTRIDE_INLINE void gridstride_yield(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->yield(__block));
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
 }
 
 // Called where code may be polling memory; a thread that calls it often, with nobody in between, yields.

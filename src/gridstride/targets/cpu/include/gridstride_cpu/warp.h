@@ -64,9 +64,9 @@ GRIDSTRIDE_INLINE auto gridstride_collective(
     -> decltype(__read(gridstride_gathered())) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     const auto __result = __read(gridstride_gather(__block, __self, __kind, __mask, __value));
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
     return __result;
 }
 
@@ -81,11 +81,11 @@ GRIDSTRIDE_INLINE void __syncwarp(unsigned __mask = GRIDSTRIDE_FULL_MASK, GRIDST
 GRIDSTRIDE_INLINE unsigned __activemask(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();
     gridstride_thread* __self = __block->current_thread;
-    gridstride_enter_wait(__self, __file, __line);
+    gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->ask_active_lanes(__block));
     const unsigned __lanes =
         __block->exchanges[__self->linear_rank / GRIDSTRIDE_WARP_SIZE].participants[gridstride_lane()];
-    gridstride_leave_wait(__self);
+    gridstride_leave_wait(__block, __self);
     return __lanes;
 }
 
