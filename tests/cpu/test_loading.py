@@ -125,6 +125,32 @@ def test_shared_memory_of_many_kernels_and_instances(cpu_target: CpuTarget) -> N
     assert module.function("other").attributes().shared_size_bytes == 4 * (4 + 2 + 4)
 
 
+def test_shared_memory_of_conversions_and_namespaces(cpu_target: CpuTarget) -> None:
+    text = """
+    extern __shared__ double pool[];
+    namespace room { __shared__ int count;
+        __device__ void set(int value) { count = value; }
+        __device__ void add() { atomicAdd(&count, 1); }
+        __device__ int get() { return count; }
+    }
+    template <class T> struct Shared { __device__ operator T*() { extern __shared__ char raw[]; return (T*)raw; } };
+    template <class T> __global__ void k(T* x) {
+        T* mine = Shared<T>();
+        if (threadIdx.x == 0) { room::set(5); pool[1] = 0.5; }
+        __syncthreads();
+        room::add();
+        if (threadIdx.x == 0) mine[0] = 2;
+        __syncthreads();
+        int count = room::get();
+        x[threadIdx.x] = count + mine[0] + pool[1];
+    }
+    """
+    code = cpu_target.compile(Program(text, "test", CompileOptions(), kernels=("k<float>",)), "")
+    x = np.zeros(8, np.float32)
+    _launch(cpu_target, cpu_target.load(code, 0).function("k<float>"), 1, 8, _pointer(x), 16)
+    np.testing.assert_array_equal(x, [5 + 8 + 2 + 0.5] * 8)
+
+
 def test_casts_saturate_as_on_the_device(cpu_target: CpuTarget) -> None:
     text = """
     __global__ void convert(const float* x, int* a, unsigned* b, long long* c, unsigned char* d, int* e, short* f) {
@@ -227,39 +253,56 @@ def test_bytes_that_are_no_library_are_refused(cpu_target: CpuTarget) -> None:
 # ---- the runtime in the cache ----
 
 
-def test_the_runtime_is_built_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.runtime()
-    (kept,) = cache.glob("runtime-*.so")
-    before = kept.stat().st_mtime_ns
+@pytest.fixture(scope="module")
+def runtime_code() -> bytes:
+    """What the compiler makes of the runtime's sources, once for all tests that do not look into it."""
+    return library.build_runtime(toolchain.find_toolchain())
+
+
+@pytest.fixture
+def builds(runtime_code: bytes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The compilers that were asked to build the runtime."""
+    seen: list[str] = []
+
+    def build(compiler: toolchain.Toolchain) -> bytes:
+        seen.append(compiler.kind)
+        return runtime_code
+
+    monkeypatch.setattr(library, "build_runtime", build)
+    return seen
+
+
+def _load_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "_runtime", None)
-    monkeypatch.setattr(library, "build_runtime", None)  # any use of it would fail
     assert library.runtime().launch_address
-    assert kept.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda content: content[:1000], lambda content: content[:-1] + b"x", lambda _: b""]
-)
+def test_the_runtime_is_built_once(cache: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        _load_anew(monkeypatch)
+    assert len(builds) == len(list(cache.glob("runtime-*.so"))) == 1
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 20, 1000, -1])
 def test_a_damaged_runtime_is_built_anew(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, damage: object
+    cache: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch, kept_bytes: int
 ) -> None:
-    assert callable(damage)
-    library.runtime()
+    _load_anew(monkeypatch)
     (kept,) = cache.glob("runtime-*.so")
     content = kept.read_bytes()
-    kept.write_bytes(damage(content))
-    monkeypatch.setattr(library, "_runtime", None)
-    assert library.runtime().launch_address
-    assert kept.read_bytes()[:32] == content[:32]
+    kept.write_bytes(content[:kept_bytes])
+    _load_anew(monkeypatch)
+    assert kept.read_bytes() == content
+    assert len(builds) == 2
 
 
 def test_the_runtime_works_where_the_cache_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path / "file" / "below"))
-    monkeypatch.setattr(library, "_runtime", None)
-    assert library.runtime().launch_address
+    _load_anew(monkeypatch)
+    assert len(builds) == 1
 
 
 def test_forbidden_compilation_covers_the_runtime(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

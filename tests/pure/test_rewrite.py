@@ -135,6 +135,14 @@ struct S { __device__ float get() { return FIRST; } };
     assert re.findall(r"& (\w+) = gridstride", lines[6]) == ["dynamic"]
 
 
+def test_variables_of_a_namespace_stay_in_it() -> None:
+    text = "namespace a { __shared__ int x; void f() { x = 1; } namespace b { void g() { x = 2; } } }\n"
+    text += "void h(S s) { s.x = 3; }"
+    lines = _rewritten(text).splitlines()
+    assert lines[0].count("gridstride_type_1& x = ") == 2
+    assert lines[1] == text.splitlines()[1]
+
+
 def test_a_local_variable_may_hide_one_of_namespace_scope() -> None:
     result = _rewritten("__shared__ int x;\n__global__ void k() { int x = 1; }")
     assert re.search(r"\{ gridstride_type_1& x = [^;]*; \{ int x = 1; \}\}", result)

@@ -120,6 +120,12 @@ def bodies_of(source: bytes) -> tuple[Node, ...]:
     return tuple(_outermost_bodies(_read(source).root))
 
 
+def namespaces_at(source: bytes, position: int) -> list[str]:
+    """Return the named namespaces and classes around a position, outermost first."""
+    node = _read(source).root.named_descendant_for_byte_range(position, position + 1)
+    return [] if node is None else _scope_names(node)
+
+
 def _outermost_bodies(node: Node) -> Iterator[Node]:
     for child in node.named_children:
         if child.type == "compound_statement":

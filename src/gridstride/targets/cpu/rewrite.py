@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gridstride._syntax import lexical
-from gridstride._syntax.declarations import bodies_of, functions_of
+from gridstride._syntax.declarations import bodies_of, functions_of, namespaces_at
 from gridstride._syntax.parser import declared_name, parse
 from gridstride.targets.cpu.casts import cast_edits
 from gridstride.targets.cpu.edits import Edit, Rewritten
@@ -208,7 +208,14 @@ class _Pass:
             function = self.functions.get((first, last))
             parameters = {parameter.name.encode() for parameter in function.parameters} if function else set()
             words = self._words(first, last) - parameters
-            used = [variable for position, variable in outside if variable.name in words and position < first]
+            around = namespaces_at(self.source, first)
+            used = [
+                variable
+                for position, variable in outside
+                if variable.name in words
+                and position < first
+                and around[: len(scope := namespaces_at(self.source, position))] == scope
+            ]
             if used:
                 references = b" ".join(variable.reference() for variable in used)
                 yield Edit(first + 1, first + 1, b" " + references + b" {")
