@@ -258,6 +258,12 @@ def test_macros_from_options(make_program: MakeProgram) -> None:
     assert compiler.compile_program(program).constants == {"value": 5}
 
 
+def test_options_may_hide_a_shared_declaration(make_program: MakeProgram) -> None:
+    text = "__global__ void k(int* x) { TILE(4); tile[0] = *x; *x = tile[0]; }"
+    program = make_program(text, "k", options=("-DTILE(n)=__shared__ int tile[n]",))
+    assert set(compiler.compile_program(program).functions) == {"k"}
+
+
 def test_short_macros_break_no_header_of_ours(make_program: MakeProgram) -> None:
     names = [*string.ascii_letters, "type", "value", "size", "kind", "name", "make", "kernels", "T0", "N1"]
     options = tuple(f"-D{name}=3" for name in names)

@@ -71,7 +71,8 @@ class _Compilation:
     def run(self) -> ObjectCode:
         self._write_headers()
         self.texts.append(self.program.text)
-        if self._reads_user_headers() or rewrite.needs_preprocessing(self.program.text.encode()):
+        with_options = "\n".join([*unit.option_lines(self.program), self.program.text])
+        if self._reads_user_headers() or rewrite.needs_preprocessing(with_options.encode()):
             source = self._preprocessed()
         else:
             source = self._direct()

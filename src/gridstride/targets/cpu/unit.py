@@ -21,7 +21,7 @@ _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 def translation_unit(program: Program, text: str) -> str:
     """Return the unit with `text`, the program's own or a rewritten one, as the user's part."""
     return Template(_TEMPLATE.read_text()).substitute(
-        options="\n".join(_option_lines(program)),
+        options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),
         path=_quoted(path_of(program)),
         text=text,
@@ -47,7 +47,7 @@ def is_for_headers(macro: str) -> bool:
     return macro in ("NDEBUG", "__CUDA_ARCH__") or macro.startswith("GRIDSTRIDE_")
 
 
-def _option_lines(program: Program) -> list[str]:
+def option_lines(program: Program) -> list[str]:
     """Return the macros of the options that come behind our headers, which are not written for them."""
     options = program.options
     lines = [f"#undef {name}" for name in options.undefines if not is_for_headers(name)]
