@@ -229,6 +229,7 @@ class _Compilation:
         """Refuse device functions that were asked for as kernels, which the compiler cannot tell apart."""
         functions = _syntax.functions(self.program.text) if self.program.kernels else ()
         devices = {function.name for function in functions if function.is_device}
+        devices -= {function.name for function in functions if function.is_kernel}
         for name in self.program.kernels:
             if _syntax.base_name(name) in devices:
                 raise self._error(_missing_kernel(name, "", functions))
@@ -328,7 +329,7 @@ def _missing_kernel(name: str, reason: str, functions: tuple[_syntax.FunctionDec
     there = (
         f"the text defines: {', '.join(kernels)}" if kernels else "the text defines no __global__ function"
     )
-    if same and any(function.is_device for function in same):
+    if same and not any(function.is_kernel for function in same):
         return f"{name!r} is a function but not a kernel (__global__ void); {there}"
     if same and same[0].is_template and "<" not in name:
         return f"{name!r} is a template: ask for an instance, for example {name}<float> ({reason})"
