@@ -25,6 +25,7 @@ from gridstride._arguments.structs import StructLayout
 from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program
 from gridstride._launch.configuration import check_configuration
 from gridstride._launch.native_entry import NO_ARRAYS, native_entry
+from gridstride._runtime import tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._source.raw import layout_constants, layout_program
@@ -101,9 +102,10 @@ class BoundLaunch:
         """Launch."""
         place, function = self.prepared.place, self.prepared.loaded.function
         with on_device(place.target, place.device):
-            place.target.launch(
-                function, self.configuration, self.bound.packed, self.stream, self.bound.accesses
-            )
+            tracking.launch(
+                place.target, place.device, self.prepared.name, function,
+                self.configuration, self.bound.packed, self.stream, self.bound.accesses,
+            )  # fmt: skip
 
     def native_entry(self) -> _native.Entry | None:
         """Return what the compiled fast path needs to replay such launches."""

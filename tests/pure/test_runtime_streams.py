@@ -298,5 +298,7 @@ def test_events_of_other_targets_and_processes_are_refused(fake):
     for use in (cuda.Stream().wait_event, other.record, cuda.Event().elapsed_time):
         with pytest.raises(TypeError, match="belongs to target"):
             use(cuda.Stream() if use == other.record else other)
-    with pytest.raises(NotImplementedError, match="between processes"):
+    with pytest.raises(NotImplementedError, match="processes could share"):
+        cuda.Event.open_handle(bytes(64))
+    with pytest.raises(ValueError, match="disable_timing=True"):
         cuda.Event(interprocess=True)

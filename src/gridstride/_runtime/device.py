@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from gridstride._runtime import tracking
 from gridstride._runtime.current import Entries, on_device
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
@@ -84,7 +85,7 @@ class Device:
             What failed since the last time.
         """
         with on_device(self.target, self.id):
-            self.target.synchronize(self.id)
+            tracking.synchronize_device(self.target, self.id)
 
     @property
     def limits(self) -> Limits:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gridstride._runtime import tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import require_target
 from gridstride._runtime.stream import BaseStream, get_current_stream, stream_handle
@@ -23,14 +24,16 @@ class Event:
     disable_timing : bool
         Do without the time, which makes recording cheaper.
     interprocess : bool
-        Not offered.
+        Let other processes open it with `open_handle`; it keeps no time then.
     target : Target, optional
         The default target unless given.
 
     Raises
     ------
     NotImplementedError
-        For interprocess events.
+        For interprocess events on a target without them.
+    ValueError
+        For an interprocess event that is to keep time.
     """
 
     _handle: int | None = None
@@ -43,15 +46,36 @@ class Event:
         *,
         target: Target | None = None,
     ) -> None:
-        if interprocess:
-            raise NotImplementedError(
-                "events shared between processes are not offered: no target hands them out"
-            )
+        if interprocess and not disable_timing:
+            raise ValueError("an event for several processes keeps no time: pass disable_timing=True")
         self.target: Target = registry.default() if target is None else target
         self.device_id = self.target.current_device()
         self._times = not disable_timing
         self._recorded = False
-        self._handle = self.target.create_event(timing=self._times, blocking=block)
+        self._handle = self.target.create_event(timing=self._times, blocking=block, interprocess=interprocess)
+
+    @classmethod
+    def open_handle(cls, handle: bytes, *, target: Target | None = None) -> Event:
+        """Return the event of another process.
+
+        Parameters
+        ----------
+        handle : bytes
+            Its `ipc_handle`.
+        target : Target, optional
+            The default target unless given.
+        """
+        event = cls.__new__(cls)
+        event.target = registry.default() if target is None else target
+        event.device_id = event.target.current_device()
+        event._times, event._recorded = False, True
+        event._handle = event.target.open_event_handle(handle)
+        return event
+
+    @property
+    def ipc_handle(self) -> bytes:
+        """What another process opens the event with; the event must be made with ``interprocess=True``."""
+        return self.target.event_handle(self.ptr)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         handle = self._handle
@@ -86,18 +110,18 @@ class Event:
                     f"an event of device {self.device_id} cannot be recorded in a stream of device "
                     f"{stream.device_id}"
                 )
-            self.target.record_event(self.ptr, handle)
+            tracking.record_event(self.target, self.device_id, self.ptr, handle)
         self._recorded = True
 
     def synchronize(self) -> None:
         """Wait for the work in front of the event; return at once where it was never recorded."""
         with on_device(self.target, self.device_id):
-            self.target.synchronize_event(self.ptr)
+            tracking.synchronize_event(self.target, self.ptr)
 
     def query(self) -> bool:
         """Return whether the work in front of the event is complete; True where it was never recorded."""
         with on_device(self.target, self.device_id):
-            return self.target.event_done(self.ptr)
+            return tracking.event_done(self.target, self.ptr)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Return the milliseconds from this event to another; see `get_elapsed_time`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gridstride import arrays
+from gridstride._runtime import tracking
 from gridstride._runtime.current import current_stream, on_device
 from gridstride._runtime.stream import stream_handle
 from gridstride.arrays import HOST, ArrayView
@@ -68,7 +69,7 @@ def _order_behind(producer: int, handle: int, target: Target, device: int) -> No
     with on_device(target, device):
         event = target.create_event(timing=False, blocking=False)
         try:
-            target.record_event(event, producer)
-            target.wait_event(handle, event)
+            tracking.record_event(target, device, event, producer)
+            tracking.wait_event(target, device, handle, event)
         finally:
             target.destroy_event(event)

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridstride import arrays
+from gridstride._runtime import tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import Device, require_target
 from gridstride._runtime.stream import get_current_stream, stream_handle
-from gridstride.arrays import CUDA, HOST, PINNED, ArrayView
+from gridstride.arrays import CUDA, HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.targets import registry
-from gridstride.targets.base import CopyDirection, Target
+from gridstride.targets.base import Access, CopyDirection, Target
 
 _BYTE: np.dtype[Any] = np.dtype(np.uint8)
 #: The device type that memory of a target has, by the protocol that shows it.
@@ -283,20 +284,34 @@ class MemoryPointer:
         self, source: _Bytes, size: int | None, direction: CopyDirection, stream: int | None
     ) -> None:
         count = self._count(size, source)
+        here, there = self._access(count, written=True), source.access(count, written=False)
         with on_device(self.target, self.device_id):
-            self.target.copy(self.ptr, source.address, count, direction, stream)
+            if source.device in (None, self.device_id):
+                tracking.copy(self.target, self.device_id, here, there, count, direction, stream)
+            else:
+                tracking.copy_between_devices(
+                    self.target, self.device_id, here, there, source.device, count, stream
+                )
 
     def _copy_out(self, destination: _Bytes, size: int | None, stream: int | None) -> None:
         count = self._count(size, destination)
+        here, there = self._access(count, written=False), destination.access(count, written=True)
         with on_device(self.target, self.device_id):
-            self.target.copy(destination.address, self.ptr, count, CopyDirection.DEVICE_TO_HOST, stream)
+            tracking.copy(
+                self.target, self.device_id, there, here, count, CopyDirection.DEVICE_TO_HOST, stream
+            )
 
     def _fill(self, value: int, size: int | None, stream: int | None) -> None:
         if not 0 <= value.__index__() <= 255:
             raise ValueError(f"memset sets single bytes: the value must be 0 to 255, got {value}")
-        count = self._count(size, _Bytes(self.ptr, self.size))
+        count = self._count(size, _Bytes(self, self.ptr, self.size))
         with on_device(self.target, self.device_id):
-            self.target.fill(self.ptr, value, count, stream)
+            tracking.fill(
+                self.target, self.device_id, self._access(count, written=True), value, count, stream
+            )
+
+    def _access(self, size: int, *, written: bool) -> Access:
+        return Access(self, self.ptr, size, written)
 
     def _count(self, size: int | None, other: _Bytes) -> int:
         """Return how many bytes to move; ValueError where one side has fewer."""
@@ -311,11 +326,12 @@ class MemoryPointer:
     def _device_bytes(self, source: Any) -> _Bytes:
         if isinstance(source, BaseMemory | MemoryPointer):
             require_target("the source", source.target, self.target)
-            return _Bytes(source.ptr, source.size)
+            return _Bytes(source, source.ptr, source.size, source.device_id)
         seen = _contiguous(source)
         if seen.device_type not in self.target.device_types:
             raise TypeError(f"a {seen.library} array is no memory of target {self.target.name!r}")
-        return _Bytes(seen.address, seen.nbytes)
+        device = None if seen.device_type == HOST or seen.device == UNKNOWN_DEVICE else seen.device
+        return _Bytes(seen.owner, seen.address, seen.nbytes, device)
 
     def _handle(self, stream: Any) -> int:
         if stream is None:
@@ -335,8 +351,15 @@ class MemoryPointer:
 
 
 class _Bytes(NamedTuple):
+    """The other side of a copy; device None: the host's, or one that is not known."""
+
+    owner: object
     address: int
     size: int | None
+    device: int | None = None
+
+    def access(self, size: int, *, written: bool) -> Access:
+        return Access(self.owner, self.address, size, written)
 
 
 def alloc(size: int) -> MemoryPointer:
@@ -352,13 +375,13 @@ def alloc(size: int) -> MemoryPointer:
 
 def _host_bytes(memory: Any, written: bool) -> _Bytes:
     if isinstance(memory, c_void_p):
-        return _Bytes(memory.value or 0, None)
+        return _Bytes(memory, memory.value or 0, None)
     seen = _contiguous(memory)
     if seen.device_type not in (HOST, PINNED):
         raise TypeError(f"host memory is needed, got a {seen.library} array on a device")
     if written and seen.read_only:
         raise ValueError(f"a read-only {seen.library} array cannot be copied to")
-    return _Bytes(seen.address, seen.nbytes)
+    return _Bytes(seen.owner, seen.address, seen.nbytes)
 
 
 def _contiguous(memory: Any) -> ArrayView:

@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gridstride import arrays
+from gridstride._runtime import tracking
+from gridstride._runtime.capture import Capture, capture_in
 from gridstride._runtime.current import Entries, current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
 from gridstride.targets import registry
@@ -16,6 +18,7 @@ from gridstride.targets.base import Target
 
 if TYPE_CHECKING:
     from gridstride._runtime.event import Event
+    from gridstride._runtime.graph import Graph
 
 _DEFAULT_STREAM = 0
 _PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
@@ -27,7 +30,8 @@ class BaseStream:
     """Hold a raw stream handle of a target's device.
 
     As a context manager it makes the stream current for the calling thread, also for CuPy and
-    PyTorch where they are loaded; leaving puts back what was current on entry.
+    PyTorch where they are loaded; leaving puts back what was current on entry. An exception also ends
+    a capture of the stream that began inside.
     """
 
     _owned = False
@@ -36,10 +40,10 @@ class BaseStream:
         self.target = target
         self._handle = handle
         self._device = device
-        self._entries: Entries[Leave] = Entries()
+        self._entries: Entries[tuple[Leave, Capture | None]] = Entries()
 
     def __enter__(self) -> BaseStream:
-        self._entries.push(self._make_current())
+        self._entries.push((self._make_current(), capture_in(self)))
         return self
 
     def __exit__(
@@ -48,7 +52,11 @@ class BaseStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._entries.pop()()
+        leave, outer_capture = self._entries.pop()
+        leave()
+        capture = capture_in(self) if kind is not None else None
+        if capture is not None and capture is not outer_capture:
+            capture.abandon()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BaseStream) and self.ptr == other.ptr and self.target is other.target
@@ -78,8 +86,64 @@ class BaseStream:
 
     def synchronize(self) -> None:
         """Wait for the stream's work; raise `CUDAError` for what failed."""
+        device = self.device_id
+        with on_device(self.target, device):
+            tracking.synchronize_stream(self.target, device, self.ptr)
+
+    def add_callback(self, callback: Callable[[BaseStream, int, Any], object], arg: Any) -> None:
+        """Call ``callback(stream, 0, arg)`` when the work issued so far is complete.
+
+        Parameters
+        ----------
+        callback : callable
+            It must not wait for streams or issue work on a GPU. What it raises goes to
+            ``sys.unraisablehook``.
+        arg : object
+        """
+        self.launch_host_func(_Callback(self, callback), arg)
+
+    def launch_host_func(self, callback: Callable[[Any], object], arg: Any) -> None:
+        """Call ``callback(arg)`` when the work issued so far is complete; later work waits for it.
+
+        Parameters
+        ----------
+        callback : callable
+            It must not wait for streams or issue work on a GPU. What it raises goes to
+            ``sys.unraisablehook``.
+        arg : object
+        """
+        device = self.device_id
+
+        def call() -> None:
+            callback(arg)
+
+        with on_device(self.target, device):
+            tracking.launch_host_function(self.target, device, self.ptr, call)
+
+    def begin_capture(self) -> None:
+        """Record what is issued from now on instead of running it; see `Graph`."""
+        from gridstride._runtime import graph
+
+        graph.begin_capture(self)
+
+    def end_capture(self) -> Graph:
+        """Return the graph of what was issued since `begin_capture`.
+
+        Raises
+        ------
+        CUDAError
+            Where a call was not allowed during the capture or a stream was not joined; it has ended then too.
+        RuntimeError
+            Where no capture goes on.
+        """
+        from gridstride._runtime import graph
+
+        return graph.end_capture(self)
+
+    def is_capturing(self) -> bool:
+        """Return whether the stream takes part in a capture."""
         with on_device(self.target, self.device_id):
-            self.target.synchronize_stream(self.ptr)
+            return self.target.capture_of(self.ptr) != 0
 
     def record(self, event: Event | None = None) -> Event:
         """Record an event behind the work issued so far.
@@ -105,8 +169,9 @@ class BaseStream:
     def wait_event(self, event: Event) -> None:
         """Let work issued from now on wait for an event; the caller does not wait."""
         require_target("the event", event.target, self.target)
-        with on_device(self.target, self.device_id):
-            self.target.wait_event(self.ptr, event.ptr)
+        device = self.device_id
+        with on_device(self.target, device):
+            tracking.wait_event(self.target, device, self.ptr, event.ptr)
 
     def runs_on(self, device: int) -> bool:
         """Return whether the stream can run work of a device: its own, or any for a default stream."""
@@ -125,8 +190,9 @@ class BaseStream:
     @property
     def done(self) -> bool:
         """Whether all work issued so far is complete."""
-        with on_device(self.target, self.device_id):
-            return self.target.stream_done(self.ptr)
+        device = self.device_id
+        with on_device(self.target, device):
+            return tracking.stream_done(self.target, device, self.ptr)
 
     def _make_current(self) -> Leave:
         device = self.device_id
@@ -185,7 +251,7 @@ class Stream(BaseStream):
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if self._owned and not finalizing():
             self._owned = False
-            self.target.destroy_stream(self._handle)
+            tracking.destroy_stream(self.target, self.device_id, self._handle)
 
     @property
     def ptr(self) -> int:
@@ -209,6 +275,17 @@ class ExternalStream(BaseStream):
     def __init__(self, ptr: int, device_id: int = -1, *, target: Target | None = None) -> None:
         target = registry.default() if target is None else target
         super().__init__(target, int(ptr), target.current_device() if device_id < 0 else device_id)
+
+
+class _Callback:
+    """Call back as CUDA's stream callbacks do, with the stream as first argument."""
+
+    def __init__(self, stream: BaseStream, callback: Callable[[BaseStream, int, Any], object]) -> None:
+        self._stream = stream
+        self._callback = callback
+
+    def __call__(self, arg: Any) -> None:
+        self._callback(self._stream, 0, arg)
 
 
 class _DefaultStream:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event, get_elapsed_time
+from gridstride._runtime.graph import Graph
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer, UnownedMemory, alloc
 from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
 from gridstride.cuda import driver, nvrtc, runtime
@@ -30,6 +31,7 @@ __all__ = [
     "Event",
     "ExternalStream",
     "Function",
+    "Graph",
     "Memory",
     "MemoryPointer",
     "Module",

@@ -133,6 +133,8 @@ class NullTarget:
         self.calls.append(("launch_host_function", stream, function))
 
     def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
+        if interprocess:
+            raise NotImplementedError("the null target has no events that processes could share")
         return next(self._handles)
 
     def event_handle(self, event: int) -> bytes:

@@ -1,0 +1,233 @@
+"""What is issued to streams and what waits for them: it passes here, so that observers see it.
+
+With nobody watching, each function costs one look at an empty tuple. While somebody watches, the
+compiled fast path is off, so that launches pass here too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gridstride import _native
+from gridstride.targets.base import Access, CopyDirection, Function, LaunchConfig, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Describe work about to be issued.
+
+    Attributes
+    ----------
+    target : Target
+    device : int
+    stream : int or None
+        Raw handle; None: the default stream, and the caller waits.
+    what : str
+        For messages, such as "kernel `f`".
+    accesses : sequence of Access
+        The memory it touches.
+    """
+
+    target: Target
+    device: int
+    stream: int | None
+    what: str
+    accesses: Sequence[Access]
+
+
+class Observer:
+    """Watch what is issued; the methods here do nothing."""
+
+    def issuing(self, work: Work) -> None:
+        """Look at work before it is issued; raising keeps it from being issued."""
+
+    def recorded(self, target: Target, device: int, event: int, stream: int) -> None:
+        """See that an event was recorded."""
+
+    def waiting(self, target: Target, device: int, stream: int, event: int) -> None:
+        """See that a stream waits for an event."""
+
+    def finished_stream(self, target: Target, device: int, stream: int) -> None:
+        """See that all work of a stream is known to be complete."""
+
+    def finished_event(self, target: Target, event: int) -> None:
+        """See that all work in front of an event is known to be complete."""
+
+    def finished_device(self, target: Target, device: int) -> None:
+        """See that all work of a device is known to be complete."""
+
+    def destroying_stream(self, target: Target, device: int, stream: int) -> None:
+        """See that a stream goes, so that its handle may come to mean another one."""
+
+
+_observers: tuple[Observer, ...] = ()
+_lock = threading.Lock()
+
+
+def watch(observer: Observer) -> None:
+    """Let an observer see everything from now on."""
+    global _observers
+    with _lock:
+        _observers = (*_observers, observer)
+        _native.watchers(+1)
+
+
+def unwatch(observer: Observer) -> None:
+    """Let an observer see nothing more."""
+    global _observers
+    with _lock:
+        _observers = tuple(other for other in _observers if other is not observer)
+        _native.watchers(-1)
+
+
+def launch(
+    target: Target,
+    device: int,
+    name: str,
+    function: Function,
+    configuration: LaunchConfig,
+    packed: bytes,
+    stream: int,
+    accesses: Sequence[Access],
+) -> None:
+    """Launch a kernel of that name on the current device."""
+    if _observers:
+        _announce(Work(target, device, stream, f"kernel `{name}`", accesses))
+    target.launch(function, configuration, packed, stream, accesses)
+
+
+def copy(
+    target: Target,
+    device: int,
+    destination: Access,
+    source: Access,
+    size: int,
+    direction: CopyDirection,
+    stream: int | None,
+) -> None:
+    """Copy bytes on the current device."""
+    accesses = destination, source
+    if _observers:
+        _announce(Work(target, device, stream, f"copy of {size} bytes", accesses))
+    target.copy(destination.address, source.address, size, direction, stream, accesses)
+    if _observers and stream is None:
+        _finish_stream(target, device, 0)
+
+
+def copy_between_devices(
+    target: Target,
+    device: int,
+    destination: Access,
+    source: Access,
+    source_device: int,
+    size: int,
+    stream: int | None,
+) -> None:
+    """Copy bytes from another device to the current one."""
+    accesses = destination, source
+    if _observers:
+        _announce(Work(target, device, stream, f"copy of {size} bytes between devices", accesses))
+    target.copy_between_devices(
+        destination.address, device, source.address, source_device, size, stream, accesses
+    )
+    if _observers and stream is None:
+        _finish_stream(target, device, 0)
+
+
+def fill(target: Target, device: int, destination: Access, value: int, size: int, stream: int | None) -> None:
+    """Set bytes on the current device."""
+    accesses = (destination,)
+    if _observers:
+        _announce(Work(target, device, stream, f"fill of {size} bytes", accesses))
+    target.fill(destination.address, value, size, stream, accesses)
+    if _observers and stream is None:
+        _finish_stream(target, device, 0)
+
+
+def launch_host_function(target: Target, device: int, stream: int, function: Callable[[], None]) -> None:
+    """Call a function in stream order."""
+    if _observers:
+        _announce(Work(target, device, stream, "host function", ()))
+    target.launch_host_function(stream, function)
+
+
+def launch_graph(
+    target: Target, device: int, executable: int, stream: int, accesses: Sequence[Access]
+) -> None:
+    """Launch a graph that touches the memory of `accesses`."""
+    if _observers:
+        _announce(Work(target, device, stream, "graph", accesses))
+    target.launch_graph(executable, stream)
+
+
+def record_event(target: Target, device: int, event: int, stream: int) -> None:
+    """Record an event on the current device."""
+    target.record_event(event, stream)
+    for observer in _observers:
+        observer.recorded(target, device, event, stream)
+
+
+def wait_event(target: Target, device: int, stream: int, event: int) -> None:
+    """Let a stream of the current device wait for an event."""
+    target.wait_event(stream, event)
+    for observer in _observers:
+        observer.waiting(target, device, stream, event)
+
+
+def synchronize_stream(target: Target, device: int, stream: int) -> None:
+    """Wait for a stream of the current device."""
+    target.synchronize_stream(stream)
+    _finish_stream(target, device, stream)
+
+
+def stream_done(target: Target, device: int, stream: int) -> bool:
+    """Return whether a stream of the current device is complete."""
+    is_done = target.stream_done(stream)
+    if is_done:
+        _finish_stream(target, device, stream)
+    return is_done
+
+
+def synchronize_event(target: Target, event: int) -> None:
+    """Wait for an event."""
+    target.synchronize_event(event)
+    _finish_event(target, event)
+
+
+def event_done(target: Target, event: int) -> bool:
+    """Return whether the work in front of an event is complete."""
+    is_done = target.event_done(event)
+    if is_done:
+        _finish_event(target, event)
+    return is_done
+
+
+def synchronize_device(target: Target, device: int) -> None:
+    """Wait for the current device."""
+    target.synchronize(device)
+    for observer in _observers:
+        observer.finished_device(target, device)
+
+
+def destroy_stream(target: Target, device: int, stream: int) -> None:
+    """Destroy a stream."""
+    for observer in _observers:
+        observer.destroying_stream(target, device, stream)
+    target.destroy_stream(stream)
+
+
+def _announce(work: Work) -> None:
+    for observer in _observers:
+        observer.issuing(work)
+
+
+def _finish_stream(target: Target, device: int, stream: int) -> None:
+    for observer in _observers:
+        observer.finished_stream(target, device, stream)
+
+
+def _finish_event(target: Target, event: int) -> None:
+    for observer in _observers:
+        observer.finished_event(target, event)
