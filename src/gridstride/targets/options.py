@@ -17,7 +17,7 @@ class CompileOptions:
     undefines : tuple of str
     include_dirs : tuple of str
     std : str
-        "c++14", "c++17", "c++20"; "" for the target's default (C++17).
+        "c++14", "c++17", "c++20"; "" for the target's default (C++17). Older ones become C++14.
     optimization : str
         "0" .. "3" or "" for the target's default.
     debug, line_info : bool
@@ -58,7 +58,8 @@ _FLAGS = {
     "--extra-device-vectorization": ("extra_vectorization", True),
     "-extra-device-vectorization": ("extra_vectorization", True),
 }
-_STANDARDS = {"c++03", "c++11", "c++14", "c++17", "c++20"}
+#: What each standard is compiled as: the headers of ours need C++14.
+_STANDARDS = {"c++03": "c++14", "c++11": "c++14", "c++14": "c++14", "c++17": "c++17", "c++20": "c++20"}
 _KNOWN = (
     "-D -U -I -std --std -O0..-O3 -G -lineinfo --fmad --use_fast_math --maxrregcount "
     "--extra-device-vectorization"
@@ -102,9 +103,10 @@ def parse_options(
             name, flag = _FLAGS[word]
             fields[name] = flag
         elif match := re.fullmatch(r"--?std=(?:gnu\+\+|c\+\+)(\w+)", word):
-            fields["std"] = f"c++{match[1]}"
-            if fields["std"] not in _STANDARDS:
-                raise ValueError(f"option {word!r}: the standards are {', '.join(sorted(_STANDARDS))}")
+            standard = f"c++{match[1]}"
+            if standard not in _STANDARDS:
+                raise ValueError(f"option {word!r}: the standards are {', '.join(_STANDARDS)}")
+            fields["std"] = _STANDARDS[standard]
         elif match := re.fullmatch(r"-O([0-3])", word):
             fields["optimization"] = match[1]
         elif match := re.fullmatch(r"--?(fmad|use_fast_math|extra-device-vectorization)=(true|false)", word):

@@ -11,8 +11,6 @@ from gridstride.targets.cuda.includes import PRELUDE, Includes
 from gridstride.targets.options import CompileOptions
 
 _DEFAULT_STANDARD = "c++17"
-#: The prelude needs variable templates.
-_RAISED_STANDARDS = {"c++03": "c++14", "c++11": "c++14"}
 
 
 class Request(NamedTuple):
@@ -81,7 +79,7 @@ def code_options(options: CompileOptions) -> Iterable[str]:
 
 def standard(options: CompileOptions) -> str:
     """Return the C++ standard to compile for."""
-    return _RAISED_STANDARDS.get(options.std, options.std or _DEFAULT_STANDARD)
+    return options.std or _DEFAULT_STANDARD
 
 
 def _escaped(path: str) -> str:
