@@ -65,7 +65,7 @@ class PreparedKernel:
         return bind_raw(self.name, self.loaded.signature, arguments, views, self._layout)
 
     def _layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
-        size, offsets = layout_constants(self.loaded.name, position, members)
+        size, offsets = layout_constants(members)
         program = layout_program(self.program, self.loaded.name, position, members)
         constants = compile_program(
             self.place.target, self.place.target.arch(self.place.device), program

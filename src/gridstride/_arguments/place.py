@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gridstride.arrays.view import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
@@ -29,19 +29,28 @@ def place_of(kernel: str, views: Sequence[ArrayView | None]) -> Place:
     TargetUnavailable
         Where the arrays' target cannot be used on this machine.
     """
-    places = {position: _place_of_view(view) for position, view in enumerate(views) if view is not None}
+    arrays = {position: view for position, view in enumerate(views) if view is not None}
+    deciding = {position: view for position, view in arrays.items() if not _is_value(view)} or arrays
+    places = {position: _place_of_view(view) for position, view in deciding.items()}
     distinct = list(dict.fromkeys((place.target.name, place.device) for place in places.values()))
     if not distinct:
         target = registry.default()
         return Place(target, target.current_device())
     if len(distinct) > 1:
         raise ArgumentTypeError(
-            f"`{kernel}`: the arguments live in different places: {_listing(views)}. Move them to one device",
+            f"`{kernel}`: the arguments live in different places: {_listing(deciding)}. Move them to one device",
             kernel=kernel,
             expected="one place",
             got=", ".join(f"{name} device {device}" for name, device in distinct),
         )
     return next(iter(places.values()))
+
+
+def _is_value(view: ArrayView) -> bool:
+    """Return whether a host array can be meant as a number or a struct passed by value."""
+    return view.device_type == HOST and (
+        view.shape == () or (view.size == 1 and view.dtype.names is not None)
+    )
 
 
 def _place_of_view(view: ArrayView) -> Place:
@@ -50,9 +59,8 @@ def _place_of_view(view: ArrayView) -> Place:
     return Place(target, view.device if placed else target.current_device())
 
 
-def _listing(views: Sequence[ArrayView | None]) -> str:
+def _listing(views: Mapping[int, ArrayView]) -> str:
     return ", ".join(
         f"argument {position} is a {view.library} array on DLPack device ({view.device_type}, {view.device})"
-        for position, view in enumerate(views)
-        if view is not None
+        for position, view in views.items()
     )

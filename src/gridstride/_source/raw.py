@@ -72,26 +72,25 @@ def layout_program(program: Program, kernel: str, position: int, members: Iterab
 
     The parameter may be the struct or a pointer to it. `layout_constants` names what is asked.
     """
-    size, offsets = layout_constants(kernel, position, members)
+    size, offsets = layout_constants(members)
     constants = (size, *(constant for pair in offsets.values() for constant in pair))
-    return replace(program, text=f"{program.text}\n{_POINTEE}", kernels=(), globals=(), constants=constants)
+    text = f"{program.text}\n{_LAYOUT.format(kernel=kernel, position=position)}"
+    return replace(program, text=text, kernels=(), globals=(), constants=constants)
 
 
-def layout_constants(
-    kernel: str, position: int, members: Iterable[str]
-) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return the constant expressions for a struct's size and each member's (offset, size)."""
-    struct = f"gridstride_pointee<gridstride_parameter_t<decltype(&{kernel}), {position}>>::type"
-    return f"sizeof({struct})", {
-        member: (f"offsetof({struct}, {member})", f"sizeof((({struct} *)0)->{member})")
+def layout_constants(members: Iterable[str]) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return the constant expressions for the struct's size and each member's (offset, size)."""
+    return "sizeof(gridstride_layout)", {
+        member: (f"offsetof(gridstride_layout, {member})", f"sizeof(((gridstride_layout *)0)->{member})")
         for member in members
     }
 
 
-_POINTEE = (
-    "template <class T> struct gridstride_pointee { typedef T type; }; "
-    "template <class T> struct gridstride_pointee<T *> { typedef T type; }; "
-    "template <class T> struct gridstride_pointee<const T *> { typedef T type; };"
+_LAYOUT = (
+    "template <class T> struct gridstride_pointee {{ typedef T type; }}; "
+    "template <class T> struct gridstride_pointee<T *> {{ typedef T type; }}; "
+    "template <class T> struct gridstride_pointee<const T *> {{ typedef T type; }}; "
+    "typedef gridstride_pointee<gridstride_parameter_t<decltype(&{kernel}), {position}>>::type gridstride_layout;"
 )
 
 
