@@ -1,0 +1,118 @@
+"""The compiled fast path's launch routine for the CUDA target, over the recording stub of the driver."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from types import ModuleType
+from typing import Any
+
+import fake_cupy
+import numpy as np
+import pytest
+from cuda_support import Stub
+
+import gridstride as gs
+from gridstride import _native
+from gridstride.errors import CUDAError
+from gridstride.targets import registry
+from gridstride.targets.cuda.runtime import CudaTarget
+
+pytestmark = pytest.mark.skipif(not _native.is_compiled(), reason="the extension is not built")
+
+TEXT = 'extern "C" __global__ void k(float* x, char c, double d) { x[0] = c + d; }'
+
+
+@pytest.fixture
+def cupy(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """CuPy's arrays on the devices of the stub, device 0 being current."""
+    monkeypatch.setitem(registry._targets, "cuda", cuda)
+    monkeypatch.setattr(registry, "_servers", {})
+    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
+    module = fake_cupy.make_module()
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    cuda.set_device(0)
+    return module
+
+
+def launched(stub: Stub, kernel: Any, *call: Any, **options: Any) -> tuple[dict[str, Any], bool]:
+    """Make a call; return what the driver was asked to launch, and whether it was a hit."""
+    before, _ = _native.statistics()
+    stub.clear()
+    kernel(*call, **options)
+    (launch,) = stub.calls("cuLaunchKernel", "cuLaunchKernelEx")
+    return launch, _native.statistics()[0] > before
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_a_hit_asks_the_driver_for_the_same(cupy: Any, stub: Stub, cooperative: bool) -> None:
+    x = cupy.empty(16, np.float32)
+    kernel = gs.RawKernel(TEXT, "k", enable_cooperative_groups=cooperative)
+    call = (2, 3), (32,), (x, 65, 2), 100
+    first, second = (launched(stub, kernel, *call, stream=0x50) for _ in range(2))
+    assert (first[1], second[1]) == (False, True)
+    assert second[0] == first[0]
+    assert second[0]["stream"] == 0x50
+    assert second[0]["cooperative"] == cooperative
+    assert bytes.fromhex(second[0]["arguments"]) == struct.pack("<Qb7xd", x.data.ptr, 65, 2.0)
+
+
+def test_a_hit_follows_cupys_current_stream(cupy: Any, stub: Stub) -> None:
+    x = cupy.empty(16, np.float32)
+    kernel = gs.RawKernel(TEXT, "k")
+    kernel(1, 32, (x, 1, 2.0))
+    with cupy.cuda.ExternalStream(0x70):
+        launch, hit = launched(stub, kernel, 1, 32, (x, 1, 2.0))
+    assert (launch["stream"], hit) == (0x70, True)
+
+
+def test_a_kernel_without_parameters(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:
+    kernel = gs.RawKernel('extern "C" __global__ void nothing() {}', "nothing")
+    with gs.use_target("cuda"):
+        assert [launched(stub, kernel, 1, 32)[1] for _ in range(2)] == [False, cuda.device_count() == 1]
+
+
+def test_under_another_context_the_pipeline_makes_the_call(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:
+    x = cupy.empty(16, np.float32)
+    kernel = gs.RawKernel(TEXT, "k")
+    kernel(1, 32, (x, 1, 2.0))
+    cuda.set_device(1)
+    assert not launched(stub, kernel, 1, 32, (x, 1, 2.0))[1]
+    assert cuda.current_device() == 1
+    cuda.set_device(0)
+    assert launched(stub, kernel, 1, 32, (x, 1, 2.0))[1]
+
+
+def test_more_shared_memory_is_opted_into_by_the_pipeline_once(cupy: Any, stub: Stub) -> None:
+    x = cupy.empty(16, np.float32)
+    kernel = gs.RawKernel(TEXT, "k")
+    kernel(1, 32, (x, 1, 2.0))
+    hits = [
+        launched(stub, kernel, 1, 32, (x, 1, 2.0), shared_mem=size)[1]
+        for size in (48 << 10, 100_000, 100_000)
+    ]
+    assert hits == [True, False, True]
+
+
+def test_the_drivers_refusals_are_the_pipelines(cupy: Any, stub: Stub) -> None:
+    x = cupy.empty(16, np.float32)
+    warm, cold = gs.RawKernel(TEXT, "k"), gs.RawKernel(TEXT, "k")
+    warm(1, 32, (x, 1, 2.0))
+    errors = []
+    for kernel in (warm, cold):
+        stub.fail("cuLaunchKernel", 701)
+        with pytest.raises(CUDAError) as caught:
+            kernel(1, 32, (x, 1, 2.0))
+        errors.append((str(caught.value), caught.value.name, caught.value.code, caught.value.call))
+    assert errors[0] == errors[1]
+
+
+def test_prepared_launches(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:
+    x = cupy.empty(16, np.float32)
+    launch = gs.RawKernel(TEXT, "k").prepare((2,), (32,), (x, 1, 2.0), stream=0x30)
+    assert stub.calls("cuLaunchKernel") == []
+    asked, hit = launched(stub, launch)
+    assert (asked["grid"], asked["stream"], hit) == ([2, 1, 1], 0x30, True)
+    cuda.set_device(1)
+    again, hit = launched(stub, launch)
+    assert (again, hit) == (asked, False)
