@@ -2,7 +2,7 @@
 #   make demo    process pictures with CUDA C++ kernels, check each stage, print a table
 #   make test    lint, types, import contracts, tests, documentation examples
 #   make lint    the first three of them
-#   make bench   measure (arguments: BENCH="...")
+#   make bench   measure the CPU target (with a GPU also BENCH="raw_launch raw_start")
 #   make docs    build the documentation site into site/
 #   make soak    the tests that take too long for `make test`
 # Choose another interpreter with PYTHON=/path/to/python3.
@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 DOCS_BIN := .venv-docs/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h)
+BENCH ?= cpu_start cpu_fibers
 PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
 
 .PHONY: help demo test lint bench docs soak clean
@@ -37,7 +38,7 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/run.py $(BENCH)
+	for topic in $(BENCH); do $(BIN)/python benchmarks/$$topic.py; done
 
 docs: .venv-docs/.installed
 	$(DOCS_BIN)/zensical build --clean --strict
