@@ -6,6 +6,7 @@ Without a GPU the same objects drive the CPU target.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gridstride._runtime.deferred import asynchronous_cpu
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event, get_elapsed_time
 from gridstride._runtime.graph import Graph
@@ -38,6 +39,7 @@ __all__ = [
     "Stream",
     "UnownedMemory",
     "alloc",
+    "asynchronous_cpu",
     "driver",
     "get_cublas_handle",
     "get_cuda_path",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import arrays
+from gridstride._runtime.deferred import catch_up
 from gridstride._runtime.memory import MemoryPointer
 from gridstride.arrays import CUDA, HOST
 from gridstride.namespace.backend import active_library
@@ -23,7 +24,8 @@ def asnumpy(
 ) -> np.ndarray[Any, Any]:
     """Return an array's values as a NumPy array.
 
-    Host arrays come back without a copy where they can.
+    Host arrays come back without a copy where they can; in deferred mode (`cuda.asynchronous_cpu`) the
+    current stream catches up first, as the copy from a GPU would wait for it.
 
     Parameters
     ----------
@@ -41,6 +43,7 @@ def asnumpy(
         cupy = arrays.library_module("cupy")
         copied: np.ndarray[Any, Any] = cupy.asnumpy(a, stream, order, out, blocking=blocking)
         return copied
+    catch_up()
     host = _on_host(a)
     if out is None:
         return np.asarray(host, order=order)  # type: ignore[call-overload, no-any-return]

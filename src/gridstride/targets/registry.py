@@ -70,6 +70,11 @@ def get(name: str) -> Target:
     return found
 
 
+def created() -> tuple[Target, ...]:
+    """Return the targets that were asked for so far and can be used."""
+    return tuple(target for target in _targets.values() if not isinstance(target, TargetUnavailable))
+
+
 def default() -> Target:
     """Return the default target: `use_target`, else ``GRIDSTRIDE_TARGET``, else the first that answers."""
     chosen = _chosen.get() or config.text("GRIDSTRIDE_TARGET")

@@ -234,6 +234,11 @@ class CpuTarget:
         """Let a stream wait for an event."""
         self._queues.wait_event(stream, self.current_device(), self._event(event, "wait_event"))
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether work waits for calls that synchronize."""
+        return self._queues.is_deferred
+
     def defer(self, seed: int | None) -> int | None:
         """Let work wait for calls that synchronize (None: run at once); return what was set before."""
         before, self._deferral = self._deferral, seed
