@@ -38,6 +38,7 @@ _COMMON_FLAGS = (
 )  # fmt: skip
 _CLANG_FLAGS = (
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value",
+    "-Werror=invalid-pp-token",
 )  # fmt: skip
 _KIND_FLAGS = {
     # Unique symbols would tie the statics of all loaded kernels together and keep them loaded for ever.
