@@ -10,6 +10,7 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -128,6 +129,13 @@ def test_the_command_runs_from_the_wheel(installed: Path, tmp_path: Path) -> Non
     assert "cpu   OK" in run([str(installed / "gridstride"), "info"], tmp_path)
 
 
+def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    shown = run([str(installed / "gridstride"), "demo", "--size", "64", "--steps", "8"], tmp_path)
+    assert "react x 8" in shown
+    assert (tmp_path / "demo-output" / "contact-sheet.png").stat().st_size > 0
+
+
+@cache
 def tracked_files() -> list[str]:
     """Return the files that the repository would hand out, with those that are new; in an sdist all there are."""
     listed = subprocess.run(
