@@ -184,7 +184,7 @@ def test_many_errors_are_cut(make_program: MakeProgram) -> None:
     [
         ('const char* s = "abc;', "raw string"),
         ("int a = 1 int b = 2;", "semicolon"),
-        ("std::vector<int> v;", "containers"),
+        ("std::vector<int> v;", "alone"),
         ("throw 1;", "no exceptions"),
         ("one(1, 2, 3);", "the number and the types of the arguments"),
     ],

@@ -16,7 +16,7 @@ _HINTS: dict[str, str] = {
     r"expected '?[,;]|or ';'": "is a semicolon missing at the end of this statement or the one before?",
     r"expected '}'|declaration before '}'": "the braces do not match",
     r"No such file|file not found": "kernels do not see the host's headers: give it through headers= or by option -I",
-    r"'(vector|string|cout|function|map)' (is not|was not|in namespace)": "containers of the host are no part of CUDA C++",
+    r"'(vector|string|cout|function|map)' (is not|was not|in namespace)": "it is a part of the host's C++ alone",
     r"no matching function for call": "compare the number and the types of the arguments",
     r"exception handling disabled|cannot use 'throw'": "device code has no exceptions",
     r"'(__half2?|half2?)'": "include <cuda_fp16.h>",
