@@ -132,14 +132,17 @@ static int is_false(PyObject *answer)
 
 /* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither.
  *
- * Asking for negation costs as much as the rest, so it is asked only where the answer can be yes. Negated
- * views are imaginary parts of conjugated arrays; their strides are even, and so are those of views of
- * them. Two elements that lie side by side are not of such a view, unless as_strided made it. */
+ * Each question costs as much as the view, so it is asked only where the answer can be yes. Gradients are
+ * of floating point. Negated views are imaginary parts of conjugated arrays; their strides are even, and
+ * so are those of views of them: two elements that lie side by side are of no such view, unless
+ * as_strided made it. */
 static int is_plain_tensor(PyObject *tensor, const struct array_view *seen)
 {
     int is_complex = seen->dtype == COMPLEX64 || seen->dtype == COMPLEX128;
+    int may_want_gradients = is_complex || (seen->dtype >= FLOAT16 && seen->dtype <= FLOAT64);
     int may_be_negated = seen->size < 2 || !seen->contiguous;
-    return is_false(torch.get_requires_grad(torch.requires_grad, tensor, (PyObject *)Py_TYPE(tensor))) &&
+    PyObject *type = (PyObject *)Py_TYPE(tensor);
+    return (!may_want_gradients || is_false(torch.get_requires_grad(torch.requires_grad, tensor, type))) &&
            (!may_be_negated || is_false(torch.is_neg(tensor, NULL))) &&
            (!is_complex || is_false(torch.is_conj(tensor, NULL)));
 }
