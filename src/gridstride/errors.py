@@ -94,6 +94,31 @@ class LaunchError(CUDAError):
         self.address = address
 
 
+class StreamOrderError(GridstrideError, RuntimeError):
+    """Report work that uses memory of another stream's work with nothing that orders the two.
+
+    Attributes
+    ----------
+    first, second : str
+        The work that was issued before and the one that was not: what it is, and the line it comes from.
+    array : str
+        The memory both use.
+    """
+
+    def __init__(self, message: str, *, first: str = "", second: str = "", array: str = "") -> None:
+        super().__init__(message)
+        self.first = first
+        self.second = second
+        self.array = array
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), self.__dict__)
+
+
+class StreamOrderWarning(RuntimeWarning):
+    """Warn of what `StreamOrderError` reports."""
+
+
 class TargetUnavailable(GridstrideError, RuntimeError):
     """Report a target that cannot be used on this machine, with the reason and the remedy.
 

@@ -8,6 +8,7 @@ from gridstride.arrays.registry import (
     adapter_of,
     library_of,
     loaded_adapters,
+    memory_of,
     resolved,
     view,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "library_module",
     "library_of",
     "loaded_adapters",
+    "memory_of",
     "resolved",
     "view",
 ]

@@ -57,6 +57,10 @@ class CuPyAdapter(Adapter):
         _make_current(cupy, cupy.cuda.ExternalStream(stream, device), device)
         return lambda: _make_current(cupy, previous, device)
 
+    def memory_of(self, array: Any) -> object | None:
+        memory: object = array.data.mem
+        return memory
+
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         cupy = library_module("cupy")
         from gridstride.arrays.registry import view

@@ -67,6 +67,11 @@ class NumPyAdapter(Adapter):
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> np.ndarray[Any, Any]:
         return np.empty(shape, dtype)
 
+    def memory_of(self, array: np.ndarray[Any, Any]) -> object | None:
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return array
+
     def wrap(
         self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None
     ) -> np.ndarray[Any, Any]:

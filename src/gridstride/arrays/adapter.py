@@ -65,6 +65,10 @@ class Adapter(ABC):
         """Tell the library that a stream uses an array's memory; False: the caller must hold the array."""
         return False
 
+    def memory_of(self, array: Any) -> object | None:
+        """Return an object that lives as long as an array's memory and can be referred to weakly, or None."""
+        return None
+
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         """Return an array of the library over memory that `view` understands; it keeps the memory alive."""
         raise TypeError(f"{self.name} makes no arrays over memory of others")

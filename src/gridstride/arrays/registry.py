@@ -75,6 +75,15 @@ def library_of(argument: object) -> str | None:
     return None if found is None else found.name
 
 
+def memory_of(array: object) -> object | None:
+    """Return an object that lives as long as an array's memory and can be referred to weakly.
+
+    None: the array's library has none, or the object is no array.
+    """
+    found = _adapter_for(type(array), array)
+    return None if found is None else found.memory_of(array)
+
+
 def adapter_of(library: str) -> Adapter | None:
     """Return the adapter of a view's library; None for memory of ours."""
     return _BY_NAME.get(library)

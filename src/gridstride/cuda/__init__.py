@@ -11,6 +11,7 @@ from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event, get_elapsed_time
 from gridstride._runtime.graph import Graph
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer, UnownedMemory, alloc
+from gridstride._runtime.order import check_stream_order, follow_setting
 from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
 from gridstride.cuda import driver, nvrtc, runtime
 from gridstride.cuda.devices import get_cublas_handle, get_device_id, is_available, set_device, synchronize
@@ -40,6 +41,7 @@ __all__ = [
     "UnownedMemory",
     "alloc",
     "asynchronous_cpu",
+    "check_stream_order",
     "driver",
     "get_cublas_handle",
     "get_cuda_path",
@@ -56,6 +58,8 @@ __all__ = [
     "set_device",
     "synchronize",
 ]
+
+follow_setting()
 
 
 def __getattr__(name: str) -> Any:

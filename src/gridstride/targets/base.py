@@ -3,14 +3,17 @@
 Everything above this file is written once. A target is one folder beside it with ``compiler.py``
 (text to object code), ``runtime.py`` (devices, memory, streams, launches) and what they need.
 Nothing above may ask which target it has: it reads `Limits` and ``features``.
+
+The values are named tuples: a frozen dataclass takes nine times as long to define, which every
+program would pay for at its start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -122,6 +125,10 @@ class Target(Protocol):
         ...
 
     def destroy_stream(self, stream: int) -> None: ...
+
+    def is_blocking(self, stream: int) -> bool:
+        """Return whether a stream waits for the default stream, and that one for it."""
+        ...
 
     def synchronize_stream(self, stream: int) -> None:
         """Wait for a stream of the current device; raise what failed."""
@@ -291,8 +298,7 @@ class Function(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Say what a device allows."""
 
     name: str
@@ -308,11 +314,10 @@ class Limits:
     max_parameter_bytes: int = 4096
     compute_capability: str = ""
     #: Further attributes under CUDA's names without the prefix, for example "ClockRate".
-    attributes: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """Name everything a compiler is given.
 
     Attributes
@@ -350,8 +355,7 @@ class Program:
     specialization: Hashable = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CType:
+class CType(NamedTuple):
     """Describe a C++ type as the compiler sees it (typedefs resolved, top-level const dropped).
 
     Attributes
@@ -383,8 +387,7 @@ class CType:
     pointee: CType | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """Describe one parameter of a kernel: its name in the source ("" if none), type and offset."""
 
     name: str
@@ -395,16 +398,14 @@ class Parameter:
 Signature = tuple[Parameter, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionRecord:
+class FunctionRecord(NamedTuple):
     """Tie a name the user asked for to the object code; `signature` is None where nothing is known."""
 
     lowered_name: str
     signature: Signature | None
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectCode:
+class ObjectCode(NamedTuple):
     """Hold compiled bytes and what the compiler said about them.
 
     Attributes
@@ -423,15 +424,14 @@ class ObjectCode:
 
     format: str
     code: bytes
-    functions: Mapping[str, FunctionRecord] = field(default_factory=dict)
-    globals: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, int] = field(default_factory=dict)
+    functions: Mapping[str, FunctionRecord] = MappingProxyType({})
+    globals: Mapping[str, str] = MappingProxyType({})
+    constants: Mapping[str, int] = MappingProxyType({})
     dependencies: tuple[tuple[str, str], ...] | None = ()
     log: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchConfig:
+class LaunchConfig(NamedTuple):
     """Say how a function is launched: grid and block (x, y, z), dynamic shared memory in bytes."""
 
     grid: Dim3
@@ -450,8 +450,7 @@ class LaunchConfig:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionAttributes:
+class FunctionAttributes(NamedTuple):
     """Name what is known of a function; the fields are CUDA's (sizes in bytes).
 
     A target that has no such number gives -1.
@@ -469,8 +468,7 @@ class FunctionAttributes:
     preferred_shared_memory_carveout: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """Say that a launch touches memory: who owns it, where, how far, and whether it may be written."""
 
     owner: object

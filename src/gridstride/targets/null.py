@@ -47,6 +47,7 @@ class NullTarget:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self._handles = itertools.count(1)
+        self._independent: set[int] = set()
         self._captures: dict[int, int] = {}
         self._addresses = itertools.count(1 << 40, 1 << 32)
 
@@ -118,7 +119,13 @@ class NullTarget:
         raise NotImplementedError("the null target has no memory that processes could share")
 
     def create_stream(self, non_blocking: bool) -> int:
-        return next(self._handles)
+        handle = next(self._handles)
+        if non_blocking:
+            self._independent.add(handle)
+        return handle
+
+    def is_blocking(self, stream: int) -> bool:
+        return stream not in self._independent
 
     def destroy_stream(self, stream: int) -> None:
         self.calls.append(("destroy_stream", stream))

@@ -19,7 +19,7 @@ typedef struct { int device; } Context;
 /* What a capture records: copies and fills are done again by every launch of the graph, the rest is counted. */
 typedef struct { char kind; Address to, from; size_t size; void (*function)(void *); } Node;
 typedef struct { Node *nodes; int count, status; unsigned long long number; } Graph;
-typedef struct Stream { Graph *capture; struct Stream *next; } Stream;
+typedef struct Stream { Graph *capture; unsigned flags; struct Stream *next; } Stream;
 typedef struct { Graph *capture; } Event;
 typedef struct { char *image; size_t size; Address variable; } Module;
 typedef struct { char name[256]; Context *context; int max_dynamic; } Function;
@@ -386,8 +386,13 @@ Result cuStreamCreate(void **stream, unsigned flags) {
     CALL("\"flags\": %u", flags);
     NEED_CONTEXT;
     Stream *made = calloc(1, sizeof *made);
+    made->flags = flags;
     made->next = streams;
     *stream = streams = made;
+    return SUCCESS;
+}
+Result cuStreamGetFlags(void *stream, unsigned *flags) {
+    *flags = find_stream(stream) ? find_stream(stream)->flags : 0;
     return SUCCESS;
 }
 Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); return SUCCESS; }

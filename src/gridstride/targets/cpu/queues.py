@@ -165,6 +165,11 @@ class Queues:
             for lanes in (of_device.blocking, of_device.independent):
                 lanes[:] = [other for other in lanes if not other.is_destroyed or _unfinished(other.ends)]
 
+    def is_blocking(self, handle: int) -> bool:
+        """Return whether a stream waits for the default stream, and that one for it."""
+        self.check_stream(handle, "is_blocking")
+        return handle <= _PER_THREAD or self._streams[handle].blocking
+
     def check_stream(self, handle: int, call: str) -> None:
         """Raise `CUDAError` where there is no such stream."""
         if handle > _PER_THREAD and handle not in self._streams:

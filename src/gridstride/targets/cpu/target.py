@@ -170,6 +170,10 @@ class CpuTarget:
         except KeyError:
             raise _unknown("stream", stream, "destroy_stream") from None
 
+    def is_blocking(self, stream: int) -> bool:
+        """Return whether a stream waits for the default stream, and that one for it."""
+        return self._queues.is_blocking(stream)
+
     def synchronize_stream(self, stream: int) -> None:
         """Run what a stream waits for."""
         self._queues.synchronize_stream(stream, self.current_device())

@@ -80,6 +80,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuIpcOpenEventHandle": (POINTER(_HANDLE), IpcHandle),
     "cuStreamCreate": (POINTER(_HANDLE), c_uint),
     "cuStreamDestroy_v2": (_HANDLE,),
+    "cuStreamGetFlags": (_HANDLE, POINTER(c_uint)),
     "cuStreamSynchronize": (_HANDLE,),
     "cuStreamQuery": (_HANDLE,),
     "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),

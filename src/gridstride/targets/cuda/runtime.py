@@ -6,7 +6,7 @@ import ctypes
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -241,6 +241,12 @@ class CudaTarget(GraphCalls):
 
     def destroy_stream(self, stream: int) -> None:
         self.driver.cuStreamDestroy_v2(stream)
+
+    def is_blocking(self, stream: int) -> bool:
+        self._ensure_context()
+        flags = c_uint()
+        self.driver.cuStreamGetFlags(stream, byref(flags))
+        return not flags.value & _STREAM_NON_BLOCKING
 
     def synchronize_stream(self, stream: int) -> None:
         self._ensure_context()
