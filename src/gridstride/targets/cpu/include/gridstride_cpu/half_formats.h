@@ -100,11 +100,11 @@ GRIDSTRIDE_DEVICE unsigned short gridstride_encode(double __x, gridstride_half_r
     const int __last_place = __exponent - __format::fraction_bits;
     const double __places = trunc(ldexp(__magnitude, -__last_place));
     const bool __is_cut = ldexp(__places, __last_place) != __magnitude;
-    const bool __goes_out = __is_cut && (__rounding == GRIDSTRIDE_HALF_RU ? !__sign : __rounding == GRIDSTRIDE_HALF_RD && __sign);
+    const bool __outward = __rounding == GRIDSTRIDE_HALF_RU ? !__sign : __rounding == GRIDSTRIDE_HALF_RD && __sign;
     const unsigned __biased = static_cast<unsigned>(__exponent - __format::smallest_exponent) << __format::fraction_bits;
     // The leading bit of a normal number adds one to the exponent, and so does a carry.
-    const unsigned __bits = __biased + static_cast<unsigned>(__places) + __goes_out;
-    const unsigned __largest = __format::infinity - !__goes_out;
+    const unsigned __bits = __biased + static_cast<unsigned>(__places) + (__is_cut && __outward);
+    const unsigned __largest = __format::infinity - !__outward;
     return static_cast<unsigned short>(__sign | min(__bits, __largest));
 }
 

@@ -158,7 +158,7 @@ GRIDSTRIDE_DEVICE double gridstride_erfcinv_of_tail(double __y) {
     double __x = gridstride_erfinv_start(log(__y) + log(2.0 - __y));
     for (int __i = 0; __i < 4; ++__i) {  // in the scaled function, which neither vanishes nor loses digits
         const double __ratio = (erfcx(__x) - __y * gridstride_exp_of_square(__x)) * (0.5 * GRIDSTRIDE_SQRT_PI);
-        const double __step = __ratio / (1.0 + __x * __ratio);
+        const double __step = __ratio / (1.0 - __x * __ratio);
         __x += __step;
         if (fabs(__step) < 1e-9 * __x) break;
     }
