@@ -15,8 +15,7 @@ for everything else it comes here.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gridstride import _native, arrays
 from gridstride._arguments.place import Place, place_of
@@ -45,8 +44,7 @@ class Launchable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedKernel:
+class PreparedKernel(NamedTuple):
     """Hold a kernel's function at one place with everything a launch is checked against."""
 
     name: str
@@ -76,8 +74,7 @@ class PreparedKernel:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BoundLaunch:
+class BoundLaunch(NamedTuple):
     """Hold everything of a launch but the launch itself.
 
     Attributes
@@ -189,7 +186,7 @@ def specialize(program: Program, place: Place, configuration: LaunchConfig | Non
     """Return the program for what the target's object code depends on of a configuration."""
     if configuration is None:
         return program
-    return replace(program, specialization=place.target.specializes_on(configuration))
+    return program._replace(specialization=place.target.specializes_on(configuration))
 
 
 def _prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:

@@ -6,7 +6,6 @@ Every variable is listed in `VARIABLES`; the reference page and ``gridstride inf
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 VARIABLES: dict[str, str] = {
     "GRIDSTRIDE_BACKEND": "array library the namespace forwards to: numpy or cupy",
@@ -69,14 +68,15 @@ def native_mode() -> str:
     return "verify" if value == "verify" else "on"
 
 
-def cache_directory() -> Path:
+def cache_directory() -> str:
     """Return the wanted place of the compile cache (it need not exist)."""
     chosen = text("GRIDSTRIDE_CACHE_DIR")
     if chosen:
-        return Path(chosen).expanduser()
+        return os.path.expanduser(chosen)
     base = text("XDG_CACHE_HOME")
-    root = Path(base) if base and Path(base).is_absolute() else _home() / ".cache"
-    return root / "gridstride"
+    root = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
+    # Without HOME and a passwd entry "~" stays as it is; nothing can be made below a device.
+    return os.path.join(root if os.path.isabs(root) else os.devnull, "gridstride")
 
 
 def cache_size() -> int:
@@ -111,10 +111,3 @@ def stream_order_check() -> str:
     if value == "warn":
         return "warn"
     return "raise" if value in _ON else ""
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # no HOME and no passwd entry
-        return Path("/nonexistent")

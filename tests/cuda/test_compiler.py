@@ -6,7 +6,6 @@ import hashlib
 import pickle
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +205,7 @@ def test_an_unknown_name_is_shown_with_those_there_are(
 ) -> None:
     text = 'template <class T, int N> __global__ void f(T* x) {}\nextern "C" __global__ void g() {}'
     with pytest.raises(CompileError) as caught:
-        compiler.compile(replace(program(text, compiler=backend), **asked), ARCH)
+        compiler.compile(program(text, compiler=backend)._replace(**asked), ARCH)
     _, message, source_line, caret, *_, last = str(caught.value).splitlines()
     assert message == f'name expression: error: identifier "{wrong}" is undefined'
     assert source_line.strip() == quoted

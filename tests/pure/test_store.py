@@ -5,7 +5,9 @@ import stat
 import subprocess
 import sys
 import threading
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +24,7 @@ def cache(tmp_path):
 
 def path_of(cache):
     (entry,) = cache.entries()
-    return entry.path
+    return Path(entry.path)
 
 
 def test_round_trip(cache):
@@ -38,7 +40,7 @@ def test_entries_have_readable_names_in_subdirectories(cache):
 
 def test_nothing_but_the_entry_is_left(cache):
     cache.write(KEY, "cpu", "k", b"content")
-    assert [path.name for path in cache.directory.glob("*/*/*")] == [f"k-{KEY}.bin"]
+    assert [path.name for path in Path(cache.directory).glob("*/*/*")] == [f"k-{KEY}.bin"]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 10, 40, 60])
@@ -68,7 +70,8 @@ def test_an_entry_that_others_may_write_is_a_miss(cache):
 
 def test_folders_are_private(cache):
     cache.write(KEY, "cpu", "k", b"content")
-    for folder in (cache.directory, cache.directory / "cpu", cache.directory / "cpu" / "ab"):
+    root = Path(cache.directory)
+    for folder in (root, root / "cpu", root / "cpu" / "ab"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
@@ -91,25 +94,25 @@ def test_a_refusing_disk_leaves_nothing(cache, monkeypatch):
 
     monkeypatch.setattr(store.os, "replace", full)
     assert not cache.write(KEY, "cpu", "k", b"content")
-    assert not list(cache.directory.glob("*/*/*"))
-    assert not list(cache.directory.glob("*/*/.*"))
+    assert not list(Path(cache.directory).glob("*/*/*"))
+    assert not list(Path(cache.directory).glob("*/*/.*"))
 
 
 def test_an_unwritable_home_falls_back_to_a_private_folder(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(blocker / "cache"))
-    monkeypatch.setattr(store.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     opened = open_store()
     assert opened is not None
-    assert opened.directory == tmp_path / f"gridstride-{os.getuid()}"
+    assert opened.directory == str(tmp_path / f"gridstride-{os.getuid()}")
 
 
 def test_a_stand_in_that_others_may_write_is_refused(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(blocker / "cache"))
-    monkeypatch.setattr(store.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     stand_in = tmp_path / f"gridstride-{os.getuid()}"
     stand_in.mkdir()
     stand_in.chmod(0o777)
@@ -122,7 +125,7 @@ def test_the_cap_removes_what_was_used_least_recently(cache):
     for number, entry in enumerate(cache.entries()):
         os.utime(entry.path, (number, number))
     assert cache.trim(5 * (1000 + 57)) == 5
-    assert [entry.path.name[2:4] for entry in cache.entries()] == ["05", "06", "07", "08", "09"]
+    assert [Path(entry.path).name[2:4] for entry in cache.entries()] == ["05", "06", "07", "08", "09"]
 
 
 def test_clear(cache):

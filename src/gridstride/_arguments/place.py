@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gridstride.arrays.view import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.errors import ArgumentTypeError
@@ -11,8 +11,7 @@ from gridstride.targets import registry
 from gridstride.targets.base import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Name a target and one of its devices."""
 
     target: Target

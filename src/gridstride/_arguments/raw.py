@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import Access, CType, Signature
 
 
-@dataclass(frozen=True, slots=True)
-class BoundCall:
+class BoundCall(NamedTuple):
     """Hold the argument bytes at the parameters' offsets and the memory that the launch touches."""
 
     packed: bytes

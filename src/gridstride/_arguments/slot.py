@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from gridstride.errors import ArgumentRangeError, ArgumentTypeError
 from gridstride.targets.base import Parameter
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """Name a parameter for messages: kernel, position (from 0), name and C++ type."""
 
     kernel: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from gridstride.arrays.view import HOST
 from gridstride.errors import CompileError
 
 
-@dataclass(frozen=True, slots=True)
-class StructLayout:
+class StructLayout(NamedTuple):
     """Hold what the compiler says of a struct: bytes, and (offset, size) of each member by dotted path."""
 
     size: int

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from gridstride import config
 from gridstride._compilation import store
@@ -22,8 +21,7 @@ from gridstride.targets.base import Function, Module, ObjectCode, Program, Signa
 ModuleKey = tuple[str, int, Program]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedProgram:
+class LoadedProgram(NamedTuple):
     """Hold a program's object code and the module it was loaded as."""
 
     target: Target
@@ -38,8 +36,7 @@ class LoadedProgram:
         return LoadedFunction(name, self.module.function(record.lowered_name), record.signature)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedFunction:
+class LoadedFunction(NamedTuple):
     """Hold a function that is ready to launch and its signature (None where nothing is known)."""
 
     name: str
@@ -142,6 +139,7 @@ def _compile(target: Target, arch: str, program: Program) -> ObjectCode:
 
 def _digest(path: str) -> str:
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return ""

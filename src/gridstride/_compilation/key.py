@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
 
 from gridstride.targets.base import Program, Target
 
@@ -25,7 +24,7 @@ def cache_key(target: Target, arch: str, program: Program) -> str:
         "fingerprint": target.fingerprint(program, arch),
         "text": program.text,
         "path": program.path,
-        "options": asdict(program.options),
+        "options": program.options._asdict(),
         "kernels": program.kernels,
         "globals": program.globals,
         "constants": program.constants,

@@ -11,17 +11,16 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from gridstride import config
 
 _MAGIC = b"gridstride object code 1\n"
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".bin"
+_TEMPORARY = ".writing-"
 #: Seconds after which a temporary file of a dead writer is removed.
 _STALE = 3600.0
 #: A hit renews an entry's time at most this often (seconds).
@@ -35,12 +34,12 @@ class Store:
 
     Parameters
     ----------
-    directory : pathlib.Path
+    directory : str or path
         Made with mode 0700 when first written to.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = os.fspath(directory)
         self._stores = 0
 
     def read(self, key: str, group: str, name: str) -> bytes | None:
@@ -68,15 +67,15 @@ class Store:
         path = self._path(key, group, name)
         temporary = None
         try:
-            for folder in (self.directory, path.parent.parent, path.parent):
+            for folder in (self.directory, os.path.join(self.directory, group), os.path.dirname(path)):
                 make_private(folder)
-            handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
+            temporary = os.path.join(os.path.dirname(path), _TEMPORARY + os.urandom(8).hex())
+            with open(temporary, "xb") as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)
             os.replace(temporary, path)
         except OSError:
             if temporary is not None:
-                _remove(Path(temporary))
+                _remove(temporary)
             return False
         if self._stores % _STORES_BETWEEN_CHECKS == 0:
             self.trim(config.cache_size())
@@ -85,19 +84,17 @@ class Store:
 
     def entries(self) -> Iterator[Entry]:
         """Yield every entry; those that vanish meanwhile are left out."""
-        for path in sorted(self.directory.glob(f"*/*/*{_SUFFIX}")):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            yield Entry(path, path.parent.parent.name, status.st_size, status.st_mtime)
+        for group, path, status in sorted(self._files(), key=lambda file: file[1]):
+            if path.endswith(_SUFFIX):
+                yield Entry(path, group, status.st_size, status.st_mtime)
 
     def trim(self, cap: int) -> int:
         """Remove the entries used least recently until the rest is below `cap` bytes; return how many."""
-        self._remove_stale_temporaries()
-        entries = sorted(self.entries(), key=lambda entry: entry.used, reverse=True)
+        for _, path, status in self._files():
+            if os.path.basename(path).startswith(_TEMPORARY) and time.time() - status.st_mtime > _STALE:
+                _remove(path)
         total = removed = 0
-        for entry in entries:
+        for entry in sorted(self.entries(), key=lambda entry: entry.used, reverse=True):
             total += entry.size
             if total > cap and _remove(entry.path):
                 removed += 1
@@ -107,24 +104,26 @@ class Store:
         """Remove every entry; return how many."""
         return sum(_remove(entry.path) for entry in self.entries())
 
-    def _path(self, key: str, group: str, name: str) -> Path:
+    def _path(self, key: str, group: str, name: str) -> str:
         readable = re.sub(r"\W+", "-", name, flags=re.ASCII).strip("-")[:40] or "kernel"
-        return self.directory / group / key[:2] / f"{readable}-{key}{_SUFFIX}"
+        return os.path.join(self.directory, group, key[:2], f"{readable}-{key}{_SUFFIX}")
 
-    def _remove_stale_temporaries(self) -> None:
-        for path in self.directory.glob("*/*/.writing-*"):
-            try:
-                if time.time() - path.stat().st_mtime > _STALE:
-                    _remove(path)
-            except OSError:
-                continue
+    def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """Yield target, path and status of every file two folders down."""
+        for group in _listed(self.directory):
+            for folder in _listed(os.path.join(self.directory, group)):
+                for name in _listed(os.path.join(self.directory, group, folder)):
+                    path = os.path.join(self.directory, group, folder, name)
+                    try:
+                        yield group, path, os.stat(path)
+                    except OSError:
+                        continue
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Describe an entry: its file, the target it is for, size in bytes, time of last use."""
 
-    path: Path
+    path: str
     group: str
     size: int
     used: float
@@ -132,35 +131,49 @@ class Entry:
 
 def open_store() -> Store | None:
     """Return the store at the configured place or its stand-in in the temporary folder; None for neither."""
-    for directory in (config.cache_directory(), Path(tempfile.gettempdir()) / f"gridstride-{os.getuid()}"):
+    for directory in (config.cache_directory, _stand_in):
+        place = directory()
         try:
-            make_private(directory)
+            make_private(place)
         except OSError:
             continue
-        return Store(directory)
+        return Store(place)
     return None
 
 
-def make_private(directory: Path) -> None:
+def make_private(directory: str) -> None:
     """Make a folder with mode 0700; PermissionError where it exists and others may write to it."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _is_private(directory.lstat()):
-        raise PermissionError(f"{directory} belongs to another user, is a link, or others may write to it")
+    try:
+        status = os.lstat(directory)
+    except FileNotFoundError:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        status = os.lstat(directory)
+    if not stat.S_ISDIR(status.st_mode) or not _is_private(status):
+        raise PermissionError(f"{directory} belongs to another user, is no folder, or others may write to it")
     if not os.access(directory, os.R_OK | os.X_OK):
         raise PermissionError(f"{directory} cannot be read")
 
 
+def _stand_in() -> str:
+    import tempfile  # a slow import that few programs need
+
+    return os.path.join(tempfile.gettempdir(), f"gridstride-{os.getuid()}")
+
+
 def _is_private(status: os.stat_result) -> bool:
-    return (
-        status.st_uid == os.getuid()
-        and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        and not stat.S_ISLNK(status.st_mode)
-    )
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _remove(path: Path) -> bool:
+def _listed(directory: str) -> list[str]:
     try:
-        path.unlink()
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
     except OSError:
         return False
     return True

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from gridstride._syntax import KernelDeclaration
 
 
-@dataclass(frozen=True, slots=True)
-class RawSource:
+class RawSource(NamedTuple):
     """Hold what a user wrote; `code` is CUDA C++ text or object code (bytes).
 
     Attributes
@@ -75,7 +73,7 @@ def layout_program(program: Program, kernel: str, position: int, members: Iterab
     size, offsets = layout_constants(members)
     constants = (size, *(constant for pair in offsets.values() for constant in pair))
     text = f"{program.text}\n{_LAYOUT.format(kernel=kernel, position=position)}"
-    return replace(program, text=text, kernels=(), globals=(), constants=constants)
+    return program._replace(text=text, kernels=(), globals=(), constants=constants)
 
 
 def layout_constants(members: Iterable[str]) -> tuple[str, dict[str, tuple[str, str]]]:

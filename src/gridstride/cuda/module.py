@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +311,7 @@ def default_place() -> Place:
     return Place(target, target.current_device())
 
 
-_ATTRIBUTE_NAMES = tuple(field.name for field in fields(FunctionAttributes))
+_ATTRIBUTE_NAMES = FunctionAttributes._fields
 
 
 def _loaded_binary(place: Place, name: str, object_code: ObjectCode) -> LoadedProgram:

@@ -206,6 +206,14 @@ class Target(Protocol):
 
     def destroy_executable(self, executable: int) -> None: ...
 
+    def start_profiler(self) -> None:
+        """Let an attached profiler collect from now on."""
+        ...
+
+    def stop_profiler(self) -> None:
+        """Let an attached profiler collect no more."""
+        ...
+
     # compile and load
     def arch(self, device: int) -> str:
         """Return what object code for a device is compiled for (``sm_90``, ``x86-64-v3`` ...)."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
+class CompileOptions(NamedTuple):
     """Hold parsed options; every target translates each field or accepts it without effect.
 
     Attributes

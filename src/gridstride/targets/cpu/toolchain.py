@@ -260,7 +260,7 @@ def _feature_set() -> frozenset[str]:
 
 def private_folder(name: str) -> Path | None:
     """Return a folder in the cache that only this user can write, or None where there is none."""
-    folder = config.cache_directory() / name
+    folder = Path(config.cache_directory(), name)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -123,14 +122,14 @@ def _argument_type(argument: Node) -> CType:
     innermost = _Innermost(
         _number(innermost_size), _number(innermost_alignment), _canonical(_unqualified(value))
     )
-    ctype = replace(_ctype(_canonical(node), innermost), const=False)
-    return replace(ctype, size=_number(size), alignment=_number(alignment))
+    ctype = _ctype(_canonical(node), innermost)._replace(const=False)
+    return ctype._replace(size=_number(size), alignment=_number(alignment))
 
 
 def _sized_type(node: Node | None, size: int) -> CType:
     if node is None:
         return CType("struct", "", size, 0)
-    return replace(_ctype(_canonical(node), _Innermost()), const=False, size=size)
+    return _ctype(_canonical(node), _Innermost())._replace(const=False, size=size)
 
 
 def _lay_out(types: Sequence[CType], names: Sequence[str]) -> Signature:
@@ -148,7 +147,7 @@ def _ctype(node: Node, innermost: _Innermost) -> CType:
     match node:
         case Qualified():
             ctype = _ctype(node.type, innermost)
-            return replace(ctype, const=ctype.const or node.const)
+            return ctype._replace(const=ctype.const or node.const)
         case Pointer():
             pointee = _ctype(_element(node.target), innermost)
             return CType("pointer", spell(node), _POINTER_SIZE, _POINTER_SIZE, pointee=pointee)
@@ -174,7 +173,7 @@ def _named(node: Name, innermost: _Innermost) -> CType:
     name = spell(node)
     size, alignment = innermost.size, innermost.alignment
     if isinstance(innermost.value, Builtin):
-        return replace(_builtin(innermost.value.name, innermost), name=name)
+        return _builtin(innermost.value.name, innermost)._replace(name=name)
     if name in _SPECIAL_SCALARS:
         return CType("scalar", name, size, alignment, _dtypes.dtype_of_ctype(name))
     if name in _SPECIAL_VECTORS:
