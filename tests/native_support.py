@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from typing import Any
 
 from gridstride.errors import LaunchError
-from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode, Program
+from gridstride.targets.base import FunctionAttributes, FunctionRecord, LaunchConfig, ObjectCode, Program
 from gridstride.targets.null import NullFunction, NullModule, NullTarget
 
 
@@ -76,10 +75,10 @@ class Recorder(NullTarget):
     def compile(self, program: Program, arch: str) -> ObjectCode:
         code = super().compile(program, arch)
         records = {
-            name: replace(record, signature=self.signatures.get(name, record.signature))
+            name: FunctionRecord(record.lowered_name, self.signatures.get(name, record.signature))
             for name, record in code.functions.items()
         }
-        return replace(code, functions=records)
+        return ObjectCode(code.format, code.code, records, code.globals)
 
     def load(self, object_code: ObjectCode, device: int) -> NullModule:
         return RecorderModule(object_code, self)

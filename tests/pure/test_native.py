@@ -7,7 +7,6 @@ import sys
 import threading
 import tracemalloc
 import weakref
-from dataclasses import replace
 
 import fake_cupy
 import numpy as np
@@ -16,7 +15,8 @@ from native_support import Recorder
 
 import gridstride as gs
 from gridstride import _native, arrays
-from gridstride._compilation.functions import forget_programs
+from gridstride._compilation.functions import LoadedFunction, forget_programs
+from gridstride._pipeline import PreparedKernel
 from gridstride.errors import LaunchError
 from gridstride.targets import registry
 from gridstride.targets.base import CType, Parameter
@@ -590,6 +590,21 @@ def test_mixed_libraries(recorder, cupy):
 # ---- which target ----
 
 
+def test_a_host_array_passed_by_value_decides_nothing(recorder, monkeypatch, cupy):
+    recorder.device_types = frozenset({2})
+    host = Recorder()
+    host.name, host.device_types = "host", frozenset({1})
+    monkeypatch.setitem(registry._targets, "host", host)
+    monkeypatch.setattr(registry, "candidates", lambda: ["recorder", "host"])
+    k = kernel("int n, float* x")
+    on_device, on_host = cupy.empty(4, np.float32), np.zeros(4, np.float32)
+    for _ in range(2):
+        k(1, 32, (np.array(7), on_device))
+        k(1, 32, (7, on_host))
+    assert recorder.who() == ["pipeline", "pipeline"]
+    assert host.who() == ["pipeline", "native"]
+
+
 def test_another_target_chosen_by_a_block(recorder, monkeypatch):
     other = Recorder()
     other.name = "other"
@@ -688,8 +703,11 @@ def test_verify_mode_sends_hits_through_the_pipeline(recorder, monkeypatch):
 
 def use_signature(kernel, signature):
     """Let the pipeline see other parameters than those that the fast path was told of."""
-    for place, prepared in kernel.prepared.items():
-        kernel.prepared[place] = replace(prepared, loaded=replace(prepared.loaded, signature=signature))
+    for place, prepared in list(kernel.prepared.items()):
+        loaded = LoadedFunction(prepared.loaded.name, prepared.loaded.function, signature)
+        kernel.prepared[place] = PreparedKernel(
+            prepared.name, place[0], prepared.program, loaded, prepared.attributes, prepared.limits
+        )
 
 
 def test_verify_mode_finds_differences(recorder, monkeypatch):

@@ -76,8 +76,12 @@ def native_entry(
 
 
 def _is_settled(place: Place, device_type: int) -> bool:
-    """Return whether the arguments alone decide the device, whatever is current."""
-    return device_type == CUDA or (device_type in (NO_ARRAYS, HOST) and place.target.device_count() == 1)
+    """Return whether such a first array, or none, always means this place."""
+    if device_type == CUDA:
+        return CUDA in place.target.device_types
+    # A host array that is passed by value decides nothing; the current device decides among several.
+    is_served = device_type == NO_ARRAYS or (device_type == HOST and HOST in place.target.device_types)
+    return is_served and place.target.device_count() == 1
 
 
 def _exact(place: Place, configuration: LaunchConfig) -> tuple[_native.Extent, _native.Extent, int] | None:
