@@ -13,7 +13,7 @@ from gridstride._runtime.graph import Graph
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer, UnownedMemory, alloc
 from gridstride._runtime.order import check_stream_order, follow_setting
 from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
-from gridstride.cuda import driver, nvrtc, runtime
+from gridstride.cuda import driver, nvrtc, nvtx, profiler, runtime
 from gridstride.cuda.devices import get_cublas_handle, get_device_id, is_available, set_device, synchronize
 from gridstride.cuda.environment import (
     get_cuda_path,
@@ -22,6 +22,8 @@ from gridstride.cuda.environment import (
     get_nvcc_path,
     get_rocm_path,
 )
+from gridstride.cuda.forwarding import CuPyNamespace
+from gridstride.cuda.profiler import profile
 
 if TYPE_CHECKING:
     from gridstride.cuda.module import Function, Module
@@ -42,6 +44,10 @@ __all__ = [
     "alloc",
     "asynchronous_cpu",
     "check_stream_order",
+    "cublas",
+    "curand",
+    "cusolver",
+    "cusparse",
     "driver",
     "get_cublas_handle",
     "get_cuda_path",
@@ -54,10 +60,16 @@ __all__ = [
     "get_rocm_path",
     "is_available",
     "nvrtc",
+    "nvtx",
+    "profile",
+    "profiler",
     "runtime",
     "set_device",
     "synchronize",
 ]
+
+cublas, curand = CuPyNamespace("cublas"), CuPyNamespace("curand")
+cusolver, cusparse = CuPyNamespace("cusolver"), CuPyNamespace("cusparse")
 
 follow_setting()
 

@@ -1,4 +1,4 @@
-"""Forward the low-level namespaces to NVIDIA's Python bindings, which are imported at first use."""
+"""Forward the low-level namespaces to NVIDIA's Python bindings and to CuPy, which are imported at first use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from gridstride import arrays
 from gridstride.errors import TargetUnavailable
 
 
@@ -41,3 +42,25 @@ def forwarder(name: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
             return []
 
     return look_up, list_names
+
+
+class CuPyNamespace(ModuleType):
+    """Stand for a low-level namespace of CuPy.
+
+    Looking up a name raises `TargetUnavailable` where CuPy is not installed.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"gridstride.cuda.{name}", f"The names of ``cupy.cuda.{name}``.")
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # the import system asks for some
+            raise AttributeError(attribute)
+        try:
+            cupy = arrays.library_module("cupy")
+        except ImportError as error:
+            raise TargetUnavailable(
+                "cuda", f"{self._name} is CuPy's, and CuPy cannot be imported ({error})", "Install CuPy."
+            ) from error
+        return getattr(getattr(cupy.cuda, self._name), attribute)

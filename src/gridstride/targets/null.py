@@ -198,6 +198,12 @@ class NullTarget:
     def destroy_executable(self, executable: int) -> None:
         self.calls.append(("destroy_executable", executable))
 
+    def start_profiler(self) -> None:
+        self.calls.append(("start_profiler",))
+
+    def stop_profiler(self) -> None:
+        self.calls.append(("stop_profiler",))
+
     def arch(self, device: int) -> str:
         return _LIMITS.arch
 

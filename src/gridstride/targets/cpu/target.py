@@ -296,6 +296,12 @@ class CpuTarget:
         _found(self._executables, executable, "executable graph", "destroy_executable")
         del self._executables[executable]
 
+    def start_profiler(self) -> None:
+        """Return: profilers of the host need no sign."""
+
+    def stop_profiler(self) -> None:
+        """Return: profilers of the host need no sign."""
+
     # compile and load
     def arch(self, device: int) -> str:
         """Return the level of the processor, such as ``x86-64-v3``."""

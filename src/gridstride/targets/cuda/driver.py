@@ -103,6 +103,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuGraphDebugDotPrint": (_HANDLE, c_char_p, c_uint),
     "cuGraphDestroy": (_HANDLE,),
     "cuGraphExecDestroy": (_HANDLE,),
+    "cuProfilerStart": (),
+    "cuProfilerStop": (),
     "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),

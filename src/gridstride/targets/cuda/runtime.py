@@ -297,6 +297,14 @@ class CudaTarget(GraphCalls):
         self._ensure_context()
         self.driver.cuStreamWaitEvent(stream, event, 0)
 
+    def start_profiler(self) -> None:
+        self._ensure_context()
+        self.driver.cuProfilerStart()
+
+    def stop_profiler(self) -> None:
+        self._ensure_context()
+        self.driver.cuProfilerStop()
+
     # compile and load
 
     def arch(self, device: int) -> str:
