@@ -140,7 +140,7 @@ def test_half_and_cooperative_groups(device_target: CudaTarget) -> None:
 def test_dynamic_shared_memory_beside_a_static_byte(device_target: CudaTarget, shared_mem: int) -> None:
     text = """
     extern "C" __global__ void k(int* out, int last) {
-        __shared__ char one[1]; extern __shared__ int many[];
+        __shared__ volatile char one[1]; extern __shared__ int many[];
         one[0] = 5; many[last] = 7; __syncthreads();
         out[0] = many[last] + one[0];
     }"""

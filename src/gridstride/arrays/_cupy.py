@@ -43,7 +43,7 @@ class CuPyAdapter(Adapter):
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         cupy = library_module("cupy")
         device = like.data.device_id
-        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
+        with cupy.cuda.Device(device), _foreign_stream(cupy, stream, device):
             return cupy.empty(shape, dtype)
 
     def current_stream(self, device: int) -> int:
@@ -54,7 +54,7 @@ class CuPyAdapter(Adapter):
     def enter_stream(self, stream: int, device: int) -> Leave:
         cupy = library_module("cupy")
         previous = cupy.cuda.get_current_stream(device)
-        _make_current(cupy, cupy.cuda.ExternalStream(stream, device), device)
+        _make_current(cupy, _foreign_stream(cupy, stream, device), device)
         return lambda: _make_current(cupy, previous, device)
 
     def memory_of(self, array: Any) -> object | None:
@@ -71,6 +71,22 @@ class CuPyAdapter(Adapter):
         low, high = seen.extent
         whole = cupy.cuda.UnownedMemory(low, high - low, memory, seen.device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(whole, 0), strides)
+
+
+class _Handle:
+    """Show a raw stream handle as the CUDA stream protocol asks."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+def _foreign_stream(cupy: Any, stream: int, device: int) -> Any:
+    """Return CuPy's object for a stream of ours; CuPy 14 deprecates `ExternalStream`."""
+    make = getattr(getattr(cupy.cuda, "Stream", None), "from_external", None)
+    return cupy.cuda.ExternalStream(stream, device) if make is None else make(_Handle(stream))
 
 
 def _make_current(cupy: ModuleType, stream: Any, device: int) -> None:

@@ -1,6 +1,6 @@
 // Stands before every text that the CUDA target compiles: names that need no include, and the traits
 // through which the compiler tells Python the types and sizes of a kernel's parameters.
-// C++14, because users may ask for it. Nothing here but the names of fixed_width.h and offsetof
+// C++14, because users may ask for it. Nothing here but the names of fixed_width.h, of <cmath> and offsetof
 // lacks our prefix.
 #ifndef GRIDSTRIDE_CUDA_PRELUDE_H
 #define GRIDSTRIDE_CUDA_PRELUDE_H
@@ -10,6 +10,12 @@
 #ifndef offsetof
 #define offsetof(type, member) __INTADDR__(&((type*)0)->member)
 #endif
+#ifndef INFINITY
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
+#define NAN __builtin_bit_cast(float, 0x7fc00000)
+#endif
+// cooperative_groups.h includes parts of libcu++, which refuse C++14 unless told that this is meant.
+#define CCCL_IGNORE_DEPRECATED_CPP_DIALECT
 #else
 #include <cstddef>
 #include <cstdint>
