@@ -489,7 +489,7 @@ def test_ctypes_structures_and_pointers(target, xp):
 @pytest.mark.parametrize("standard", ["c++03", "c++11", "c++14", "c++17", "c++20"])
 def test_every_language_standard_compiles_with_the_headers(target, xp, standard):
     code = (
-        "#include <cooperative_groups.h>\n#include <cuda_fp16.h>\n#include <cstdint>\n#include <gridstride/view.h>\n"
+        "#include <cuComplex.h>\n#include <cuda_fp16.h>\n#include <cstdint>\n#include <gridstride/view.h>\n"
         'extern "C" __global__ void k(std::int32_t* x) { x[0] = __cplusplus >= 201402L; }'
     )
     x = xp.zeros(1, dtype="int32")

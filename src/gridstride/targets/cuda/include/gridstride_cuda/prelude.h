@@ -14,8 +14,6 @@
 #define INFINITY __builtin_bit_cast(float, 0x7f800000)
 #define NAN __builtin_bit_cast(float, 0x7fc00000)
 #endif
-// cooperative_groups.h includes parts of libcu++, which refuse C++14 unless told that this is meant.
-#define CCCL_IGNORE_DEPRECATED_CPP_DIALECT
 #else
 #include <cstddef>
 #include <cstdint>
