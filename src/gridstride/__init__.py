@@ -1,6 +1,7 @@
 """Write a GPU kernel in CUDA C++ from Python and run it on an NVIDIA GPU or on the CPU, from the same call.
 
-Every public name is imported when it is first used. A name that is not ours is looked up in the
+Raw kernels are imported at once, so that the first launch finds everything in place; every other
+public name when it is first used. A name that is not ours is looked up in the
 active array library, so that ``gridstride.zeros`` makes a NumPy or a CuPy array.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from gridstride.families.raw import RawKernel, RawModule, compile_with_cache
 
 if TYPE_CHECKING:
     from gridstride import cuda
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
         TargetUnavailable,
     )
     from gridstride.families.memoize import clear_memo, memoize
-    from gridstride.families.raw import RawKernel, RawModule, compile_with_cache
     from gridstride.namespace import (
         asnumpy,
         get_array_module,
@@ -81,7 +83,6 @@ _ROOMS = {
         "TargetUnavailable",
     ),
     "families.memoize": ("clear_memo", "memoize"),
-    "families.raw": ("RawKernel", "RawModule", "compile_with_cache"),
     "namespace": (
         "asnumpy",
         "get_array_module",

@@ -105,30 +105,28 @@ extern "C" void warp_votes(const int* values, unsigned* out, unsigned mask) {
     __syncwarp(mask);
 }
 
-// Pairs of lanes exchange at their own pace, so that gatherings of a warp overlap in many ways.
+// Pairs of lanes exchange at a pace of their own between meetings in eights.
 extern "C" void overlapping_groups(int* out, int rounds) {
     const int t = threadIdx.x, lane = t % 32;
+    const unsigned pair = 3u << lane / 2 * 2, eight = 0xffu << lane / 8 * 8;
     int value = t;
     for (int round = 0; round < rounds; ++round) {
-        const int partner = round % 2 ? lane ^ 1 : (lane + 1) % 32 % 2 ? lane ^ 1 : lane ^ 1;
-        const unsigned pair = 1u << lane | 1u << partner;
-        for (int i = 0; i <= lane / 2 % 4; ++i) value = __shfl_sync(pair, value, partner) + 1;
-        const unsigned eight = 0xffu << lane / 8 * 8;
+        for (int i = 0; i <= lane / 2 % 4; ++i) value = __shfl_sync(pair, value, lane ^ 1) + 1;
         value += __shfl_xor_sync(eight, value, 7);
     }
     out[t] = value;
 }
 
 extern "C" void active_lanes(unsigned* out) {
-    const int t = threadIdx.x;
+    const int t = threadIdx.x, n = blockDim.x;
     if (t % 3 == 0) {
         out[t] = __activemask();
     } else {
         out[t] = __activemask();
         if (t % 3 == 1) return;
-        out[t] |= __activemask() << 16 << 16 >> 1;
-        __syncwarp(__activemask());
     }
+    out[n + t] = __activemask();
+    __syncthreads();
 }
 
 extern "C" void diverge(int how) {
@@ -139,6 +137,7 @@ extern "C" void diverge(int how) {
         else __syncwarp();
     } else if (how == 1) {
         if (t % 32 < 4) __shfl_sync(0xf, t, 0);
+        if (t % 32 < 4) __syncthreads();
         else __ballot_sync(0xff, t);
     } else {
         __shfl_sync(0x1, t, 0);

@@ -100,8 +100,11 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
     assert not tree.body or ast.get_docstring(tree), f"{identify(path)} has no docstring"
 
 
-def test_importing_the_package_imports_nothing_else() -> None:
-    assert modules_after("import numpy, __future__", "import gridstride") == ["gridstride"]
+def test_importing_the_package_imports_nothing_slow() -> None:
+    loaded = modules_after("import numpy", "import gridstride")
+    slow = {"cupy", "torch", "jax", "dask", "tree_sitter", "ml_dtypes", "pathlib", "subprocess", "tempfile", "urllib"}
+    assert not slow & {name.partition(".")[0] for name in loaded}
+    assert not {name for name in loaded if name.startswith(("gridstride.targets.c", "gridstride.cuda"))}
 
 
 def test_every_public_name_together_imports_no_array_library_but_numpy() -> None:

@@ -3,15 +3,13 @@
 Without a GPU the same objects drive the CPU target.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+from gridstride._module import Function, Module
 from gridstride._runtime.deferred import asynchronous_cpu
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event, get_elapsed_time
 from gridstride._runtime.graph import Graph
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer, UnownedMemory, alloc
-from gridstride._runtime.order import check_stream_order, follow_setting
+from gridstride._runtime.order import check_stream_order
 from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
 from gridstride.cuda import driver, nvrtc, nvtx, profiler, runtime
 from gridstride.cuda.devices import get_cublas_handle, get_device_id, is_available, set_device, synchronize
@@ -24,9 +22,6 @@ from gridstride.cuda.environment import (
 )
 from gridstride.cuda.forwarding import CuPyNamespace
 from gridstride.cuda.profiler import profile
-
-if TYPE_CHECKING:
-    from gridstride.cuda.module import Function, Module
 
 __all__ = [
     "BaseMemory",
@@ -70,11 +65,3 @@ __all__ = [
 
 cublas, curand = CuPyNamespace("cublas"), CuPyNamespace("curand")
 cusolver, cusparse = CuPyNamespace("cusolver"), CuPyNamespace("cusparse")
-
-follow_setting()
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Function", "Module"):  # they bring the parser and the compile cache
-        return getattr(import_module("gridstride.cuda.module"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

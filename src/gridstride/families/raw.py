@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
+from gridstride._module import Function, LazyModule, Module, default_place
 from gridstride._source.raw import RawSource
-from gridstride.cuda.module import Function, LazyModule, Module, default_place
 from gridstride.errors import CompileError
 
 Headers = Sequence[str] | Mapping[str, str]
 
 _NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
 #: Keywords of C++20 and functions that CUDA declares for every program.
-_TAKEN = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
-    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
-    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
-    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
-    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    xor_eq assert clock free malloc memcpy memset printf""".split()
-)
+_TAKEN_NAMES = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+    constinit continue decltype default delete do double dynamic_cast else enum explicit export extern
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast requires return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq assert
+    clock free malloc memcpy memset printf
+"""
+_TAKEN = frozenset(_TAKEN_NAMES.split())
 
 
 class RawKernel(Function):
@@ -125,7 +127,7 @@ class RawModule:
         self,
         code: str | bytes | None = None,
         *,
-        path: str | Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         cubin: bytes | None = None,
         ptx: bytes | str | None = None,
         options: Sequence[str] = (),
@@ -224,6 +226,11 @@ def compile_with_cache(
     return Module._of(lazy)
 
 
+# Pickles and tracebacks name what users import.
+for _public in (RawKernel, RawModule, compile_with_cache):
+    _public.__module__ = "gridstride"
+
+
 def _source(
     code: str | bytes,
     name: str,
@@ -249,7 +256,10 @@ def _source(
 
 
 def _content(
-    code: str | bytes | None, path: str | Path | None, cubin: bytes | None, ptx: bytes | str | None
+    code: str | bytes | None,
+    path: str | os.PathLike[str] | None,
+    cubin: bytes | None,
+    ptx: bytes | str | None,
 ) -> tuple[str | bytes, str, str]:
     given = [
         name
@@ -260,7 +270,7 @@ def _content(
         raise TypeError(f"give exactly one of code, path, cubin and ptx; got {', '.join(given) or 'none'}")
     if path is not None:
         module = Module.load_file(path)
-        return module._lazy.source.code, Path(path).stem, str(path)
+        return module._lazy.source.code, module._lazy.source.name, os.fspath(path)
     if isinstance(ptx, str):
         ptx = ptx.encode()
     for content in (code, cubin, ptx):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from gridstride import _native, _pipeline
+from gridstride import _native, _pipeline, config
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._launch.configuration import launch_configuration
@@ -20,6 +20,12 @@ from gridstride.targets import registry
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode, Program
 from gridstride.targets.options import CompileOptions
 
+if config.stream_order_check():
+    from gridstride._runtime.order import follow_setting
+
+    follow_setting()
+
+_TEXT_SUFFIXES = frozenset({".cu", ".cuh", ".cpp", ".h", ".hpp"})
 _SETTABLE = ("max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout")
 
 
@@ -156,12 +162,16 @@ class Module:
         self._lazy = LazyModule(RawSource("", "module"))
 
     @classmethod
-    def load_file(cls, filename: str | Path) -> Module:
+    def load_file(cls, filename: str | os.PathLike[str]) -> Module:
         """Make a module from a file: CUDA C++ (``.cu``), PTX, cubin or fatbin."""
-        path = Path(filename)
-        is_text = path.suffix in (".cu", ".cuh", ".cpp", ".h", ".hpp")
-        code: str | bytes = path.read_text() if is_text else path.read_bytes()
-        return cls._of(LazyModule.of_source(RawSource(code, path.stem, path=str(path))))
+        path = os.fspath(filename)
+        stem, suffix = os.path.splitext(os.path.basename(path))
+        code: str | bytes
+        with open(path, "rb") as file:
+            code = file.read()
+        if suffix in _TEXT_SUFFIXES:
+            code = code.decode()
+        return cls._of(LazyModule.of_source(RawSource(code, stem, path=path)))
 
     @classmethod
     def load_from_string(cls, source: str | bytes) -> Module:
