@@ -102,7 +102,18 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
 
 def test_importing_the_package_imports_nothing_slow() -> None:
     loaded = modules_after("import numpy", "import gridstride")
-    slow = {"cupy", "torch", "jax", "dask", "tree_sitter", "ml_dtypes", "pathlib", "subprocess", "tempfile", "urllib"}
+    slow = {
+        "cupy",
+        "torch",
+        "jax",
+        "dask",
+        "tree_sitter",
+        "ml_dtypes",
+        "pathlib",
+        "subprocess",
+        "tempfile",
+        "urllib",
+    }
     assert not slow & {name.partition(".")[0] for name in loaded}
     assert not {name for name in loaded if name.startswith(("gridstride.targets.c", "gridstride.cuda"))}
 
