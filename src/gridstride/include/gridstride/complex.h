@@ -5,10 +5,6 @@
 #ifndef GRIDSTRIDE_COMPLEX_H
 #define GRIDSTRIDE_COMPLEX_H
 
-#ifdef GRIDSTRIDE_TARGET_CPU
-#include <gridstride_cpu/type_traits.h>
-#endif
-
 #define GRIDSTRIDE_BOTH __host__ __device__ inline
 #define GRIDSTRIDE_TEMPLATE template <class __t> __host__ __device__ inline
 
@@ -257,13 +253,6 @@ GRIDSTRIDE_TEMPLATE complex<__t> asinh(const complex<__t>& __z) { return gridstr
 GRIDSTRIDE_TEMPLATE complex<__t> atan(const complex<__t>& __z) { return gridstride_turned_right(atanh(gridstride_turned_left(__z))); }
 
 }
-
-#ifdef GRIDSTRIDE_TARGET_CPU
-template <class __t>
-struct gridstride_type_traits<thrust::complex<__t>> {
-    static constexpr unsigned kind = GRIDSTRIDE_COMPLEX, components = 1, component_kind = GRIDSTRIDE_FLOAT;
-};
-#endif
 
 #undef GRIDSTRIDE_TEMPLATE
 #undef GRIDSTRIDE_BOTH

@@ -11,7 +11,6 @@
 #define GRIDSTRIDE_OTHER_HALF __half
 #define GRIDSTRIDE_HALF_WORD bfloat16
 #define GRIDSTRIDE_HALF_FORMAT gridstride_brain16
-#define GRIDSTRIDE_HALF_KIND GRIDSTRIDE_BFLOAT16
 #include <gridstride_cpu/half_template.h>
 
 inline __half::__half(const __nv_bfloat16 __value) : __half(static_cast<float>(__value)) {}

@@ -3,10 +3,7 @@
 #define GRIDSTRIDE_CPU_CUDA_FP16_H
 
 #include <gridstride_cpu/half_operations.h>
-#include <gridstride_cpu/type_traits.h>
 #include <gridstride_cpu/warp.h>
-
-struct __nv_bfloat16;
 
 #define GRIDSTRIDE_HALF __half
 #define GRIDSTRIDE_HALF_RAW __half_raw
@@ -15,7 +12,6 @@ struct __nv_bfloat16;
 #define GRIDSTRIDE_OTHER_HALF __nv_bfloat16
 #define GRIDSTRIDE_HALF_WORD half
 #define GRIDSTRIDE_HALF_FORMAT gridstride_binary16
-#define GRIDSTRIDE_HALF_KIND GRIDSTRIDE_FLOAT
 #include <gridstride_cpu/half_template.h>
 
 typedef __half half;

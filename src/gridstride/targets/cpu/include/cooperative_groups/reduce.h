@@ -9,7 +9,7 @@ namespace cooperative_groups {
 template <class __t, class __function>
 __t reduce(const gridstride_lane_group& __group, __t __value, __function __fold, GRIDSTRIDE_SITE) {
     gridstride_group_values<__t> __values(__group, __value, __file, __line);
-    const unsigned __count = __values.count;
+    const unsigned __count = __values.__count;
     if ((__count & (__count - 1)) == 0) return __values.total(__fold);
     __values.accumulate(__fold);
     return __values[__count - 1];

@@ -10,6 +10,7 @@
 
 #include "bits.h"
 #include "execution.h"
+#include "later_types.h"
 #include "math_functions.h"
 
 // ---- which types ----
@@ -45,6 +46,20 @@ template <> struct gridstride_atomics<double> {
     typedef unsigned long long bits;
     static constexpr unsigned families = GRIDSTRIDE_ADD;
 };
+
+// Of the types of cuda_fp16.h and cuda_bf16.h, here because users' macros cannot spoil it yet.
+struct gridstride_atomics_of_half {
+    typedef unsigned short bits;
+    static constexpr unsigned families = GRIDSTRIDE_ADD;
+};
+struct gridstride_atomics_of_half_pair {
+    typedef unsigned bits;
+    static constexpr unsigned families = GRIDSTRIDE_ADD;
+};
+template <> struct gridstride_atomics<__half> : gridstride_atomics_of_half {};
+template <> struct gridstride_atomics<__nv_bfloat16> : gridstride_atomics_of_half {};
+template <> struct gridstride_atomics<__half2> : gridstride_atomics_of_half_pair {};
+template <> struct gridstride_atomics<__nv_bfloat162> : gridstride_atomics_of_half_pair {};
 
 // Keeps a parameter out of deduction: `atomicAdd(&counter, 1)` takes the counter's type.
 template <class __value> struct gridstride_same { typedef __value type; };

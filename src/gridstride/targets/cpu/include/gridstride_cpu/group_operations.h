@@ -23,26 +23,26 @@ GRIDSTRIDE_GROUP_OPERATION(bit_or, __a | __b)
 template <class __t>
 struct gridstride_group_values {
     alignas(__t) char __bytes[32 * sizeof(__t)];
-    unsigned count;
+    unsigned __count;
 
     __t& operator[](unsigned __rank) { return reinterpret_cast<__t*>(__bytes)[__rank]; }
 
     gridstride_group_values(const gridstride_lane_group& __group, const __t& __value, const char* __file, unsigned __line)
-        : count(__group.num_threads()) {
+        : __count(__group.num_threads()) {
         __group.gridstride_gather_all(__value, reinterpret_cast<__t*>(__bytes), __file, __line);
     }
 
     // Running totals: each step adds what stands twice as far away, as the shuffles of a GPU do.
     template <class __function>
     void accumulate(__function& __fold) {
-        for (unsigned __distance = 1; __distance < count; __distance *= 2)
-            for (unsigned __rank = count; __rank-- > __distance;)
+        for (unsigned __distance = 1; __distance < __count; __distance *= 2)
+            for (unsigned __rank = __count; __rank-- > __distance;)
                 (*this)[__rank] = __fold((*this)[__rank], (*this)[__rank - __distance]);
     }
     // The total of a power of two of values, halving the distance.
     template <class __function>
     __t total(__function& __fold) {
-        for (unsigned __distance = count / 2; __distance > 0; __distance /= 2)
+        for (unsigned __distance = __count / 2; __distance > 0; __distance /= 2)
             for (unsigned __rank = 0; __rank < __distance; ++__rank)
                 (*this)[__rank] = __fold((*this)[__rank], (*this)[__rank + __distance]);
         return (*this)[0];

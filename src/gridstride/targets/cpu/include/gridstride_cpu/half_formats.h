@@ -40,48 +40,46 @@ GRIDSTRIDE_DEVICE double gridstride_fma_to_odd(float __x, float __y, float __z) 
 
 // IEEE binary16: __half.
 struct gridstride_binary16 {
-    static constexpr int fraction_bits = 10, smallest_exponent = -14;
-    static constexpr unsigned short infinity = 0x7c00, not_a_number = 0x7fff;
+    enum : int { __fraction_bits = 10, __smallest_exponent = -14, __infinity = 0x7c00, __not_a_number = 0x7fff };
 
 #if defined(__FLT16_MAX__) && (defined(__F16C__) || defined(__aarch64__))
-    static inline __attribute__((always_inline)) float decode(unsigned short __bits) {
+    static inline __attribute__((always_inline)) float __decode(unsigned short __bits) {
         return static_cast<float>(gridstride_bit_cast<_Float16>(__bits));
     }
-    static inline __attribute__((always_inline)) unsigned short encode(float __x) {
+    static inline __attribute__((always_inline)) unsigned short __encode(float __x) {
         const unsigned short __bits = gridstride_bit_cast<unsigned short>(static_cast<_Float16>(__x));
-        return __x != __x ? not_a_number : __bits;
+        return __x != __x ? static_cast<unsigned short>(__not_a_number) : __bits;
     }
 #else
-    static inline __attribute__((always_inline)) float decode(unsigned short __bits) {
+    static inline __attribute__((always_inline)) float __decode(unsigned short __bits) {
         const unsigned __magnitude = (__bits & 0x7fffu) << 13;
         const float __scaled = __uint_as_float(__magnitude) * __uint_as_float(0x77800000u);  // times 2 to the 112
-        const unsigned __special = (__bits & infinity) == infinity ? 0x7f800000u | __magnitude : __float_as_uint(__scaled);
+        const unsigned __special = (__bits & 0x7c00u) == 0x7c00u ? 0x7f800000u | __magnitude : __float_as_uint(__scaled);
         return __uint_as_float(__special | (__bits & 0x8000u) << 16);
     }
-    static inline __attribute__((always_inline)) unsigned short encode(float __x) {
+    static inline __attribute__((always_inline)) unsigned short __encode(float __x) {
         const unsigned __bits = __float_as_uint(__x), __magnitude = __bits & 0x7fffffffu;
         // Adding a number whose last place is the smallest denormal rounds denormals in hardware.
         const unsigned __denormal = __float_as_uint(__uint_as_float(__magnitude) + 0.5f) - 0x3f000000u;
         const unsigned __normal = (__magnitude - 0x38000000u + 0xfff + (__magnitude >> 13 & 1)) >> 13;
         const unsigned __finite = __magnitude < 0x38800000u ? __denormal : __normal;
-        const unsigned __bounded = __magnitude >= 0x477ff000u ? infinity : __finite;
-        return static_cast<unsigned short>(__x != __x ? not_a_number : __bounded | (__bits >> 16 & 0x8000u));
+        const unsigned __bounded = __magnitude >= 0x477ff000u ? static_cast<unsigned>(__infinity) : __finite;
+        return static_cast<unsigned short>(__x != __x ? static_cast<unsigned>(__not_a_number) : __bounded | (__bits >> 16 & 0x8000u));
     }
 #endif
 };
 
 // The upper half of a float: __nv_bfloat16.
 struct gridstride_brain16 {
-    static constexpr int fraction_bits = 7, smallest_exponent = -126;
-    static constexpr unsigned short infinity = 0x7f80, not_a_number = 0x7fff;
+    enum : int { __fraction_bits = 7, __smallest_exponent = -126, __infinity = 0x7f80, __not_a_number = 0x7fff };
 
-    static inline __attribute__((always_inline)) float decode(unsigned short __bits) {
+    static inline __attribute__((always_inline)) float __decode(unsigned short __bits) {
         return __uint_as_float(static_cast<unsigned>(__bits) << 16);
     }
-    static inline __attribute__((always_inline)) unsigned short encode(float __x) {
+    static inline __attribute__((always_inline)) unsigned short __encode(float __x) {
         const unsigned __bits = __float_as_uint(__x);
         const unsigned __rounded = (__bits + 0x7fff + (__bits >> 16 & 1)) >> 16;
-        return static_cast<unsigned short>(__x != __x ? not_a_number : __rounded);
+        return static_cast<unsigned short>(__x != __x ? static_cast<unsigned>(__not_a_number) : __rounded);
     }
 };
 
@@ -93,18 +91,18 @@ enum gridstride_half_rounding : unsigned { GRIDSTRIDE_HALF_RZ, GRIDSTRIDE_HALF_R
 template <class __format>
 GRIDSTRIDE_DEVICE unsigned short gridstride_encode(double __x, gridstride_half_rounding __rounding) {
     const unsigned short __sign = signbit(__x) ? 0x8000 : 0;
-    if (__x != __x) return __format::not_a_number;
-    if (isinf(__x)) return static_cast<unsigned short>(__sign | __format::infinity);
+    if (__x != __x) return __format::__not_a_number;
+    if (isinf(__x)) return static_cast<unsigned short>(__sign | __format::__infinity);
     const double __magnitude = fabs(__x);
-    const int __exponent = __magnitude == 0 ? __format::smallest_exponent : max(ilogb(__magnitude), __format::smallest_exponent);
-    const int __last_place = __exponent - __format::fraction_bits;
+    const int __exponent = __magnitude == 0 ? __format::__smallest_exponent : max(ilogb(__magnitude), static_cast<int>(__format::__smallest_exponent));
+    const int __last_place = __exponent - __format::__fraction_bits;
     const double __places = trunc(ldexp(__magnitude, -__last_place));
     const bool __is_cut = ldexp(__places, __last_place) != __magnitude;
     const bool __outward = __rounding == GRIDSTRIDE_HALF_RU ? !__sign : __rounding == GRIDSTRIDE_HALF_RD && __sign;
-    const unsigned __biased = static_cast<unsigned>(__exponent - __format::smallest_exponent) << __format::fraction_bits;
+    const unsigned __biased = static_cast<unsigned>(__exponent - __format::__smallest_exponent) << __format::__fraction_bits;
     // The leading bit of a normal number adds one to the exponent, and so does a carry.
     const unsigned __bits = __biased + static_cast<unsigned>(__places) + (__is_cut && __outward);
-    const unsigned __largest = __format::infinity - !__outward;
+    const unsigned __largest = static_cast<unsigned>(__format::__infinity - !__outward);
     return static_cast<unsigned short>(__sign | min(__bits, __largest));
 }
 

@@ -7,7 +7,6 @@
 //     GRIDSTRIDE_OTHER_HALF                   the other type, which may be incomplete
 //     GRIDSTRIDE_HALF_WORD                    how function names call it: half, bfloat16
 //     GRIDSTRIDE_HALF_FORMAT                  a format of half_formats.h
-//     GRIDSTRIDE_HALF_KIND                    what the signature calls it: a gridstride_kind
 
 #define GRIDSTRIDE_PASTED(before, word, after) before##word##after
 #define GRIDSTRIDE_NAMED(before, word, after) GRIDSTRIDE_PASTED(before, word, after)
@@ -26,7 +25,7 @@ struct __align__(4) GRIDSTRIDE_HALF2_RAW {
 struct __align__(2) GRIDSTRIDE_HALF : gridstride_half_operations<GRIDSTRIDE_HALF> {
     GRIDSTRIDE_HALF() = default;
     constexpr GRIDSTRIDE_HALF(const GRIDSTRIDE_HALF_RAW& __raw) : __x(__raw.x) {}
-    GRIDSTRIDE_HALF(float __value) : __x(GRIDSTRIDE_HALF_FORMAT::encode(__value)) {}
+    GRIDSTRIDE_HALF(float __value) : __x(GRIDSTRIDE_HALF_FORMAT::__encode(__value)) {}
     GRIDSTRIDE_HALF(double __value) : GRIDSTRIDE_HALF(gridstride_float_to_odd(__value)) {}
     GRIDSTRIDE_HALF(short __value) : GRIDSTRIDE_HALF(static_cast<float>(__value)) {}
     GRIDSTRIDE_HALF(unsigned short __value) : GRIDSTRIDE_HALF(static_cast<float>(__value)) {}
@@ -56,9 +55,9 @@ struct __align__(2) GRIDSTRIDE_HALF : gridstride_half_operations<GRIDSTRIDE_HALF
     operator long long() const { return gridstride_to_integer<long long>(__get()); }
     operator unsigned long long() const { return gridstride_to_integer<unsigned long long>(__get()); }
 
-    float __get() const { return GRIDSTRIDE_HALF_FORMAT::decode(__x); }
+    float __get() const { return GRIDSTRIDE_HALF_FORMAT::__decode(__x); }
     unsigned short __bits() const { return __x; }
-    static GRIDSTRIDE_HALF __round(float __value) { return __of_bits(GRIDSTRIDE_HALF_FORMAT::encode(__value)); }
+    static GRIDSTRIDE_HALF __round(float __value) { return __of_bits(GRIDSTRIDE_HALF_FORMAT::__encode(__value)); }
     static GRIDSTRIDE_HALF __of_bits(int __value) {
         return GRIDSTRIDE_HALF_RAW{static_cast<unsigned short>(__value)};
     }
@@ -182,16 +181,8 @@ int __hisinf(const GRIDSTRIDE_HALF);
 #undef GRIDSTRIDE_VISIBLE_2
 #undef GRIDSTRIDE_VISIBLE_1
 
-// ---- atomics, shuffles, cache hints, traits ----
+// ---- atomics, shuffles, cache hints ----
 
-template <> struct gridstride_atomics<GRIDSTRIDE_HALF> {
-    typedef unsigned short bits;
-    static constexpr unsigned families = GRIDSTRIDE_ADD;
-};
-template <> struct gridstride_atomics<GRIDSTRIDE_HALF2> {
-    typedef unsigned bits;
-    static constexpr unsigned families = GRIDSTRIDE_ADD;
-};
 GRIDSTRIDE_DEVICE GRIDSTRIDE_HALF gridstride_atomic_add(GRIDSTRIDE_HALF* __address, GRIDSTRIDE_HALF __operand, const char* __file, unsigned __line) {
     return gridstride_atomic_update(__address, [=](GRIDSTRIDE_HALF __old) { return __old + __operand; }, __file, __line);
 }
@@ -205,13 +196,6 @@ GRIDSTRIDE_SHUFFLES(GRIDSTRIDE_HALF2)
 GRIDSTRIDE_HINTABLE(GRIDSTRIDE_HALF)
 GRIDSTRIDE_HINTABLE(GRIDSTRIDE_HALF2)
 
-template <> struct gridstride_type_traits<GRIDSTRIDE_HALF> {
-    static constexpr unsigned kind = GRIDSTRIDE_HALF_KIND, components = 1, component_kind = GRIDSTRIDE_HALF_KIND;
-};
-template <> struct gridstride_type_traits<GRIDSTRIDE_HALF2> {
-    static constexpr unsigned kind = GRIDSTRIDE_VECTOR, components = 2, component_kind = GRIDSTRIDE_HALF_KIND;
-};
-
 #undef GRIDSTRIDE_HALF_NAME
 #undef GRIDSTRIDE_NAMED
 #undef GRIDSTRIDE_PASTED
@@ -222,4 +206,3 @@ template <> struct gridstride_type_traits<GRIDSTRIDE_HALF2> {
 #undef GRIDSTRIDE_OTHER_HALF
 #undef GRIDSTRIDE_HALF_WORD
 #undef GRIDSTRIDE_HALF_FORMAT
-#undef GRIDSTRIDE_HALF_KIND

@@ -24,9 +24,6 @@
 #define __device_builtin__
 #define CUDARTAPI
 
-// For headers that all targets share.
-#define GRIDSTRIDE_TARGET_CPU 1
-
 #ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 900
 #endif
