@@ -21,9 +21,9 @@ UNIT = np.concatenate([RANDOM.uniform(-1, 1, 300), 10.0 ** RANDOM.uniform(-20, 0
 POSITIVE = np.abs(WIDE)
 
 def erfcx(x: np.ndarray) -> np.ndarray:
-    """Left of zero SciPy's loses the digits that the square has beyond a double."""
+    """SciPy's own loses digits near and left of zero."""
     wide = np.asarray(x, np.longdouble)
-    return np.where(wide < 0, 2 * np.exp(wide * wide) - special.erfcx(-wide.astype(float)), special.erfcx(wide.astype(float)))
+    return np.where(wide < 10, np.exp(wide * wide) * special.erfc(wide.astype(float)), special.erfcx(wide.astype(float)))
 
 
 # function: (reference, arguments, ulp allowed for float, for double)
