@@ -160,3 +160,16 @@ def test_references_are_balanced(recorder):
         recorder.launches.clear()
     after = sys.getrefcount(x), sys.getrefcount(refused), sys.getrefcount(False)
     assert all(abs(a - b) < 1000 for a, b in zip(after, before, strict=True))
+
+
+def test_the_record_of_automatic_differentiation_is_found() -> None:
+    """Else every tensor is asked for its gradient, which is right but slow."""
+    launcher = pytest.importorskip("gridstride._native._launcher")
+    plain, wanting = [torch.zeros(3), torch.ones(2)], [torch.zeros(3, requires_grad=True)]
+    size = torch.Tensor.__basicsize__
+    addresses = [[tensor._cdata for tensor in tensors] for tensors in (plain, wanting)]
+    assert launcher.learn_autograd(plain[0], size, *addresses)
+    assert not launcher.learn_autograd(plain[0], size, addresses[0], addresses[0]), (
+        "no place tells them apart"
+    )
+    assert launcher.learn_autograd(plain[0], size, *addresses)

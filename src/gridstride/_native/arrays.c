@@ -21,6 +21,7 @@ static struct {
     const struct dlpack_exchange *exchange;
     PyObject *requires_grad; /* the descriptor */
     descrgetfunc get_requires_grad;
+    Py_ssize_t implementation, autograd; /* offsets of a tensor's pointers, see learn_autograd; 0: not known */
     PyCFunction is_neg, is_conj;
 } torch;
 
@@ -130,6 +131,15 @@ static int is_false(PyObject *answer)
     return answer == Py_False;
 }
 
+/* Whether a tensor may want a gradient: without a record of automatic differentiation it does not. */
+static int may_have_gradient(PyObject *tensor)
+{
+    if (torch.autograd == 0)
+        return 1;
+    const char *implementation = *(const char **)((const char *)tensor + torch.implementation);
+    return *(void *const *)(implementation + torch.autograd) != NULL;
+}
+
 /* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither.
  *
  * Each question costs as much as the view, so it is asked only where the answer can be yes. Gradients are
@@ -139,7 +149,8 @@ static int is_false(PyObject *answer)
 static int is_plain_tensor(PyObject *tensor, const struct array_view *seen)
 {
     int is_complex = seen->dtype == COMPLEX64 || seen->dtype == COMPLEX128;
-    int may_want_gradients = is_complex || (seen->dtype >= FLOAT16 && seen->dtype <= FLOAT64);
+    int is_real = seen->dtype >= FLOAT16 && seen->dtype <= FLOAT64;
+    int may_want_gradients = (is_complex || is_real) && may_have_gradient(tensor);
     int may_be_negated = seen->size < 2 || !seen->contiguous;
     PyObject *type = (PyObject *)Py_TYPE(tensor);
     return (!may_want_gradients || is_false(torch.get_requires_grad(torch.requires_grad, tensor, type))) &&
@@ -195,7 +206,7 @@ static enum dtype dtype_of_cupy(PyObject *array)
 
 static int view_cupy(PyObject *object, struct array_view *seen)
 {
-    unsigned long long address, device, size, contiguous;
+    unsigned long long address, device, contiguous;
     PyObject *memory = PyObject_GetAttr(object, cupy.data);
     if (memory == NULL) {
         PyErr_Clear();
@@ -203,7 +214,7 @@ static int view_cupy(PyObject *object, struct array_view *seen)
     }
     int is_placed = read_number(memory, cupy.ptr, &address) && read_number(memory, cupy.device_id, &device);
     Py_DECREF(memory);
-    if (!is_placed || !read_number(object, cupy.size, &size) || !read_number(object, cupy.c_contiguous, &contiguous))
+    if (!is_placed || !read_number(object, cupy.c_contiguous, &contiguous))
         return 0;
     seen->device_type = CUDA;
     seen->device = (int)device;
@@ -211,13 +222,22 @@ static int view_cupy(PyObject *object, struct array_view *seen)
     seen->contiguous = contiguous != 0;
     seen->writable = 1;
     seen->address = (uintptr_t)address;
-    seen->size = (size_t)size;
     return 1;
+}
+
+static int size_of_cupy(PyObject *array, size_t *size)
+{
+    unsigned long long number;
+    int is_read = read_number(array, cupy.size, &number);
+    *size = is_read ? (size_t)number : 0;
+    return is_read;
 }
 
 static int cupy_stream(int device, unsigned long long *stream)
 {
-    PyObject *current = PyObject_CallFunction(cupy.current_stream, "i", device);
+    PyObject *number = PyLong_FromLong(device);
+    PyObject *current = number ? PyObject_CallFunctionObjArgs(cupy.current_stream, number, NULL) : NULL;
+    Py_XDECREF(number);
     if (current == NULL) {
         PyErr_Clear();
         return 0;
@@ -238,6 +258,11 @@ int view_array(const struct known_type *known, PyObject *array, struct array_vie
     case CUPY: return view_cupy(array, seen);
     default: return 0;
     }
+}
+
+int array_size(PyObject *array, struct array_view *seen)
+{
+    return seen->library != CUPY || size_of_cupy(array, &seen->size);
 }
 
 int library_stream(enum library library, int device, unsigned long long *stream)
@@ -374,6 +399,54 @@ static PyObject *know_torch(PyObject *module, PyObject *arguments)
     return PyBool_FromLong(is_complete && remember_type(type, TORCH, NO_DTYPE));
 }
 
+static uintptr_t word_at(const void *object, Py_ssize_t offset)
+{
+    uintptr_t word;
+    memcpy(&word, (const char *)object + offset, sizeof word);
+    return word;
+}
+
+/* Whether a word is null in the implementation of every tensor of a list, or (`wanted`) in that of none. */
+static int all_words(PyObject *addresses, Py_ssize_t offset, int wanted)
+{
+    for (Py_ssize_t k = 0; k < PyList_Size(addresses); ++k) {
+        const void *implementation = PyLong_AsVoidPtr(PyList_GetItem(addresses, k));
+        if ((word_at(implementation, offset) != 0) != wanted)
+            return 0;
+    }
+    return 1;
+}
+
+/* learn_autograd(tensor, its size as an object, addresses of the implementations of tensors that want no
+ * gradient, of others that want one): find where a tensor's record of automatic differentiation is, which
+ * PyTorch has a function for that takes longer than all the rest. Nothing is learned unless just one place
+ * agrees with all tensors. */
+static PyObject *learn_autograd(PyObject *module, PyObject *arguments)
+{
+    enum { FIRST = 16, SMALLEST_IMPLEMENTATION = 64 };
+    PyObject *tensor, *plain, *others;
+    Py_ssize_t object_size;
+    if (!PyArg_ParseTuple(arguments, "OnO!O!", &tensor, &object_size, &PyList_Type, &plain, &PyList_Type, &others))
+        return NULL;
+    uintptr_t address = (uintptr_t)PyLong_AsVoidPtr(PyList_GetItem(plain, 0));
+    Py_ssize_t pointers = 0, records = 0;
+    for (Py_ssize_t offset = FIRST; offset + (Py_ssize_t)sizeof address <= object_size; offset += sizeof address)
+        if (word_at(tensor, offset) == address) {
+            torch.implementation = offset;
+            ++pointers;
+        }
+    for (Py_ssize_t offset = sizeof address; offset < SMALLEST_IMPLEMENTATION; offset += sizeof address)
+        if (all_words(plain, offset, 0) && all_words(others, offset, 1)) {
+            torch.autograd = offset;
+            ++records;
+        }
+    if (PyErr_Occurred() || pointers != 1 || records != 1) {
+        PyErr_Clear();
+        torch.autograd = 0;
+    }
+    return PyBool_FromLong(torch.autograd != 0);
+}
+
 /* know_cupy(class, cupy.cuda.get_current_stream) */
 static PyObject *know_cupy(PyObject *module, PyObject *arguments)
 {
@@ -402,6 +475,7 @@ PyMethodDef array_functions[] = {
     {"know_numpy", know_numpy, METH_VARARGS, "Take NumPy's arrays from now on."},
     {"know_scalar", know_scalar, METH_VARARGS, "Take a class of NumPy scalars from now on."},
     {"know_torch", know_torch, METH_VARARGS, "Take a class of PyTorch's tensors from now on."},
+    {"learn_autograd", learn_autograd, METH_VARARGS, "Find where tensors say that they may want a gradient."},
     {"know_cupy", know_cupy, METH_VARARGS, "Take CuPy's arrays from now on."},
     {NULL, NULL, 0, NULL},
 };

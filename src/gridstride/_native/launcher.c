@@ -156,7 +156,8 @@ static int is_allowed(const struct entry *entry, const struct gridstride_configu
            configuration->shared_mem <= entry->max_shared_mem;
 }
 
-static int bind_array(const struct parameter *parameter, const struct array_view *seen, unsigned char *packed)
+static int bind_array(const struct parameter *parameter, PyObject *array, struct array_view *seen,
+                      unsigned char *packed)
 {
     if (seen->dtype == NO_DTYPE || !(parameter->dtypes >> seen->dtype & 1) || !seen->contiguous)
         return 0;
@@ -164,25 +165,26 @@ static int bind_array(const struct parameter *parameter, const struct array_view
         return 0;
     if (parameter->alignment > 1 && seen->address % parameter->alignment != 0)
         return 0;
-    if (parameter->unit > 0 && seen->size * dtype_sizes[seen->dtype] % parameter->unit != 0)
+    if (parameter->unit > 0 &&
+        (!array_size(array, seen) || seen->size * dtype_sizes[seen->dtype] % parameter->unit != 0))
         return 0;
     uint64_t address = seen->address;
     memcpy(packed, &address, sizeof address);
     return 1;
 }
 
-static int bind_pointer(const struct parameter *parameter, PyObject *value, const struct call *call,
+static int bind_pointer(const struct parameter *parameter, PyObject *value, struct call *call,
                         Py_ssize_t position, unsigned char *packed)
 {
     if (value == Py_None)
         return 1; /* the bytes are zero */
     if (position == call->first_position)
-        return bind_array(parameter, &call->first, packed);
+        return bind_array(parameter, value, &call->first, packed);
     const struct known_type *known = known_type_of(value);
     struct array_view seen;
     return known != NULL && known->library == call->first.library && view_array(known, value, &seen) &&
            seen.device_type == call->first.device_type && seen.device == call->first.device &&
-           bind_array(parameter, &seen, packed);
+           bind_array(parameter, value, &seen, packed);
 }
 
 static int bind(const struct entry *entry, struct call *call)

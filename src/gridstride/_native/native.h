@@ -40,12 +40,13 @@ struct array_view {
     enum dtype dtype; /* NO_DTYPE: none that a parameter takes */
     int contiguous, writable;
     uintptr_t address;
-    size_t size; /* elements */
+    size_t size; /* elements; of CuPy's arrays after `array_size` */
 };
 
 /* Return what is known of a value's type, or null. */
 const struct known_type *known_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
+int array_size(PyObject *array, struct array_view *seen);
 int library_stream(enum library library, int device, unsigned long long *stream);
 
 /* ---- scalars.c ---- */
