@@ -23,7 +23,7 @@ POSITIVE = np.abs(WIDE)
 def erfcx(x: np.ndarray) -> np.ndarray:
     """SciPy's own loses digits near and left of zero."""
     wide = np.asarray(x, np.longdouble)
-    return np.where(wide < 10, np.exp(wide * wide) * special.erfc(wide.astype(float)), special.erfcx(wide.astype(float)))
+    return np.where(wide < 1, np.exp(wide * wide) * special.erfc(wide.astype(float)), special.erfcx(wide.astype(float)))
 
 
 # function: (reference, arguments, ulp allowed for float, for double)
