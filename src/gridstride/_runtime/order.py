@@ -147,7 +147,8 @@ class StreamOrderChecker(Observer):
         elif stream == _LEGACY:
             lane = _Lane(device, _DEFAULT)
         else:
-            lane = _Lane(device, stream, self._instances.get((target, stream), 0))
+            instance = self._instances.get((target, stream), 0)
+            lane = _Lane(tracking.device_of(target, stream, device), stream, instance)
         if lane not in self._blocking:
             self._blocking[lane] = target.is_blocking(stream)
         return lane

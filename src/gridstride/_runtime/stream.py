@@ -245,7 +245,8 @@ class Stream(BaseStream):
         if null or ptds:
             super().__init__(target, _DEFAULT_STREAM, None)
         else:
-            super().__init__(target, target.create_stream(non_blocking), target.current_device())
+            device = target.current_device()
+            super().__init__(target, tracking.create_stream(target, device, non_blocking), device)
             self._owned = True
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:

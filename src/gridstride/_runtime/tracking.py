@@ -63,6 +63,7 @@ class Observer:
 
 
 _observers: tuple[Observer, ...] = ()
+_devices: dict[tuple[Target, int], int] = {}
 _lock = threading.Lock()
 
 
@@ -211,10 +212,23 @@ def synchronize_device(target: Target, device: int) -> None:
         observer.finished_device(target, device)
 
 
+def create_stream(target: Target, device: int, non_blocking: bool) -> int:
+    """Return a new stream of the current device."""
+    stream = target.create_stream(non_blocking)
+    _devices[target, stream] = device
+    return stream
+
+
+def device_of(target: Target, stream: int, current: int) -> int:
+    """Return the device of a stream; the current one for default streams and those that others made."""
+    return _devices.get((target, stream), current)
+
+
 def destroy_stream(target: Target, device: int, stream: int) -> None:
     """Destroy a stream."""
     for observer in _observers:
         observer.destroying_stream(target, device, stream)
+    _devices.pop((target, stream), None)
     target.destroy_stream(stream)
 
 
