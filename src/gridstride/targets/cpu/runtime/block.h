@@ -22,6 +22,7 @@ struct Launch {
     unsigned long chunk = 1;        // blocks taken at once
     bool is_cooperative;
     bool wants_helpers = false;
+    bool is_closed = false;         // no more helpers may come
     bool is_on_main_thread = false;
     unsigned helper_count = 0;      // pool threads that work on it
     unsigned stop_code = 0;         // gridstride_failure_code of what ended it; no block goes on after that
@@ -36,6 +37,8 @@ struct Launch {
     unsigned long seen_progress = 0;  // by the monitor, and when
     long seen_at = 0;
     Launch* next = nullptr;         // in the pool's list
+
+    bool has_blocks() const { return __atomic_load_n(&next_block, __ATOMIC_RELAXED) < block_count; }
 
     bool can_use_helpers(unsigned thread_limit) const { return block_count > 1 && thread_limit > 1; }
 

@@ -231,9 +231,10 @@ GRIDSTRIDE_COLD inline void report_unreachable_grid_barrier(Launch& launch, unsi
         << waiting << " blocks wait for the grid to synchronize, but " << finished << " blocks have ended without it";
 }
 
-// Why a launch was ended from outside; `block` is one that ran or waited then, or null.
+// Why a launch was ended from outside, if it was; `block` is one that ran or waited then, or null.
 GRIDSTRIDE_COLD inline void report_stop(Launch& launch, const Block* block) {
-    if (!launch.claim_description()) return;
+    const bool is_from_outside = launch.stop_code == GRIDSTRIDE_INTERRUPTED || launch.stop_code == GRIDSTRIDE_TIMEOUT;
+    if (!is_from_outside || !launch.claim_description()) return;
     Text text = begin_failure(launch, launch.stop_code);
     if (launch.stop_code == GRIDSTRIDE_INTERRUPTED) text << "interrupted";
     else text << "ended because no block finished within the launch time-out";

@@ -36,7 +36,9 @@ inline void look_at(Launch& launch, unsigned long progress, long now) {
 
 inline void look_at_all(Pool& pool, Launch* launches, Worker* workers) {
     const long now = monotonic_time();
+    const bool interrupt = __atomic_exchange_n(&is_interrupted, 0u, __ATOMIC_ACQUIRE);
     for (Launch* launch = launches; launch; launch = launch->next) {
+        if (interrupt && launch->is_on_main_thread) launch->stop(GRIDSTRIDE_INTERRUPTED);
         unsigned long progress = 0;
         for (Worker* worker = workers; worker; worker = worker->next) {
             if (__atomic_load_n(&worker->launch, __ATOMIC_ACQUIRE) != launch) continue;
@@ -45,7 +47,7 @@ inline void look_at_all(Pool& pool, Launch* launches, Worker* workers) {
         }
         look_at(*launch, progress, now);
         // It looked small, but it is not done yet.
-        if (!launch->wants_helpers && launch->can_use_helpers(pool.get_thread_limit())) pool.invite(*launch);
+        if (!launch->wants_helpers && !launch->is_closed && launch->can_use_helpers(pool.get_thread_limit())) pool.invite(*launch);
     }
 }
 

@@ -15,9 +15,14 @@ namespace gridstride {
 
 class Pool {
 public:
+    // Get ready, before every launch: others install signal handlers, and after a fork no thread is there.
+    void start() {
+        if (__atomic_load_n(&process, __ATOMIC_ACQUIRE) != getpid()) restart();
+        install_handlers();
+    }
+
     // Run a launch to its end; false if there is no memory to begin.
     bool run(Launch& launch) {
-        start();
         Worker* worker = borrow();
         if (!worker) return false;
         enter(launch);
@@ -70,12 +75,6 @@ private:
     unsigned monitor_sleeps = 0;     // a futex
     int process = 0;                 // that the threads belong to
 
-    // Before every launch: after a fork none of the threads are there any more.
-    void start() {
-        if (__atomic_load_n(&process, __ATOMIC_ACQUIRE) != getpid()) restart();
-        install_handlers();
-    }
-
     void restart() {
         static Lock starting;
         static int starting_process = 0;
@@ -91,7 +90,6 @@ private:
         workers = idle_workers = nullptr;
         helper_threads = 0;
         monitor_sleeps = 0;
-        launch_of_main_thread = nullptr;
         start_thread(&Pool::monitor);
         __atomic_store_n(&process, getpid(), __ATOMIC_RELEASE);
     }
@@ -141,6 +139,7 @@ private:
         Locked locked(lock);
         launch.next = launches;
         launches = &launch;
+        if (launch.is_on_main_thread) __atomic_store_n(&is_interrupted, 0u, __ATOMIC_RELAXED);
         const bool is_nested = gridstride_running_block != nullptr;
         if (!is_nested && launch.can_use_helpers(get_thread_limit()) && launch.is_large()) invite(launch);
         if (!monitor_sleeps) return;
@@ -151,8 +150,8 @@ private:
     Launch* join() {
         Locked locked(lock);
         for (Launch* launch = launches; launch; launch = launch->next) {
-            const bool has_blocks = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED) < launch->block_count;
-            if (!launch->wants_helpers || !has_blocks || launch->helper_count + 1 >= get_thread_limit()) continue;
+            if (!launch->wants_helpers || launch->is_closed || !launch->has_blocks()) continue;
+            if (launch->helper_count + 1 >= get_thread_limit()) continue;
             __atomic_fetch_add(&launch->helper_count, 1u, __ATOMIC_RELAXED);
             return launch;
         }
@@ -164,17 +163,19 @@ private:
         if (__atomic_sub_fetch(count, 1u, __ATOMIC_RELEASE) == 0) futex_wake(count, 1);
     }
 
-    // Take a launch off the list and wait for those that still work on it.
+    // Wait for those that still work on a launch, then take it off the list: until then the monitor sees it.
     void withdraw(Launch& launch) {
         {
             Locked locked(lock);
-            Launch** link = &launches;
-            while (*link != &launch) link = &(*link)->next;
-            *link = launch.next;
+            launch.is_closed = true;
         }
         for (int i = 0; i < 1000 && __atomic_load_n(&launch.helper_count, __ATOMIC_ACQUIRE); ++i) relax_processor();
         while (const unsigned count = __atomic_load_n(&launch.helper_count, __ATOMIC_ACQUIRE))
             futex_wait(&launch.helper_count, count);
+        Locked locked(lock);
+        Launch** link = &launches;
+        while (*link != &launch) link = &(*link)->next;
+        *link = launch.next;
     }
 
     // ---- workers ----

@@ -69,15 +69,11 @@ static int check(Launch& launch) {
 }
 
 static void run(Launch& launch) {
-    Launch* outer = launch_of_main_thread;
-    const bool is_on_main_thread = is_main_thread();
-    if (is_on_main_thread) {
-        install_interrupt_handler();
-        launch_of_main_thread = &launch;
-    }
+    pool.start();
+    launch.is_on_main_thread = is_main_thread();
+    if (launch.is_on_main_thread) install_interrupt_handler();
     if (!pool.run(launch)) refuse(launch, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for a worker");
-    if (is_on_main_thread) launch_of_main_thread = outer;
-    if (launch.is_stopped()) report_stop(launch, nullptr);
+    report_stop(launch, nullptr);
     launch.output.flush();
 }
 

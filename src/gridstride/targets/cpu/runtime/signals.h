@@ -13,14 +13,19 @@ namespace gridstride {
 
 // Ignored by default, so that one that comes late does no harm.
 constexpr int POKE = SIGURG;
-constexpr int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};  // __builtin_trap: one of the last two
 
 static struct sigaction previous_actions[_NSIG];
 static bool was_chained[_NSIG];
-static Launch* launch_of_main_thread;
+static siginfo_t* chained_now[_NSIG];
+static unsigned is_interrupted;  // Ctrl-C was pressed; for the monitor
 static Lock handlers_lock;
 
-inline bool is_main_thread() { return thread_id() == getpid(); }
+inline bool is_fault(int signal) {
+    for (int fault : FAULTS)
+        if (fault == signal) return true;
+    return false;
+}
 
 // ---- the handlers that were there before ----
 
@@ -34,17 +39,20 @@ inline void restore_default(int signal) {
 inline void chain(int signal, siginfo_t* info, void* context) {
     const struct sigaction& previous = previous_actions[signal];
     const bool was_sent = info->si_code <= 0;
-    // Python's faulthandler restores the handler before it, which may be ours, and sends the signal again.
-    const bool comes_back = was_sent && was_chained[signal];
+    // Python's faulthandler restores the handler before it, which may be ours, and sends the signal again. And
+    // where handlers were installed in turns, each may take the other for the one before it.
+    const bool comes_back = (was_sent && was_chained[signal] && is_fault(signal)) || chained_now[signal] == info;
     was_chained[signal] = true;
+    chained_now[signal] = info;
     if (previous.sa_flags & SA_SIGINFO && !comes_back) {
         previous.sa_sigaction(signal, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN && !comes_back) {
         previous.sa_handler(signal);
-    } else if (previous.sa_handler != SIG_IGN) {
+    } else if (is_fault(signal) && previous.sa_handler != SIG_IGN) {
         restore_default(signal);
         if (was_sent) syscall(SYS_tgkill, getpid(), thread_id(), signal);  // a fault occurs again by itself
     }
+    chained_now[signal] = nullptr;
 }
 
 // ---- faults ----
@@ -53,7 +61,8 @@ inline Fault classify(const Block* block, int signal, const siginfo_t* info) {
     const char* address = static_cast<const char*>(info->si_addr);
     switch (signal) {
         case SIGFPE: return {GRIDSTRIDE_ARITHMETIC, false, 0};
-        case SIGILL: return {GRIDSTRIDE_ILLEGAL, false, 0};
+        case SIGILL:
+        case SIGTRAP: return {GRIDSTRIDE_ILLEGAL, false, 0};
         case SIGBUS: return {GRIDSTRIDE_BUS, true, reinterpret_cast<unsigned long>(address)};
         default: break;
     }
@@ -93,7 +102,7 @@ inline void preempt(Block* block) {
 inline void on_poke(int signal, siginfo_t* info, void* context) {
     Block* block = gridstride_running_block;
     if (!block) {
-        if (previous_actions[signal].sa_handler != SIG_DFL) chain(signal, info, context);
+        chain(signal, info, context);
         return;
     }
     const char* at = interrupted_at(static_cast<ucontext_t*>(context));
@@ -104,9 +113,10 @@ inline void on_poke(int signal, siginfo_t* info, void* context) {
     errno = saved_errno;
 }
 
+// Ends the launches of the main thread, which is where Python raises KeyboardInterrupt.
 inline void on_interrupt(int signal, siginfo_t* info, void* context) {
     chain(signal, info, context);
-    if (launch_of_main_thread && is_main_thread()) launch_of_main_thread->stop(GRIDSTRIDE_INTERRUPTED);
+    __atomic_store_n(&is_interrupted, 1u, __ATOMIC_RELEASE);  // any thread may get the signal
 }
 
 // ---- installing ----

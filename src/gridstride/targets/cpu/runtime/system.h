@@ -57,6 +57,8 @@ inline long monotonic_time() {
 
 inline int thread_id() { return int(syscall(SYS_gettid)); }
 
+inline bool is_main_thread() { return thread_id() == getpid(); }
+
 // Zeroed pages that cost memory when they are touched; null if there is no address space left.
 inline void* map_pages(unsigned long size) {
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -32,6 +32,7 @@ public:
             else
                 break;
         }
+        if (resident_count) report_stop(*launch, residents);
         while (resident_count) retire(residents);
         trim();
         __atomic_store_n(&launch, nullptr, __ATOMIC_RELEASE);
@@ -69,7 +70,7 @@ private:
 
     bool take_chunk() {
         if (chunk_begin < chunk_end) return true;
-        if (__atomic_load_n(&launch->next_block, __ATOMIC_RELAXED) >= launch->block_count) return false;
+        if (!launch->has_blocks()) return false;
         chunk_begin = __atomic_fetch_add(&launch->next_block, launch->chunk, __ATOMIC_RELAXED);
         chunk_end = minimum(chunk_begin + launch->chunk, launch->block_count);
         return chunk_begin < launch->block_count;
