@@ -49,6 +49,8 @@ class NullTarget:
         self._handles = itertools.count(1)
         self._independent: set[int] = set()
         self._captures: dict[int, int] = {}
+        self._pools: dict[int, dict[int, int]] = {}
+        self._captured_events: dict[int, int] = {}
         self._addresses = itertools.count(1 << 40, 1 << 32)
 
     def device_count(self) -> int:
@@ -78,6 +80,37 @@ class NullTarget:
 
     def memory_info(self, device: int) -> tuple[int, int]:
         return _LIMITS.total_memory, _LIMITS.total_memory
+
+    def allocate_managed(self, size: int, device: int) -> int:
+        return self.allocate(size, device)
+
+    def allocate_pinned(self, size: int) -> int:
+        return self.allocate(size, 0)
+
+    def free_pinned(self, address: int) -> None:
+        self.free(address, 0)
+
+    def create_pool(self, device: int) -> int:
+        return next(self._handles)
+
+    def destroy_pool(self, pool: int) -> None:
+        self.calls.append(("destroy_pool", pool))
+
+    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+        self._pools.setdefault(pool, {})[address := self.allocate(size, 0)] = size
+        return address
+
+    def free_async(self, address: int, stream: int) -> None:
+        self.calls.append(("free_async", address, stream))
+        for sizes in self._pools.values():
+            sizes.pop(address, None)
+
+    def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
+        used = sum(self._pools.get(pool, {}).values())
+        return used, used
+
+    def trim_pool(self, pool: int, device: int, keep: int) -> None:
+        self.calls.append(("trim_pool", pool, keep))
 
     def copy(
         self,
@@ -155,6 +188,7 @@ class NullTarget:
 
     def record_event(self, event: int, stream: int) -> None:
         self.calls.append(("record_event", event, stream))
+        self._captured_events[event] = self.capture_of(stream)
 
     def synchronize_event(self, event: int) -> None:
         self.calls.append(("synchronize_event", event))
@@ -167,6 +201,9 @@ class NullTarget:
 
     def wait_event(self, stream: int, event: int) -> None:
         self.calls.append(("wait_event", stream, event))
+        capture = self._captured_events.get(event, 0)
+        if capture in self._captures.values():
+            self._captures[stream] = capture
 
     def begin_capture(self, stream: int) -> None:
         self.calls.append(("begin_capture", stream))
@@ -174,7 +211,9 @@ class NullTarget:
 
     def end_capture(self, stream: int) -> int:
         self.calls.append(("end_capture", stream))
-        return self._captures.pop(stream)
+        graph = self._captures[stream]
+        self._captures = {joined: capture for joined, capture in self._captures.items() if capture != graph}
+        return graph
 
     def capture_of(self, stream: int) -> int:
         return self._captures.get(stream, 0)
