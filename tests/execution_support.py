@@ -166,6 +166,38 @@ def build(command: list[str], folder: Path, standard: str = "gnu++17") -> None:
     _compile([*command, *FLAGS, *kernel_flags, str(KERNELS)], folder / "kernels.so")
 
 
+def can_emulate_aarch64() -> bool:
+    """Return whether `run_emulated_driver` can work."""
+    return bool(shutil.which("aarch64-linux-gnu-g++") and _emulator())
+
+
+def run_emulated_driver(folder: Path) -> str:
+    """Build runtime, kernels and a driver for aarch64 and return what the driver prints."""
+    compiler = [
+        "aarch64-linux-gnu-g++",
+        "-std=gnu++17",
+        "-O2",
+        "-fno-exceptions",
+        "-fno-strict-aliasing",
+        "-fwrapv",
+    ]
+    compiler += [f"-I{CPU / 'include'}", f"-I{PACKAGE / '_native'}"]
+    shared = ["-fPIC", "-shared", "-Wl,-Bsymbolic"]
+    driver = KERNELS.with_name("execution_driver.cpp")
+    libraries = [str(folder / "libruntime.so"), str(folder / "libkernels.so")]
+    _compile([*compiler, *shared, str(CPU / "runtime" / "runtime.cpp")], Path(libraries[0]))
+    _compile([*compiler, *shared, str(KERNELS)], Path(libraries[1]))
+    _compile([*compiler, str(driver), *libraries, f"-Wl,-rpath,{folder}"], folder / "driver")
+    command = [str(_emulator()), "-L", "/usr/aarch64-linux-gnu", str(folder / "driver")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _emulator() -> str | None:
+    return shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+
+
 def _compile(command: list[str], output: Path) -> None:
     done = subprocess.run([*command, "-o", str(output)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

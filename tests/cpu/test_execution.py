@@ -569,3 +569,13 @@ def test_functions_that_were_removed(tmp_path: Path, compiler: str, name: str) -
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert f"{name.partition('(')[0]} does not exist on compute capability 7.0 and later" in done.stderr
+
+
+@pytest.mark.skipif(not support.can_emulate_aarch64(), reason="needs aarch64-linux-gnu-g++ and qemu-aarch64")
+def test_aarch64_under_emulation(tmp_path: Path) -> None:
+    output = support.run_emulated_driver(tmp_path)
+    assert output.split("\n") == [
+        "rotate 0", "shuffles<int> 0", "grid_rotate 0", "volatile_chain 0",
+        f"store_at {SEGMENTATION}", f"overflow_stack {STACK_OVERFLOW}", f"diverge {DIVERGENCE}", f"stop {ILLEGAL}",
+        f"wait_for_ever {TIMEOUT}", "rotate 0", "",
+    ]  # fmt: skip

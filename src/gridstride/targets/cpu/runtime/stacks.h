@@ -56,7 +56,8 @@ private:
 
     static void guard(char* area) {
         static unsigned protected_areas = 0;
-        if (madvise(area, GUARD, MADV_GUARD_INSTALL) == 0) return;
+        constexpr int NO_ADVICE = 9999;  // accepted by emulators that ignore advice
+        if (madvise(area, GUARD, MADV_GUARD_INSTALL) == 0 && madvise(area, GUARD, NO_ADVICE) != 0) return;
         if (__atomic_fetch_add(&protected_areas, 1u, __ATOMIC_RELAXED) < MAX_PROTECTED) mprotect(area, GUARD, PROT_NONE);
     }
 };

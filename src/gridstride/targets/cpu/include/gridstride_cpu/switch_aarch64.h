@@ -3,7 +3,7 @@
 #define GRIDSTRIDE_CPU_SWITCH_AARCH64_H
 
 // The asm statements below end with this list: the compiler spills what lives across a switch, and no more.
-// x29 cannot be listed where it is the frame pointer, so the switch saves it itself; x18 is the platform's.
+// x29 cannot be listed where it is the frame pointer, so the switch saves it itself.
 #ifdef __ARM_FEATURE_SVE
 #define GRIDSTRIDE_CLOBBERED_SVE \
     , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15", "ffr"
@@ -11,7 +11,7 @@
 #define GRIDSTRIDE_CLOBBERED_SVE
 #endif
 #define GRIDSTRIDE_CLOBBERED_BY_SWITCH \
-    "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", \
+    "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", \
         "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3", \
         "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", \
         "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" GRIDSTRIDE_CLOBBERED_SVE
