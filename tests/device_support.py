@@ -23,7 +23,10 @@ def evaluate(
     """Return the values of each expression of `a`, `b`, `c`, the elements of the inputs, as dtype `result`."""
     names = [f"expression_{index}" for index in range(len(expressions))]
     code = "\n".join(
-        [preamble, *(_kernel(*item, result, inputs) for item in zip(names, expressions.values(), strict=True))]
+        [
+            preamble,
+            *(_kernel(*item, result, inputs) for item in zip(names, expressions.values(), strict=True)),
+        ]
     )
     module = gs.RawModule(code=code, options=options)
     arrays = [xp.asarray(array) for array in inputs]
@@ -39,7 +42,7 @@ def evaluate(
 def distance_in_ulp(got: np.ndarray, expected: np.ndarray) -> np.ndarray[Any, Any]:
     """Return how many units in the last place of the expected values apart two arrays are.
 
-    Values that are both NaN, or equal, are no distance apart; one that is not finite beside one that is, infinitely far.
+    Values that are both NaN, or equal, are no distance apart; a finite and an infinite one are infinitely far apart.
     """
     expected = np.asarray(expected, np.longdouble)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -54,7 +57,9 @@ def _kernel(name: str, expression: str, result: str, inputs: tuple[np.ndarray, .
     letters = "abc"[: len(inputs)]
     types = [CTYPES[array.dtype.name] for array in inputs]
     parameters = "".join(f"const {ctype}* {letter}s, " for letter, ctype in zip(letters, types, strict=True))
-    values = " ".join(f"{ctype} {letter} = {letter}s[i];" for letter, ctype in zip(letters, types, strict=True))
+    values = " ".join(
+        f"{ctype} {letter} = {letter}s[i];" for letter, ctype in zip(letters, types, strict=True)
+    )
     return f"""
 extern "C" __global__ void {name}({parameters}{CTYPES[result]}* out, int n) {{
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -17,14 +17,14 @@ import pytest
 from gridstride.targets.cpu.library import INCLUDE_FOLDERS
 
 SYSTEM_HEADERS = [
-    "algorithm", "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring",
-    "float.h", "initializer_list", "limits", "limits.h", "math.h", "new", "stddef.h", "stdint.h", "stdio.h", "stdlib.h",
-    "string.h", "type_traits", "utility",
+    "algorithm", "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib",
+    "cstring", "float.h", "initializer_list", "limits", "limits.h", "math.h", "new", "stddef.h", "stdint.h", "stdio.h",
+    "stdlib.h", "string.h", "type_traits", "utility",
 ]  # fmt: skip
 CUDA_HEADERS = [
-    "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuComplex.h", "cupy/complex.cuh", "thrust/complex.h",
-    "cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_runtime.h", "cuda.h",
-    "cuda_runtime_api.h", "device_launch_parameters.h", "vector_types.h", "vector_functions.h", "math_constants.h",
+    "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuComplex.h", "cupy/complex.cuh",
+    "thrust/complex.h", "cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
+    "cuda_runtime.h", "cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "vector_types.h", "vector_functions.h", "math_constants.h",
     "device_functions.h", "sm_20_intrinsics.h", "sm_60_atomic_functions.h", "gridstride/view.h", "gridstride/index.h",
 ]  # fmt: skip
 HEADERS = SYSTEM_HEADERS + CUDA_HEADERS
@@ -56,7 +56,9 @@ def compilers() -> dict[str, list[str]]:
 COMPILERS = compilers()
 
 
-def compile_text(folder: Path, text: str, *flags: str, compiler: str = "g++", std: str = "c++17") -> subprocess.CompletedProcess[str]:
+def compile_text(
+    folder: Path, text: str, *flags: str, compiler: str = "g++", std: str = "c++17"
+) -> subprocess.CompletedProcess[str]:
     source = folder / "text.cpp"
     source.write_text("#include <gridstride_cpu/prelude.h>\n" + text)
     folders = [f"-I{path}" for path in INCLUDE_FOLDERS]
@@ -69,14 +71,16 @@ def compile_text(folder: Path, text: str, *flags: str, compiler: str = "g++", st
 def test_all_headers_compile_without_a_warning(tmp_path, compiler, std):
     text = "".join(f"#include <{name}>\n" for name in HEADERS) + 'extern "C" __global__ void kernel() {}\n'
     output = str(tmp_path / "text.so")
-    done = compile_text(tmp_path, text, "-shared", "-nostdlib", "-Wall", "-Wextra", "-o", output, compiler=compiler, std=std)
+    done = compile_text(
+        tmp_path, text, "-shared", "-nostdlib", "-Wall", "-Wextra", "-o", output, compiler=compiler, std=std
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_each_header_stands_alone_behind_short_macros(tmp_path):
     """Users' macros come before headers that they include later in their text."""
-    names = [*string.ascii_letters, "i0", "n1", "value_", "size_", "result", "first", "second", "last", "mask", "lane", "bits",
-             "index", "count", "left", "right", "low", "high", "a1", "out", "in", "tmp"]  # fmt: skip
+    names = [*string.ascii_letters, "i0", "n1", "value_", "size_", "result", "first", "second", "last", "mask", "lane",
+             "bits", "index", "count", "left", "right", "low", "high", "a1", "out", "in", "tmp"]  # fmt: skip
     members = {"x", "y", "z", "w", "first", "second"}  # public names, which are the user's to spoil
     macros = "".join(f"#define {name} 1 +\n" for name in names if name not in members)
     for header in HEADERS:
@@ -85,14 +89,17 @@ def test_each_header_stands_alone_behind_short_macros(tmp_path):
 
 
 def test_layouts_are_those_of_a_gpu(tmp_path):
-    layouts = {f"{name}{count}": layout for name, row in VECTORS.items() for count, layout in enumerate(row, 1)} | OTHER_LAYOUTS
+    layouts = {
+        f"{name}{count}": layout for name, row in VECTORS.items() for count, layout in enumerate(row, 1)
+    } | OTHER_LAYOUTS
     text = "#include <cuda_bf16.h>\n#include <cupy/complex.cuh>\n#include <cuComplex.h>\n#include <gridstride/view.h>\n"
     text += "".join(
         f'static_assert(sizeof({name}) == {size} && alignof({name}) == {alignment}, "{name}");\n'
         for name, (size, alignment) in layouts.items()
     )
     text += """
-    static_assert(offsetof(float4, w) == 12 && offsetof(double3, z) == 16 && offsetof(gridstride::view<int, 2>, __strides) == 24, "");
+    static_assert(offsetof(float4, w) == 12 && offsetof(double3, z) == 16, "");
+    static_assert(offsetof(gridstride::view<int, 2>, __strides) == 24, "");
     static_assert(__is_trivially_copyable(gridstride::view<int, 2>) && __is_trivially_copyable(__half2), "");
     """
     done = compile_text(tmp_path, text, "-fsyntax-only")
@@ -121,8 +128,13 @@ def test_the_prelude_predefines_what_a_device_compiler_does(tmp_path):
     ],
 )  # fmt: skip
 def test_what_no_gpu_compiles_does_not_compile_here(tmp_path, statement):
-    headers = "".join(f"#include <{name}>\n" for name in ("cuda_fp16.h", "cooperative_groups.h", "cupy/complex.cuh"))
-    text = headers + "struct user { int member; }; __global__ void kernel(void* p) { (void)p; (void)(STATEMENT); }"
+    headers = "".join(
+        f"#include <{name}>\n" for name in ("cuda_fp16.h", "cooperative_groups.h", "cupy/complex.cuh")
+    )
+    text = (
+        headers
+        + "struct user { int member; }; __global__ void kernel(void* p) { (void)p; (void)(STATEMENT); }"
+    )
     assert compile_text(tmp_path, text, "-fsyntax-only", "-DSTATEMENT=p").returncode == 0
     assert compile_text(tmp_path, text, "-fsyntax-only", f"-DSTATEMENT={statement}").returncode != 0
 
@@ -139,12 +151,20 @@ def test_halves_without_hardware_are_the_same(tmp_path, compiler):
     text = """
     #include <cuda_fp16.h>
     #define EXPORT extern "C" __attribute__((visibility("default")))
-    EXPORT void to_float(const unsigned short* x, float* y) { for (int i = 0; i < 65536; ++i) y[i] = gridstride_binary16::__decode(x[i]); }
-    EXPORT void to_half(const float* x, unsigned short* y, int n) { for (int i = 0; i < n; ++i) y[i] = gridstride_binary16::__encode(x[i]); }
+    EXPORT void to_float(const unsigned short* x, float* y) {
+        for (int i = 0; i < 65536; ++i) y[i] = gridstride_binary16::__decode(x[i]);
+    }
+    EXPORT void to_half(const float* x, unsigned short* y, int n) {
+        for (int i = 0; i < n; ++i) y[i] = gridstride_binary16::__encode(x[i]);
+    }
     """
     output = tmp_path / "half.so"
-    plain = ["-mcpu=x86_64" if compiler == "zig" else "-march=x86-64"] if platform.machine() == "x86_64" else []
-    done = compile_text(tmp_path, text, "-shared", "-nostdlib", "-O2", *plain, "-o", str(output), compiler=compiler)
+    plain = (
+        ["-mcpu=x86_64" if compiler == "zig" else "-march=x86-64"] if platform.machine() == "x86_64" else []
+    )
+    done = compile_text(
+        tmp_path, text, "-shared", "-nostdlib", "-O2", *plain, "-o", str(output), compiler=compiler
+    )
     assert done.returncode == 0, done.stderr
     library = ctypes.CDLL(str(output))
     bits = np.arange(2**16, dtype=np.uint16)
@@ -153,7 +173,9 @@ def test_halves_without_hardware_are_the_same(tmp_path, compiler):
     np.testing.assert_array_equal(floats, bits.view(np.float16).astype(np.float32))
     values = bits.view(np.float16).astype(np.float32).view(np.uint32)
     x = np.concatenate([(values + step).view(np.float32) for step in (0, 1, 4095, 4096, 4097, 8191)])
-    x = np.concatenate([x, np.random.default_rng(0).integers(0, 2**32, 2**17, dtype=np.uint32).view(np.float32)])
+    x = np.concatenate(
+        [x, np.random.default_rng(0).integers(0, 2**32, 2**17, dtype=np.uint32).view(np.float32)]
+    )
     halves = np.empty(x.size, np.uint16)
     library.to_half(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(halves.ctypes.data), x.size)
     with np.errstate(over="ignore", invalid="ignore"):

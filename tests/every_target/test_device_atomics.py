@@ -16,7 +16,8 @@ def run(code: str, name: str, *arrays: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ctype", "dtype"), [("int", "i4"), ("unsigned", "u4"), ("unsigned long long", "u8"), ("float", "f4"), ("double", "f8")]
+    ("ctype", "dtype"),
+    [("int", "i4"), ("unsigned", "u4"), ("unsigned long long", "u8"), ("float", "f4"), ("double", "f8")],
 )
 def test_sums_are_exact(xp, ctype, dtype):
     code = f"""extern "C" __global__ void add({ctype}* sums, {ctype}* olds) {{
@@ -30,7 +31,9 @@ def test_sums_are_exact(xp, ctype, dtype):
     np.testing.assert_array_equal(np.sort(gs.asnumpy(olds)), np.arange(COUNT), "each old value occurs once")
 
 
-@pytest.mark.parametrize(("ctype", "dtype"), [("int", "i4"), ("unsigned", "u4"), ("long long", "i8"), ("unsigned long long", "u8")])
+@pytest.mark.parametrize(
+    ("ctype", "dtype"), [("int", "i4"), ("unsigned", "u4"), ("long long", "i8"), ("unsigned long long", "u8")]
+)
 def test_extrema(xp, ctype, dtype):
     code = f"""extern "C" __global__ void k(const {ctype}* x, {ctype}* out) {{
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -49,10 +52,15 @@ def test_bits(xp):
         atomicAnd(out, ~(1u << i % 32)); atomicOr(out + 1, 1u << i % 32); atomicXor(out + 2, i);
         atomicOr(wide, 1ull << i % 64); atomicAnd(narrow, (int)i | 4096); atomicXor_system(narrow + 1, 1);
     }"""
-    out, wide, narrow = xp.asarray([2**32 - 1, 0, 0], dtype="u4"), xp.zeros(1, "u8"), xp.asarray([-1, 0], dtype="i4")
+    out, wide, narrow = (
+        xp.asarray([2**32 - 1, 0, 0], dtype="u4"),
+        xp.zeros(1, "u8"),
+        xp.asarray([-1, 0], dtype="i4"),
+    )
     run(code, "k", out, wide, narrow)
     assert gs.asnumpy(out).tolist() == [0, 2**32 - 1, np.bitwise_xor.reduce(np.arange(COUNT))]
-    assert gs.asnumpy(wide).tolist() == [2**64 - 1] and gs.asnumpy(narrow).tolist() == [4096, 0]
+    assert gs.asnumpy(wide).tolist() == [2**64 - 1]
+    assert gs.asnumpy(narrow).tolist() == [4096, 0]
 
 
 def test_counting_wraps_around(xp):
@@ -64,13 +72,16 @@ def test_counting_wraps_around(xp):
     run(code, "k", out, olds)
     found = gs.asnumpy(out)
     # 100 exceeds the limit, so the first decrement gives 6; then it counts down through 7 values
-    assert found[0] == COUNT % 10 and found[1] == 6 - (COUNT - 1) % 7
-    assert found.view(np.int32)[2] == -3 * COUNT and found[3] == (7 - COUNT) % 2**32
+    assert found[0] == COUNT % 10
+    assert found[1] == 6 - (COUNT - 1) % 7
+    assert found.view(np.int32)[2] == -3 * COUNT
+    assert found[3] == (7 - COUNT) % 2**32
     np.testing.assert_array_equal(np.bincount(gs.asnumpy(olds)), np.bincount(np.arange(COUNT) % 10))
 
 
 def test_exchange_and_compare(xp):
-    code = """extern "C" __global__ void k(int* out, float* real, unsigned long long* wide, unsigned short* small, int* lock) {
+    code = """extern "C" __global__ void k(
+        int* out, float* real, unsigned long long* wide, unsigned short* small, int* lock) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         int old = atomicExch(out, i + 1);
         atomicAdd(out + 1, old);
@@ -91,8 +102,10 @@ def test_exchange_and_compare(xp):
     run(code, "k", out, real, wide, small, lock)
     last, others = gs.asnumpy(out)
     assert last + others == COUNT * (COUNT + 1) // 2, "every value is handed on once"
-    assert 0 <= gs.asnumpy(real)[0] < COUNT and gs.asnumpy(wide)[0] == 7
-    assert gs.asnumpy(small)[0] == COUNT and gs.asnumpy(lock).tolist() == [0, BLOCKS]
+    assert 0 <= gs.asnumpy(real)[0] < COUNT
+    assert gs.asnumpy(wide)[0] == 7
+    assert gs.asnumpy(small)[0] == COUNT
+    assert gs.asnumpy(lock).tolist() == [0, BLOCKS]
 
 
 def test_waiting_by_any_atomic_lets_others_run(xp):
@@ -113,7 +126,12 @@ def test_waiting_by_any_atomic_lets_others_run(xp):
 
 
 def test_types_without_the_atomic_do_not_compile(target):
-    for statement in ("atomicAdd((long long*)p, 1LL)", "atomicMin((float*)p, 1.0f)", "atomicInc((int*)p, 1)", "atomicCAS((float*)p, 1.0f, 2.0f)"):
+    for statement in (
+        "atomicAdd((long long*)p, 1LL)",
+        "atomicMin((float*)p, 1.0f)",
+        "atomicInc((int*)p, 1)",
+        "atomicCAS((float*)p, 1.0f, 2.0f)",
+    ):
         kernel = gs.RawKernel(f'extern "C" __global__ void k(void* p) {{ {statement}; }}', "k")
         with pytest.raises(gs.CompileError, match="atomic"):
             kernel.compile()

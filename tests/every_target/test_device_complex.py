@@ -16,7 +16,9 @@ POINTS = np.concatenate([
 ])  # fmt: skip
 
 
-def apply(xp, expressions: dict[str, str], *inputs: np.ndarray, include: str = "cupy/complex.cuh") -> dict[str, np.ndarray]:
+def apply(
+    xp, expressions: dict[str, str], *inputs: np.ndarray, include: str = "cupy/complex.cuh"
+) -> dict[str, np.ndarray]:
     """Evaluate expressions of z and w with the inputs' type T."""
     real = {"complex64": "float", "complex128": "double"}[inputs[0].dtype.name]
     code = f"#include <{include}>\nusing thrust::complex; typedef {real} R; typedef complex<{real}> T;"
@@ -33,7 +35,9 @@ def apply(xp, expressions: dict[str, str], *inputs: np.ndarray, include: str = "
     arrays = [xp.asarray(array) for array in inputs]
     for index, key in enumerate(expressions):
         out = xp.zeros(inputs[0].size, inputs[0].dtype)
-        module.get_function(f"k{index}")(((out.size + 127) // 128,), (128,), (*arrays, out, np.int32(out.size)))
+        module.get_function(f"k{index}")(
+            ((out.size + 127) // 128,), (128,), (*arrays, out, np.int32(out.size))
+        )
         results[key] = gs.asnumpy(out)
     return results
 
@@ -47,17 +51,28 @@ def test_functions(xp, dtype):
         "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "conj": np.conj, "proj": lambda v: v,
         "abs": np.abs, "arg": np.angle, "real": np.real, "imag": np.imag,
     }  # fmt: skip
-    expressions = {name: f"{name}(z)" for name in names} | {"norm": "norm(z)", "pow": "pow(z, w)", "cube": "pow(z, 3)", "of two": "pow(2.0f, z)", "polar": "thrust::polar(abs(z), arg(z))"}  # fmt: skip
+    expressions = {name: f"{name}(z)" for name in names} | {
+        "norm": "norm(z)", "pow": "pow(z, w)", "cube": "pow(z, 3)", "of two": "pow(2.0f, z)",
+        "polar": "thrust::polar(abs(z), arg(z))",
+    }  # fmt: skip
     got = apply(xp, expressions, z, w)
     wide_z, wide_w = z.astype(np.clongdouble), w.astype(np.clongdouble)
     epsilon = np.finfo(dtype).eps
     with np.errstate(all="ignore"):
         expected = {name: function(wide_z) for name, function in names.items()}
-        expected |= {"norm": np.abs(wide_z) ** 2, "pow": wide_z**wide_w, "cube": wide_z**3, "of two": 2**wide_z, "polar": wide_z}
+        expected |= {
+            "norm": np.abs(wide_z) ** 2,
+            "pow": wide_z**wide_w,
+            "cube": wide_z**3,
+            "of two": 2**wide_z,
+            "polar": wide_z,
+        }
         expected = {name: np.asarray(values).astype(dtype) for name, values in expected.items()}
     for name, values in expected.items():
         finite = np.isfinite(values.real) & np.isfinite(values.imag)
-        error = np.abs(got[name][finite] - values[finite]) / np.maximum(np.abs(values[finite]), np.finfo(dtype).tiny)
+        error = np.abs(got[name][finite] - values[finite]) / np.maximum(
+            np.abs(values[finite]), np.finfo(dtype).tiny
+        )
         # The inverse tangents cancel near their poles, the powers multiply the error of a logarithm.
         allowed = 300 if name in ("pow", "of two", "cube", "atan", "atanh") else 40
         assert error.max() <= allowed * epsilon, (name, z[finite][np.argmax(error)], error.max() / epsilon)
@@ -68,7 +83,9 @@ def test_arithmetic_and_mixed_operands(xp):
     symbols = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
     expressions = {f"z {op} w": f"z {op} w" for op in symbols}
     expressions |= {f"z {op} {v}": f"z {op} {v}" for op in symbols for v in ("3", "2u", "2.5f", "2.5")}
-    expressions |= {f"2.5 {op} z": f"2.5 {op} z" for op in symbols} | {f"assign {op}": f"(z {op}= w, z {op}= 2, z)" for op in symbols}
+    expressions |= {f"2.5 {op} z": f"2.5 {op} z" for op in symbols} | {
+        f"assign {op}": f"(z {op}= w, z {op}= 2, z)" for op in symbols
+    }
     got = apply(xp, expressions, z, w)
     for op, function in symbols.items():
         for key, expected in {

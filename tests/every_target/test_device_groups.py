@@ -43,7 +43,8 @@ def test_the_block_and_the_grid(xp):
     auto grid = cg::this_grid();
     block.sync();
     out[0] = block.thread_rank(); out[1] = block.size() + block.num_threads(); out[2] = block.group_index().x;
-    out[3] = block.thread_index().x + block.dim_threads().x; out[4] = (int)grid.thread_rank(); out[5] = (int)grid.size();
+    out[3] = block.thread_index().x + block.dim_threads().x; out[4] = (int)grid.thread_rank();
+    out[5] = (int)grid.size();
     out[6] = (int)grid.block_rank(); out[7] = (int)grid.num_blocks() + cg::thread_block::thread_rank();"""
     got = run(xp, body, threads=40, columns=8, blocks=3)
     rank, block = np.tile(np.arange(40), 3), np.repeat(np.arange(3), 40)
@@ -58,7 +59,8 @@ def test_tiles(xp, size):
     static_assert(decltype(tile)::size() == {size}, "");
     tile.sync();
     out[0] = tile.thread_rank(); out[1] = tile.size(); out[2] = tile.meta_group_rank(); out[3] = tile.meta_group_size();
-    out[4] = tile.shfl(t, 1 % {size}); out[5] = tile.shfl_up(t, 1); out[6] = tile.shfl_down(t, 1); out[7] = tile.shfl_xor(t, {size} / 2);
+    out[4] = tile.shfl(t, 1 % {size}); out[5] = tile.shfl_up(t, 1); out[6] = tile.shfl_down(t, 1);
+    out[7] = tile.shfl_xor(t, {size} / 2);
     out[8] = tile.any(t == 5); out[9] = tile.all(t >= {size}); out[10] = tile.ballot(t % 2);
     out[11] = tile.match_any(t / 2);
     int same; unsigned lanes = tile.match_all(t / 4, same); out[12] = lanes; out[13] = same;"""
@@ -75,7 +77,8 @@ def test_tiles(xp, size):
     uniform = np.array([len({(f + r) // 4 for r in range(size)}) == 1 for f in first])
     expected = [
         rank, size + 0 * t, t // size, 64 // size + 0 * t, first + 1 % size, np.where(rank > 0, t - 1, t),
-        np.where(rank < size - 1, t + 1, t), first + (rank ^ size // 2) if size > 1 else t, first == 5 - 5 % size, first >= size,
+        np.where(rank < size - 1, t + 1, t), first + (rank ^ size // 2) if size > 1 else t,
+        first == 5 - 5 % size, first >= size,
         bits(t % 2 == 1), matches, np.where(uniform, (1 << size) - 1, 0), uniform,
     ]  # fmt: skip
     np.testing.assert_array_equal(got, np.stack(expected, 1).astype(np.uint32).view(np.int32))

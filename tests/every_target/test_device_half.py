@@ -5,7 +5,6 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-
 from device_support import evaluate
 
 EVERY = np.arange(2**16, dtype=np.uint16)
@@ -64,17 +63,34 @@ def operand_bits(form: Format, count: int = 3) -> list[np.ndarray]:
 
 
 def test_every_value_becomes_a_float_and_back(xp, form):
-    got = evaluate(xp, {"to": f"__{form.word}2float(H(a))", "cast": "(float)H(a)"}, "float32", EVERY, preamble=form.preamble)
+    got = evaluate(
+        xp,
+        {"to": f"__{form.word}2float(H(a))", "cast": "(float)H(a)"},
+        "float32",
+        EVERY,
+        preamble=form.preamble,
+    )
     np.testing.assert_array_equal(got["to"], form.floats(EVERY))
     np.testing.assert_array_equal(got["cast"], form.floats(EVERY))
-    back = evaluate(xp, {"back": f"B(__float2{form.word}(__{form.word}2float(H(a))))"}, "uint16", EVERY, preamble=form.preamble)
+    back = evaluate(
+        xp,
+        {"back": f"B(__float2{form.word}(__{form.word}2float(H(a))))"},
+        "uint16",
+        EVERY,
+        preamble=form.preamble,
+    )
     form.equal(back["back"], EVERY)
 
 
 def test_floats_are_rounded_to_nearest_even(xp, form):
     values = form.floats(EVERY).view(np.uint32)
     last = 13 if form.dtype is np.float16 else 16
-    x = np.concatenate([(values + offset).view(np.float32) for offset in (1, 2 ** (last - 1), 2 ** (last - 1) + 1, 2**last - 1)])
+    x = np.concatenate(
+        [
+            (values + offset).view(np.float32)
+            for offset in (1, 2 ** (last - 1), 2 ** (last - 1) + 1, 2**last - 1)
+        ]
+    )
     random = np.random.default_rng(1).integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32)
     x = np.concatenate([x, random])
     calls = {"cast": f"B({form.ctype}(a))", "rn": f"B(__float2{form.word}_rn(a))"}
@@ -83,13 +99,19 @@ def test_floats_are_rounded_to_nearest_even(xp, form):
 
 
 def test_doubles_are_rounded_once(xp, form):
-    halves = form.floats(EVERY[: 0x7B00]).astype(float)
+    halves = form.floats(EVERY[:0x7B00]).astype(float)
     middle = (halves[1:] + halves[:-1]) / 2
     x = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf)])
     exact = np.concatenate([middle, middle * 1.0, middle * 1.0])
     ties = form.bits(middle.astype(np.float32))
-    expected = np.concatenate([ties, EVERY[1 : 0x7B00], EVERY[: 0x7B00 - 1]])
-    got = evaluate(xp, {"cast": f"B({form.ctype}(a))", "call": f"B(__double2{form.word}(a))"}, "uint16", x, preamble=form.preamble)
+    expected = np.concatenate([ties, EVERY[1:0x7B00], EVERY[: 0x7B00 - 1]])
+    got = evaluate(
+        xp,
+        {"cast": f"B({form.ctype}(a))", "call": f"B(__double2{form.word}(a))"},
+        "uint16",
+        x,
+        preamble=form.preamble,
+    )
     assert exact.size == expected.size
     for bits in got.values():
         np.testing.assert_array_equal(bits, expected)
@@ -97,12 +119,18 @@ def test_doubles_are_rounded_once(xp, form):
 
 def test_floats_are_rounded_as_stated(xp, form):
     random = np.random.default_rng(2)
-    x = np.concatenate([random.normal(size=3000) * 10.0 ** random.integers(-9, 5, 3000), [0, 1e38, -1e38, 7e4, 1e-45, -1e-45]])
+    x = np.concatenate(
+        [
+            random.normal(size=3000) * 10.0 ** random.integers(-9, 5, 3000),
+            [0, 1e38, -1e38, 7e4, 1e-45, -1e-45],
+        ]
+    )
     x = x.astype(np.float32)
     calls = {d: f"B(__float2{form.word}_{d}(a))" for d in ("rz", "ru", "rd")}
     got = evaluate(xp, calls, "uint16", x, preamble=form.preamble)
     low, high, zero = (form.floats(got[d]) for d in ("rd", "ru", "rz"))
-    assert np.all(low <= x) and np.all(x <= high)
+    assert np.all(low <= x)
+    assert np.all(x <= high)
     np.testing.assert_array_equal(zero, np.where(x > 0, low, high))
     exact = low == high
     np.testing.assert_array_equal(low[exact], x[exact])
@@ -115,12 +143,19 @@ def test_floats_are_rounded_as_stated(xp, form):
 @pytest.mark.parametrize(("name", "dtype"), [("int", "int32"), ("ull", "uint64"), ("ushort", "uint16")])
 def test_integers_and_halves(xp, form, name, dtype):
     info, random = np.iinfo(dtype), np.random.default_rng(3)
-    x = random.integers(info.min, info.max, 500, dtype=dtype) >> random.integers(0, 8 * np.dtype(dtype).itemsize, 500).astype(dtype)
+    x = random.integers(info.min, info.max, 500, dtype=dtype) >> random.integers(
+        0, 8 * np.dtype(dtype).itemsize, 500
+    ).astype(dtype)
     x = np.concatenate([x, np.array([0, 1, info.max, info.min, 2049, 2051, 257, 259, 513], dtype)])
-    calls = {d: f"B(__{name}2{form.word}_{d}(a))" for d in ("rn", "rz", "ru", "rd")} | {"cast": f"B({form.ctype}(a))"}
-    got = {d: form.floats(bits) for d, bits in evaluate(xp, calls, "uint16", x, preamble=form.preamble).items()}
+    calls = {d: f"B(__{name}2{form.word}_{d}(a))" for d in ("rn", "rz", "ru", "rd")} | {
+        "cast": f"B({form.ctype}(a))"
+    }
+    got = {
+        d: form.floats(bits) for d, bits in evaluate(xp, calls, "uint16", x, preamble=form.preamble).items()
+    }
     wide = x.astype(np.longdouble)
-    assert np.all(got["rd"] <= wide) and np.all(wide <= got["ru"])
+    assert np.all(got["rd"] <= wide)
+    assert np.all(wide <= got["ru"])
     np.testing.assert_array_equal(got["rz"], np.where(x > 0, got["rd"], got["ru"]))
     np.testing.assert_array_equal(got["cast"], got["rn"])
     below, above = wide - got["rd"], got["ru"] - wide
@@ -160,14 +195,16 @@ def test_arithmetic_rounds_once(xp, form):
 
 def test_fused_multiply_add_rounds_once(xp, form):
     x, y, z = operand_bits(form)
-    got = evaluate(xp, {"fma": "B(__hfma(H(a), H(b), H(c)))", "relu": "B(__hfma_relu(H(a), H(b), H(c)))"}, "uint16", x, y, z,
-                   preamble=form.preamble)  # fmt: skip
+    calls = {"fma": "B(__hfma(H(a), H(b), H(c)))", "relu": "B(__hfma_relu(H(a), H(b), H(c)))"}
+    got = evaluate(xp, calls, "uint16", x, y, z, preamble=form.preamble)
     with np.errstate(all="ignore"):
         f, g, h = (form.floats(bits).astype(np.longdouble) for bits in (x, y, z))
         exact = f * g + h  # 64 bits hold all sums but those of very unlike magnitude
         product = f * g
         lost = (product - (exact - (exact - product))) + (h - (exact - product))
-        nudged = np.where(np.isfinite(exact) & (lost != 0), np.nextafter(exact, np.where(lost > 0, np.inf, -np.inf)), exact)
+        nudged = np.where(
+            np.isfinite(exact) & (lost != 0), np.nextafter(exact, np.where(lost > 0, np.inf, -np.inf)), exact
+        )
         expected = form.bits(to_odd_float(nudged))
     form.equal(got["fma"], expected)
     nans = np.isnan(form.floats(expected))
@@ -189,10 +226,22 @@ def test_comparisons_and_extrema(xp, form):
     x, y = operand_bits(form, 2)
     f, g = form.floats(x), form.floats(y)
     nan = np.isnan(f) | np.isnan(g)
-    words = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    words = {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
     operators = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
     calls = {w: f"__h{w}(H(a), H(b))" for w in words} | {w + "u": f"__h{w}u(H(a), H(b))" for w in words}
-    calls |= {w + "op": f"H(a) {operators[w]} H(b)" for w in words} | {"nan": "__hisnan(H(a))", "inf": "__hisinf(H(a)) == (B(H(a)) >> 15 ? -1 : 1)", "bool": "(bool)H(a)"}  # fmt: skip
+    calls |= {w + "op": f"H(a) {operators[w]} H(b)" for w in words}
+    calls |= {
+        "nan": "__hisnan(H(a))",
+        "bool": "(bool)H(a)",
+        "inf": "__hisinf(H(a)) == (B(H(a)) >> 15 ? -1 : 1)",
+    }
     got = evaluate(xp, calls, "bool", x, y, preamble=form.preamble)
     for word, function in words.items():
         np.testing.assert_array_equal(got[word], function(f, g) & ~nan, word)
@@ -219,7 +268,9 @@ FUNCTIONS = {
 
 
 def test_functions_of_every_value(xp, form):
-    got = evaluate(xp, {name: f"B(h{name}(H(a)))" for name in FUNCTIONS}, "uint16", EVERY, preamble=form.preamble)
+    got = evaluate(
+        xp, {name: f"B(h{name}(H(a)))" for name in FUNCTIONS}, "uint16", EVERY, preamble=form.preamble
+    )
     with np.errstate(invalid="ignore"):
         x = form.floats(EVERY).astype(float)
     for name, function in FUNCTIONS.items():
@@ -236,14 +287,21 @@ def test_pairs_do_both_halves(xp, form):
     other_low, other_high = np.roll(low, 91), np.roll(high, 17)
     first = low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
     second = other_low.astype(np.uint32) | other_high.astype(np.uint32) << np.uint32(16)
-    of_halves = {"__hadd2": "__hadd", "__hsub2": "__hsub", "__hmul2": "__hmul", "__h2div": "__hdiv", "__hmax2": "__hmax",
+    of_halves = {"__hadd2": "__hadd", "__hsub2": "__hsub", "__hmul2": "__hmul", "__h2div": "__hdiv",
+                 "__hmax2": "__hmax",
                  "__hadd2_sat": "__hadd_sat", "__hmul2_rn": "__hmul_rn", "__hmin2_nan": "__hmin_nan"}  # fmt: skip
     pairs = {name: f"Q({name}(P(a), P(b)))" for name in of_halves}
-    pairs |= {op: f"Q(P(a) {op} P(b))" for op in "+-*/"} | {"exp": "Q(h2exp(P(a)))", "fma": "Q(__hfma2(P(a), P(b), P(a)))"}
+    pairs |= {op: f"Q(P(a) {op} P(b))" for op in "+-*/"} | {
+        "exp": "Q(h2exp(P(a)))",
+        "fma": "Q(__hfma2(P(a), P(b), P(a)))",
+    }
     pairs |= {"swap": "Q(__lowhigh2highlow(P(a)))", "mask": "__hlt2_mask(P(a), P(b))", "eq2": "Q(__heq2(P(a), P(b)))",
               "both": "__hbge2(P(a), P(b))", "lows": f"Q(__lows2{form.word}2(P(a), P(b)))"}  # fmt: skip
     got = evaluate(xp, pairs, "uint32", first, second, preamble=form.preamble)
-    halves = {name: f"B({name}(H(a), H(b)))" for name in of_halves.values()} | {"exp": "B(hexp(H(a)))", "fma": "B(__hfma(H(a), H(b), H(a)))"}
+    halves = {name: f"B({name}(H(a), H(b)))" for name in of_halves.values()} | {
+        "exp": "B(hexp(H(a)))",
+        "fma": "B(__hfma(H(a), H(b), H(a)))",
+    }
     one = evaluate(xp, halves, "uint16", low, other_low, preamble=form.preamble)
     two = evaluate(xp, halves, "uint16", high, other_high, preamble=form.preamble)
     symbols = dict(zip("+-*/", ("__hadd", "__hsub", "__hmul", "__hdiv"), strict=True))
@@ -251,16 +309,22 @@ def test_pairs_do_both_halves(xp, form):
         form.equal((got[name] & 0xFFFF).astype(np.uint16), one[single], name)
         form.equal((got[name] >> 16).astype(np.uint16), two[single], name)
     np.testing.assert_array_equal(got["swap"], first << np.uint32(16) | first >> np.uint32(16))
-    np.testing.assert_array_equal(got["lows"], low.astype(np.uint32) | other_low.astype(np.uint32) << np.uint32(16))
+    np.testing.assert_array_equal(
+        got["lows"], low.astype(np.uint32) | other_low.astype(np.uint32) << np.uint32(16)
+    )
     f, g, p, q = (form.floats(bits) for bits in (low, other_low, high, other_high))
     np.testing.assert_array_equal(got["mask"], np.where(f < g, 0xFFFF, 0) + np.where(p < q, 0xFFFF0000, 0))
     np.testing.assert_array_equal(got["both"], (f >= g) & (p >= q))
     one_bits = int(form.bits(np.float32([1]))[0])
-    np.testing.assert_array_equal(got["eq2"], np.where(f == g, one_bits, 0) + np.where(p == q, one_bits << 16, 0))
+    np.testing.assert_array_equal(
+        got["eq2"], np.where(f == g, one_bits, 0) + np.where(p == q, one_bits << 16, 0)
+    )
 
 
 def test_everyday_code(xp, form):
-    body = form.preamble + f"""
+    body = (
+        form.preamble
+        + f"""
     __device__ unsigned short everyday(unsigned short bits) {{
         {form.ctype} x = H(bits), sum = 0.0f;
         for (int i = 0; i < 3; ++i) sum += x;
@@ -271,6 +335,7 @@ def test_everyday_code(xp, form):
         float f = sum; int i = x; f += i;
         return B({form.ctype}(f));
     }}"""
+    )
     x = form.bits(np.linspace(-4, 4, 65, dtype=np.float32))
     got = form.floats(evaluate(xp, {"everyday": "everyday(a)"}, "uint16", x, preamble=body)["everyday"])
 
@@ -288,11 +353,14 @@ def test_everyday_code(xp, form):
 def test_atomic_sums_of_halves(xp, form):
     import gridstride as gs
 
-    code = form.preamble + f"""
+    code = (
+        form.preamble
+        + f"""
     extern "C" __global__ void add({form.ctype}* sum, {form.pair}* pair) {{
         atomicAdd(sum, {form.ctype}(1.0f));
         atomicAdd(pair, __floats2{form.word}2_rn(1.0f, 2.0f));
     }}"""
+    )
     out = xp.zeros(4, np.uint16)
     dtype = form.dtype
     gs.RawKernel(code, "add")((4,), (32,), (out[:1].view(dtype), out[2:].view(dtype)))

@@ -6,7 +6,6 @@ import operator
 
 import numpy as np
 import pytest
-
 from device_support import evaluate
 
 EDGES = np.array([0, 1, 2, 31, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7F80FF01, 2**31 - 1, 2**31,
@@ -37,12 +36,8 @@ def reference(function: object, *arrays: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def byte_perm(low: int, high: int, selectors: int) -> int:
-    both, result = high << 32 | low, 0
-    for place in range(4):
-        selector = selectors >> 4 * place & 15
-        byte = both >> 8 * (selector & 7) & 255
-        result |= (255 * (byte >> 7) if selector & 8 else byte) << 8 * place
-    return result
+    both = high << 32 | low
+    return sum((both >> 8 * (selectors >> 4 * place & 7) & 255) << 8 * place for place in range(4))
 
 
 UNARY = {
@@ -111,7 +106,13 @@ def test_words(xp, table, arrays, dtype):
 
 def test_products_of_64_bits(xp):
     x, y = (np.random.default_rng(seed).integers(0, 2**64, 500, dtype=np.uint64) for seed in (2, 3))
-    got = evaluate(xp, {"u": "__umul64hi(a, b)", "s": "(unsigned long long)__mul64hi((long long)a, (long long)b)"}, "uint64", x, y)
+    got = evaluate(
+        xp,
+        {"u": "__umul64hi(a, b)", "s": "(unsigned long long)__mul64hi((long long)a, (long long)b)"},
+        "uint64",
+        x,
+        y,
+    )
     np.testing.assert_array_equal(got["u"], reference(lambda a, b: a * b >> 64, x, y, dtype="uint64"))
     signed = reference(lambda a, b: a * b >> 64, x.view(np.int64), y.view(np.int64), dtype="uint64")
     np.testing.assert_array_equal(got["s"], signed)
@@ -197,7 +198,11 @@ for word in ("eq", "ne", "ge", "gt", "le", "lt"):
 
 
 def test_lanes_of_a_word(xp):
-    calls = {f"{name}{count}": (f"{sign}{count}", f) for name, (sign, f) in LANE_OPERATIONS.items() for count in "24"}
+    calls = {
+        f"{name}{count}": (f"{sign}{count}", f)
+        for name, (sign, f) in LANE_OPERATIONS.items()
+        for count in "24"
+    }
     got = evaluate(xp, {call: f"{call}(a, b)" for call in calls}, "uint32", A, B)
     for call, (kind, function) in calls.items():
         expected = packed(function(lanes(A, kind), lanes(B, kind), kind), kind)
@@ -207,7 +212,9 @@ def test_lanes_of_a_word(xp):
 def test_signs_and_sums_of_lanes(xp):
     calls = [f"{name}{count}" for name in ("__vneg", "__vnegss", "__vabs", "__vabsss") for count in "24"]
     sums = [f"__vsad{sign}{count}" for sign in "su" for count in "24"]
-    got = evaluate(xp, {call: f"{call}(a)" for call in calls} | {s: f"{s}(a, b)" for s in sums}, "uint32", A, B)
+    got = evaluate(
+        xp, {call: f"{call}(a)" for call in calls} | {s: f"{s}(a, b)" for s in sums}, "uint32", A, B
+    )
     for call in calls:
         kind = "s" + call[-1]
         values = -lanes(A, kind) if "neg" in call else np.abs(lanes(A, kind))
@@ -232,7 +239,12 @@ def test_extrema_of_three_and_of_sums(xp):
     ]
     pairs = [f"__{stem}_{kind}_relu" for stem in ("vimax", "vimin") for kind in ("s32", "s16x2")]
     got = evaluate(
-        xp, {c: f"(unsigned){c}(a, b, c)" for c in calls} | {c: f"(unsigned){c}(a, b)" for c in pairs}, "uint32", A, B, C
+        xp,
+        {c: f"(unsigned){c}(a, b, c)" for c in calls} | {c: f"(unsigned){c}(a, b)" for c in pairs},
+        "uint32",
+        A,
+        B,
+        C,
     )
     for call in calls + pairs:
         stem, kind, *relu = call.strip("_").split("_")
@@ -257,7 +269,9 @@ def test_extrema_tell_which_was_chosen(xp):
         return chosen ^ (high ? 0x80000000u : 0) ^ (low ? 0x8000u : 0);
     }"""
     got = evaluate(xp, {"word": "word(a, b)", "halves": "halves(a, b)"}, "uint32", A, B, preamble=body)
-    chosen = np.maximum(SIGNED_A, SIGNED_B).view(np.uint32) ^ np.where(SIGNED_A >= SIGNED_B, 2**31, 0).astype(np.uint32)
+    chosen = np.maximum(SIGNED_A, SIGNED_B).view(np.uint32) ^ np.where(SIGNED_A >= SIGNED_B, 2**31, 0).astype(
+        np.uint32
+    )
     np.testing.assert_array_equal(got["word"], chosen)
     x, y = A.view(np.uint16), B.view(np.uint16)
     expected = (np.minimum(x, y) ^ np.where(x <= y, 0x8000, 0).astype(np.uint16)).view(np.uint32)

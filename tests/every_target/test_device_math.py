@@ -8,28 +8,34 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import special
-
 from device_support import distance_in_ulp, evaluate
+from scipy import special
 
 RANDOM = np.random.default_rng(7)
 WIDE = np.concatenate([
     RANDOM.normal(scale=3, size=300), RANDOM.uniform(-100, 100, 100), 10.0 ** RANDOM.uniform(-30, 30, 200),
     [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan],
 ])  # fmt: skip
-UNIT = np.concatenate([RANDOM.uniform(-1, 1, 300), 10.0 ** RANDOM.uniform(-20, 0, 100), [0.0, 1.0, -1.0, 1.5, np.nan]])
+UNIT = np.concatenate(
+    [RANDOM.uniform(-1, 1, 300), 10.0 ** RANDOM.uniform(-20, 0, 100), [0.0, 1.0, -1.0, 1.5, np.nan]]
+)
 POSITIVE = np.abs(WIDE)
+
 
 def erfcx(x: np.ndarray) -> np.ndarray:
     """SciPy's own loses digits near and left of zero."""
     wide = np.asarray(x, np.longdouble)
-    return np.where(wide < 1, np.exp(wide * wide) * special.erfc(wide.astype(float)), special.erfcx(wide.astype(float)))
+    return np.where(
+        wide < 1, np.exp(wide * wide) * special.erfc(wide.astype(float)), special.erfcx(wide.astype(float))
+    )
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
     """SciPy's own loses digits in the tail."""
     wide = np.asarray(x, np.longdouble)
-    return np.where(wide < 1, special.erfc(wide.astype(float)), np.exp(-wide * wide) * special.erfcx(wide.astype(float)))
+    return np.where(
+        wide < 1, special.erfc(wide.astype(float)), np.exp(-wide * wide) * special.erfcx(wide.astype(float))
+    )
 
 
 # function: (reference, arguments, ulp allowed for float, for double)
@@ -51,7 +57,7 @@ FUNCTIONS = {
     "rint": (np.rint, WIDE, 0, 0), "nearbyint": (np.rint, WIDE, 0, 0), "fabs": (np.abs, WIDE, 0, 0),
     "round": (lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), np.array([0.5, 1.5, 2.5, -0.5, -2.5, 7.2]), 0, 0),
     "logb": (lambda x: np.floor(np.log2(np.abs(x))), np.array([0.75, 1.0, 10.0, -3.0, 1e20]), 0, 0),
-    "normcdf": (lambda x: erfc(-np.asarray(x, np.longdouble) / np.sqrt(np.longdouble(2))) / 2, WIDE[:300], 5, 6),
+    "normcdf": (lambda x: erfc(-np.asarray(x, np.longdouble) / np.sqrt(np.longdouble(2))) / 2, WIDE[:300], 5, 8),
 }  # fmt: skip
 
 
@@ -61,7 +67,9 @@ def test_functions_of_one_argument(xp, dtype):
         table = {name: row for name, row in FUNCTIONS.items() if row[1] is arguments}
         values = arguments.astype(dtype)
         suffix = "f" if dtype == "float32" else ""
-        calls = {name: f"{name}{suffix}(a)" for name in table} | {f"{name} overload": f"{name}(a)" for name in table}
+        calls = {name: f"{name}{suffix}(a)" for name in table} | {
+            f"{name} overload": f"{name}(a)" for name in table
+        }
         got = evaluate(xp, calls, dtype, values)
         wide = np.longdouble if dtype == "float64" else np.float64
         for name, (reference, _, *allowed) in table.items():
@@ -72,15 +80,24 @@ def test_functions_of_one_argument(xp, dtype):
                     expected = reference(values.astype(np.float64))
             distance = distance_in_ulp(got[name], expected)
             worst = int(np.argmax(distance))
-            assert distance[worst] <= allowed[dtype == "float64"], (name, values[worst], got[name][worst], expected[worst])
+            assert distance[worst] <= allowed[dtype == "float64"], (
+                name,
+                values[worst],
+                got[name][worst],
+                expected[worst],
+            )
             np.testing.assert_array_equal(got[f"{name} overload"], got[name], name)
 
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("float32", 6), ("float64", 12)])
 def test_inverses_of_the_error_function(xp, dtype, allowed):
     tiny = 1e-37 if dtype == "float32" else 1e-300
-    unit = np.concatenate([np.linspace(-0.999, 0.999, 201), [1e-9, -1e-9, 1, -1, 1 - 1e-6, 2, np.nan]]).astype(dtype)
-    tails = np.concatenate([np.geomspace(tiny, 1, 200), np.linspace(1, 1.999, 50), [0, 2, -1, np.nan]]).astype(dtype)
+    unit = np.concatenate(
+        [np.linspace(-0.999, 0.999, 201), [1e-9, -1e-9, 1, -1, 1 - 1e-6, 2, np.nan]]
+    ).astype(dtype)
+    tails = np.concatenate(
+        [np.geomspace(tiny, 1, 200), np.linspace(1, 1.999, 50), [0, 2, -1, np.nan]]
+    ).astype(dtype)
     suffix = "f" if dtype == "float32" else ""
     got = evaluate(xp, {"erfinv": f"erfinv{suffix}(a)"}, dtype, unit)
     assert distance_in_ulp(got["erfinv"], special.erfinv(unit.astype(float))).max() <= allowed
@@ -112,7 +129,10 @@ def test_multiples_of_pi_are_exact(xp):
     np.testing.assert_array_equal(got["s"], got["sinpi"])
     np.testing.assert_array_equal(got["c"], got["cospi"])
     single = evaluate(xp, {"sinpif": "sinpif(a)", "cospif": "cospif(a)"}, "float32", x.astype("f4")[:81])
-    assert distance_in_ulp(single["sinpif"], np.where(np.isin(np.abs(turns[:81]), (0, 1)), 0, sines[:81])).max() <= 1
+    assert (
+        distance_in_ulp(single["sinpif"], np.where(np.isin(np.abs(turns[:81]), (0, 1)), 0, sines[:81])).max()
+        <= 1
+    )
 
 
 def test_functions_of_several_arguments(xp):
@@ -134,13 +154,21 @@ def test_functions_of_several_arguments(xp):
     got = evaluate(xp, {call: call for call in references}, "float64", x, y, z, preamble=body)
     for call, expected in references.items():
         near = 1e-12 if call[0] in "jy" else 3e-15
-        np.testing.assert_allclose(got[call], expected, rtol=near, atol=near if call[0] in "jy" else 0, err_msg=call)
+        np.testing.assert_allclose(
+            got[call], expected, rtol=near, atol=near if call[0] in "jy" else 0, err_msg=call
+        )
 
 
 def test_norms_neither_overflow_nor_vanish(xp):
     x = np.array([3e300, 3e-300, np.inf, np.nan, 0.0])
     y = np.array([4e300, 4e-300, np.nan, 1.0, 0.0])
-    got = evaluate(xp, {"norm": "norm3d(a, b, 0.0)", "rnorm": "rnorm3d(a, b, 0.0)", "hypot": "hypot(a, b)"}, "float64", x, y)
+    got = evaluate(
+        xp,
+        {"norm": "norm3d(a, b, 0.0)", "rnorm": "rnorm3d(a, b, 0.0)", "hypot": "hypot(a, b)"},
+        "float64",
+        x,
+        y,
+    )
     np.testing.assert_allclose(got["norm"], [5e300, 5e-300, np.inf, np.nan, 0], rtol=1e-15)
     np.testing.assert_allclose(got["rnorm"], [2e-301, 2e299, 0, np.nan, np.inf], rtol=1e-15)
     np.testing.assert_allclose(got["hypot"], got["norm"], rtol=1e-15)
@@ -160,7 +188,8 @@ def test_results_in_parts(xp):
     mantissa, exponent = np.frexp(x)
     np.testing.assert_array_equal(got["mantissa"], mantissa + 10.0 * exponent)
     np.testing.assert_allclose(got["both"][:3], (np.sin(x) + 10 * np.cos(x))[:3], rtol=1e-14)
-    assert got["quotient"][1] == -0.5 + 10 and got["quotient"][4] == -1 + 20
+    assert got["quotient"][1] == -0.5 + 10
+    assert got["quotient"][4] == -1 + 20
 
 
 def test_extrema_prefer_numbers_and_order_zeros(xp):
@@ -168,7 +197,9 @@ def test_extrema_prefer_numbers_and_order_zeros(xp):
     x, y = (grid.ravel() for grid in np.meshgrid(values, values))
     for dtype in ("float32", "float64"):
         suffix = "f" if dtype == "float32" else ""
-        calls = {f"f{n}": f"f{n}{suffix}(a, b)" for n in ("max", "min")} | {n: f"{n}(a, b)" for n in ("max", "min")}
+        calls = {f"f{n}": f"f{n}{suffix}(a, b)" for n in ("max", "min")} | {
+            n: f"{n}(a, b)" for n in ("max", "min")
+        }
         got = evaluate(xp, calls, dtype, x.astype(dtype), y.astype(dtype))
         for name, pick in (("max", np.fmax), ("min", np.fmin)):
             expected = pick(x, y)
@@ -215,7 +246,10 @@ def nearest_float32(exact: Fraction) -> np.float32:
 def operands(dtype: str) -> list[np.ndarray]:
     scale = 12 if dtype == "float32" else 40
     random = np.random.default_rng(11)
-    return [(random.normal(size=150) * 10.0 ** random.integers(-scale // 2, scale // 2, 150)).astype(dtype) for _ in range(3)]
+    return [
+        (random.normal(size=150) * 10.0 ** random.integers(-scale // 2, scale // 2, 150)).astype(dtype)
+        for _ in range(3)
+    ]
 
 
 OPERATIONS = {
@@ -248,8 +282,10 @@ def test_square_roots_round_as_stated(xp, dtype):
     got = evaluate(xp, {d: f"__{letter}sqrt_{d}(a)" for d in DIRECTIONS}, dtype, x)
     for v, near, zero, up, down in zip(x, *(got[d] for d in DIRECTIONS), strict=True):
         exact = Fraction(float(v))
-        assert zero == down and Fraction(float(down)) ** 2 <= exact <= Fraction(float(up)) ** 2
-        assert up in (down, np.nextafter(down, np.dtype(dtype).type(np.inf))) and near in (down, up)
+        assert zero == down
+        assert Fraction(float(down)) ** 2 <= exact <= Fraction(float(up)) ** 2
+        assert up in (down, np.nextafter(down, np.dtype(dtype).type(np.inf)))
+        assert near in (down, up)
     np.testing.assert_array_equal(got["rn"], np.sqrt(x))
 
 
@@ -257,7 +293,9 @@ def test_rounding_at_the_ends_of_the_range(xp):
     huge = np.finfo(np.float32).max
     x = np.array([huge, -huge, huge, 1e-45, -1e-45, 1.0, -1.0], np.float32)
     y = np.array([huge, -huge, 2.0, 0.5, 0.5, -1.0, 1.0], np.float32)
-    got = evaluate(xp, {d: f"a == -b ? __fadd_{d}(a, b) : __fmul_{d}(a, b)" for d in DIRECTIONS}, "float32", x, y)
+    got = evaluate(
+        xp, {d: f"a == -b ? __fadd_{d}(a, b) : __fmul_{d}(a, b)" for d in DIRECTIONS}, "float32", x, y
+    )
     tiny = np.float32(1e-45)
     expected = {
         "rn": [np.inf, np.inf, np.inf, 0, -0.0, 0, 0], "rz": [huge, huge, huge, 0, -0.0, 0, 0],
@@ -299,16 +337,35 @@ def test_floats_become_integers_and_saturate(xp, source):
         info = np.iinfo(dtype)
         for direction, whole in WHOLE.items():
             expected = [
-                info.max if v > info.max else info.min if v < info.min else int(v) for v in whole(x.astype(np.longdouble))
+                info.max if v > info.max else info.min if v < info.min else int(v)
+                for v in whole(x.astype(np.longdouble))
             ]
             np.testing.assert_array_equal(got[direction], np.array(expected, dtype), f"{stem}_{direction}")
+
+
+def test_a_nan_becomes_zero_or_the_top_bit(xp):
+    nan = np.array([np.nan, -np.nan])
+    for source, dtype in (("float", "float32"), ("double", "float64")):
+        for name, integer in LIMITS.items():
+            got = evaluate(
+                xp,
+                {d: f"__{source}2{name}_{d}(a)" for d in DIRECTIONS},
+                np.dtype(integer).name,
+                nan.astype(dtype),
+            )
+            bits = 8 * np.dtype(integer).itemsize
+            expected = 0 if source == "float" and bits == 32 else 2 ** (bits - 1)
+            for direction in DIRECTIONS:
+                unsigned = got[direction].view(f"u{bits // 8}").tolist()
+                assert unsigned == [expected, expected], (source, name, direction)
 
 
 def test_integers_become_floats_as_stated(xp):
     signed = np.array([0, 1, -1, 2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31), 123456789], np.int64)
     wide = np.concatenate([signed, [2**53 + 1, 2**63 - 1, -(2**63), 2**62 + 1]]).astype(np.int64)
     cases = {
-        ("int", "float32", "__int2float"): signed.astype(np.int32), ("uint", "float32", "__uint2float"): signed.astype(np.uint32),
+        ("int", "float32", "__int2float"): signed.astype(np.int32),
+        ("uint", "float32", "__uint2float"): signed.astype(np.uint32),
         ("ll", "float32", "__ll2float"): wide, ("ull", "float32", "__ull2float"): wide.astype(np.uint64),
         ("ll", "float64", "__ll2double"): wide, ("ull", "float64", "__ull2double"): wide.astype(np.uint64),
     }  # fmt: skip
@@ -332,7 +389,10 @@ def test_bits_are_reinterpreted(xp):
     got = evaluate(xp, {"hi": "__double2hiint(a)", "lo": "__double2loint(a)"}, "int32", x)
     np.testing.assert_array_equal(got["hi"], (x.view(np.int64) >> 32).astype(np.int32))
     np.testing.assert_array_equal(got["lo"], x.view(np.int64).astype(np.int32))
-    calls = {"joined": "__hiloint2double(__double2hiint(a), __double2loint(a))", "there": "__longlong_as_double(__double_as_longlong(a))"}
+    calls = {
+        "joined": "__hiloint2double(__double2hiint(a), __double2loint(a))",
+        "there": "__longlong_as_double(__double_as_longlong(a))",
+    }
     for values in evaluate(xp, calls, "float64", x).values():
         np.testing.assert_array_equal(values.view(np.int64), x.view(np.int64))
     single = evaluate(xp, {"f": "__uint_as_float(__float_as_uint(a)) + __int_as_float(__float_as_int(b))"}, "float32",

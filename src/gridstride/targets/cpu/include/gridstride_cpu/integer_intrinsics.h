@@ -46,15 +46,12 @@ GRIDSTRIDE_DEVICE unsigned __fns(unsigned __mask, unsigned __base, int __n) {
 
 // ---- bytes ----
 
-// A selector's fourth bit replicates the sign of the chosen byte.
 GRIDSTRIDE_DEVICE unsigned __byte_perm(unsigned __low, unsigned __high, unsigned __selectors) {
     const unsigned long long __bytes = static_cast<unsigned long long>(__high) << 32 | __low;
     unsigned __result = 0;
     for (int __i = 0; __i < 4; ++__i) {
-        const unsigned __selector = __selectors >> 4 * __i;
-        unsigned __byte = static_cast<unsigned>(__bytes >> 8 * (__selector & 7)) & 0xff;
-        if (__selector & 8) __byte = __byte & 0x80 ? 0xff : 0;
-        __result |= __byte << 8 * __i;
+        const unsigned __place = __selectors >> 4 * __i & 7;
+        __result |= (static_cast<unsigned>(__bytes >> 8 * __place) & 0xff) << 8 * __i;
     }
     return __result;
 }
