@@ -70,7 +70,9 @@ def main() -> None:
 
 
 def run(program: str, cache: str, *arguments: str) -> list[float]:
-    environment = {**os.environ, "GRIDSTRIDE_CACHE_DIR": cache}
+    # An installed package has its bytecode; here the first process writes it.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**inherited, "GRIDSTRIDE_CACHE_DIR": cache}
     result = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env=environment,

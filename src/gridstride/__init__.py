@@ -100,6 +100,9 @@ _SUBMODULES = frozenset(
 )
 
 
+import_module("gridstride.targets.registry").anticipate()
+
+
 def __getattr__(name: str) -> Any:
     room = _ROOM_OF.get(name)
     if room is not None:

@@ -13,6 +13,7 @@ import pytest
 
 import gridstride
 from gridstride.targets import registry
+from gridstride.targets.null import create as create_null
 
 PACKAGE = Path(gridstride.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -187,3 +188,16 @@ def parse(path: Path) -> ast.Module:
 
 def is_for_type_checkers(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    created: list[str] = []
+    monkeypatch.setattr(registry, "get", lambda name: created.append(name) or create_null())
+    monkeypatch.setattr(registry, "_DRIVERS", {"absent": ("libnobody-has-this.so.7", "f")})
+    registry.anticipate()
+    assert not created
+    monkeypatch.setattr(
+        registry, "_DRIVERS", {"idle": ("libc.so.6", "getpid"), "used": ("libc.so.6", "sched_yield")}
+    )
+    registry.anticipate()
+    assert created == ["used"], "getpid() gives no 0, sched_yield() does"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextvars
+import ctypes
+import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -25,6 +27,8 @@ _BUILT_IN: dict[str, str] = {
 }
 #: Never chosen without being named: it runs nothing.
 _BY_NAME_ONLY = frozenset({"null"})
+#: Libraries of drivers, and a function that returns 0 once somebody initialized the driver.
+_DRIVERS: dict[str, tuple[str, str]] = {"cuda": ("libcuda.so.1", "cuCtxGetCurrent")}
 _ENTRY_POINTS = "gridstride.targets"
 
 _lock = threading.RLock()
@@ -124,6 +128,22 @@ def use_target(name: str) -> Iterator[Target]:
     finally:
         _native.targets_chosen(-1)
         _chosen.reset(token)
+
+
+def anticipate() -> None:
+    """Create the targets whose devices this process uses already, so that the first launch need not.
+
+    Nothing is loaded or initialized for it: a process that does not use a device stays free to fork.
+    """
+    for name, (library, initialized) in _DRIVERS.items():
+        try:
+            driver = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+        except OSError:
+            continue
+        if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
+            with suppress(TargetUnavailable):
+                target = get(name)
+                target.limits(target.current_device())
 
 
 def forget() -> None:
