@@ -95,7 +95,7 @@ def test_a_third_target_proves_itself(third_target: dict[str, str]) -> None:
 def test_a_third_target_passes_the_tests_without_a_change(third_target: dict[str, str]) -> None:
     accepted = (ROOT / "tests" / "every_target" / "acceptance.txt").read_text().split()
     output = run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/pure", *accepted],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/pure", *accepted],
         third_target,
     )
     assert re.search(r"^  counting: available$", output, re.M)
