@@ -97,7 +97,7 @@ class Function(_native.Launcher):
         """
         configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
         launch = _pipeline.bind_call(self, configuration, _sequence(self.name, args), stream)
-        return _native.PreparedLaunch(launch.run, launch.native_launch())
+        return _native.PreparedLaunch(_pipeline.RepeatedLaunch(launch), launch.native_launch())
 
     def _launch(
         self,

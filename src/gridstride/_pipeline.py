@@ -14,7 +14,8 @@ for everything else it comes here.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gridstride import _native, arrays
@@ -126,6 +127,25 @@ class BoundLaunch(NamedTuple):
         return (
             self.prepared.place.target, how.grid, how.block, how.shared_mem, flags, self.bound.packed, self.stream
         )  # fmt: skip
+
+
+class RepeatedLaunch:
+    """Launch the same again at every call; what it touches lives until the last one is done."""
+
+    __slots__ = ("_launch",)
+
+    def __init__(self, launch: BoundLaunch) -> None:
+        self._launch = launch
+
+    def __call__(self) -> None:
+        self._launch.run()
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not finalizing():
+            place = self._launch.prepared.place
+            tracking.keep_if_needed(
+                place.target, place.device, self._launch.stream, self._launch.bound.accesses
+            )
 
 
 def launch(

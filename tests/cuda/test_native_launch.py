@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 import sys
+import weakref
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +17,7 @@ from cuda_support import Stub
 
 import gridstride as gs
 from gridstride import _native
+from gridstride._runtime import keeping
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
 from gridstride.targets.cuda.runtime import CudaTarget
@@ -60,10 +64,45 @@ def test_a_hit_asks_the_driver_for_the_same(cupy: Any, stub: Stub, cooperative: 
 def test_a_hit_follows_cupys_current_stream(cupy: Any, stub: Stub) -> None:
     x = cupy.empty(16, np.float32)
     kernel = gs.RawKernel(TEXT, "k")
-    kernel(1, 32, (x, 1, 2.0))
     with cupy.cuda.ExternalStream(0x70):
+        kernel(1, 32, (x, 1, 2.0))
         launch, hit = launched(stub, kernel, 1, 32, (x, 1, 2.0))
     assert (launch["stream"], hit) == (0x70, True)
+
+
+def test_p52_arguments_live_until_their_stream_is_done(cupy: Any, stub: Stub) -> None:
+    """On a miss, on a hit, and where a prepared launch goes before it is done."""
+    kernel, weak = gs.RawKernel(TEXT, "k"), []
+
+    def launch_once(launch: Callable[..., None]) -> None:
+        x = cupy.empty(16, np.float32)
+        weak.append(weakref.ref(x))
+        launch((x, 1, 2.0))
+
+    def launch_prepared(args: tuple[Any, ...]) -> None:
+        kernel.prepare(1, 32, args, stream=0x90)()
+
+    for launch in (*2 * [lambda args: kernel(1, 32, args, stream=0x90)], launch_prepared):
+        keeping.sweep()
+        stub.fail("cuEventQuery", 600)
+        launch_once(launch)
+        gc.collect()
+        keeping.sweep()
+        assert weak[-1]() is not None
+        keeping.sweep()
+        gc.collect()
+        assert weak[-1]() is None
+
+
+def test_launching_the_same_again_keeps_it_once(cupy: Any, stub: Stub) -> None:
+    kernel, x = gs.RawKernel(TEXT, "k"), cupy.empty(16, np.float32)
+    keeping.sweep()
+    args = (x, 1, 2.0)
+    for _ in range(3):
+        kernel(1, 32, args, stream=0x90)
+    stub.clear()
+    kernel(1, 32, args, stream=0x90)
+    assert [call["call"] for call in stub.calls("cuEventCreate", "cuEventRecord")] == ["cuEventRecord"]
 
 
 def test_a_kernel_without_parameters(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:

@@ -78,9 +78,11 @@ def test_held_objects_wait_for_their_event(cuda, stub, stream):
 
     thing, gone = Thing(), []
     weakref.finalize(thing, gone.append, 1)
+    keeping.sweep()
     stub.fail("cuEventQuery", 600)
     keeping.hold(cuda, 0, [stream.ptr], thing)
     del thing
+    keeping.sweep()
     assert not gone
     assert keeping.count() == 1
     keeping.sweep()

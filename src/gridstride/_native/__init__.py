@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 from gridstride._native.entry import DTYPES, MOST_BYTES, Entry, Extent, Launch, Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gridstride._native.stand_in import Launcher, PreparedLaunch
 
     def cuda_launch_routine() -> int | None: ...
     def know_bfloat16(dtype: object, /) -> None: ...
+    def set_keeper(keeper: Callable[..., object], /) -> None: ...
     def statistics() -> tuple[int, int]: ...
     def streams_entered(delta: int, /) -> int: ...
     def targets_chosen(delta: int, /) -> int: ...
@@ -39,6 +42,7 @@ else:
     PreparedLaunch = _surface.PreparedLaunch
     cuda_launch_routine = _surface.cuda_launch_routine
     know_bfloat16 = _surface.know_bfloat16
+    set_keeper = _surface.set_keeper
     statistics = _surface.statistics
     streams_entered = _surface.streams_entered
     targets_chosen = _surface.targets_chosen
@@ -63,6 +67,7 @@ __all__ = [
     "cuda_launch_routine",
     "is_compiled",
     "know_bfloat16",
+    "set_keeper",
     "statistics",
     "streams_entered",
     "targets_chosen",

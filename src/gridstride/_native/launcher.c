@@ -237,12 +237,14 @@ static int find_stream(const struct entry *entry, struct call *call)
     unsigned long long *handle = &call->stream_handle;
     int is_on_gpu = call->first.device_type == CUDA;
     *handle = 0;
+    int is_read;
     if (call->stream == NULL || call->stream == Py_None)
-        return is_on_gpu ? library_stream(call->first.library, call->first.device, handle) : streams_entered == 0;
-    int is_read = PyLong_CheckExact(call->stream) ? read_handle(call->stream, handle)
+        is_read = is_on_gpu ? library_stream(call->first.library, call->first.device, handle) : streams_entered == 0;
+    else
+        is_read = PyLong_CheckExact(call->stream) ? read_handle(call->stream, handle)
                                                   : read_stream_object(entry, call->stream, handle);
-    /* The pipeline knows which streams of a host target exist. */
-    return is_read && (is_on_gpu || *handle == 0);
+    /* The pipeline knows which streams of a host target exist, and begins to keep arguments for a second stream. */
+    return is_read && (*handle == 0 || (is_on_gpu && keeper != NULL));
 }
 
 /* ---- hit ---- */
@@ -289,6 +291,16 @@ static enum outcome verify(PyObject *self, PyObject *positional, PyObject *keywo
     return is_same == 1 ? HIT : RAISED;
 }
 
+static int keep_arguments(const struct entry *entry, const struct call *call)
+{
+    if (keeper == NULL || call->first.device_type != CUDA)
+        return 1;
+    PyObject *kept = PyObject_CallFunction(keeper, "OiKO", entry->target, call->first.device, call->stream_handle,
+                                           call->arguments);
+    Py_XDECREF(kept);
+    return kept != NULL;
+}
+
 static enum outcome launch(PyObject *self, PyObject *positional, PyObject *keywords, struct entry *entry,
                            struct call *call)
 {
@@ -297,7 +309,7 @@ static enum outcome launch(PyObject *self, PyObject *positional, PyObject *keywo
     int code = launch_entry(entry->routine, entry->context, &call->configuration, call->packed, entry->packed_size,
                             call->stream_handle);
     if (code == 0)
-        return HIT;
+        return keep_arguments(entry, call) ? HIT : RAISED;
     if (code == -1)
         return MISS;
     raise_failure(entry->function, code);

@@ -5,6 +5,7 @@
 
 long watchers, streams_entered, targets_chosen, target_generation;
 unsigned long long hits, misses;
+PyObject *keeper;
 
 void set_reference(PyObject **slot, PyObject *value)
 {
@@ -37,6 +38,12 @@ static PyObject *change_targets_chosen(PyObject *module, PyObject *delta)
     return change(&targets_chosen, delta);
 }
 
+static PyObject *set_keeper(PyObject *module, PyObject *callable)
+{
+    set_reference(&keeper, callable);
+    Py_RETURN_NONE;
+}
+
 static PyObject *targets_forgotten(PyObject *module, PyObject *unused)
 {
     ++target_generation;
@@ -57,6 +64,7 @@ static PyMethodDef functions[] = {
     {"watchers", change_watchers, METH_O, "Add to the count of watchers; while it is above 0 nothing is replayed."},
     {"streams_entered", change_streams_entered, METH_O, "Add to the count of streams of ours that are current."},
     {"targets_chosen", change_targets_chosen, METH_O, "Add to the count of blocks that choose a target."},
+    {"set_keeper", set_keeper, METH_O, "Call keeper(target, device, stream, arguments) after every replay on a GPU."},
     {"targets_forgotten", targets_forgotten, METH_NOARGS, "Replay nothing that was launched on a target until now."},
     {"statistics", statistics, METH_NOARGS, "Return how many calls were hits and how many misses."},
     {"cuda_launch_routine", cuda_launch_routine, METH_NOARGS, "Return the address of CUDA's launch routine."},

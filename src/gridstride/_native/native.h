@@ -109,6 +109,8 @@ int launch_cuda(void *context, const struct gridstride_configuration *configurat
 /* Counts of what is going on anywhere in the process that a replay could miss. */
 extern long watchers, streams_entered, targets_chosen, target_generation;
 extern unsigned long long hits, misses;
+/* Called after every replay on a GPU with what must live until the stream is done; NULL while there is one stream. */
+extern PyObject *keeper;
 
 /* Put a new reference into a slot and drop the one it held. */
 void set_reference(PyObject **slot, PyObject *value);

@@ -57,6 +57,10 @@ def targets_chosen(delta: int, /) -> int:
     return _change("targets_chosen", delta)
 
 
+def set_keeper(keeper: Callable[..., object], /) -> None:
+    """Call keeper(target, device, stream, arguments) after every replay on a GPU: there is none."""
+
+
 def targets_forgotten() -> None:
     """Replay nothing that was launched on a target until now: nothing is."""
 

@@ -11,9 +11,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gridstride import _native
 from gridstride._runtime.current import on_device
 from gridstride.targets.base import Target
 
+#: Whether more than one stream is in use on a target that works on after a call returns.
+is_needed = False
+
+_SWEEP_AT = 4
 _lock = threading.RLock()
 
 
@@ -28,15 +33,40 @@ _held: dict[tuple[Target, int, int], deque[_Held]] = {}
 _idle: dict[tuple[Target, int], list[int]] = {}
 
 
+def begin(target: Target) -> None:
+    """Keep what is launched from now on until it is done, as there is more than one stream."""
+    global is_needed
+    if not is_needed and "asynchronous" in target.features:
+        is_needed = True
+        _native.set_keeper(keep)
+
+
+def keep(target: Target, device: int, stream: int, used: tuple[object, ...]) -> None:
+    """Keep what was just issued to a stream until it is done; in a capture the graph keeps it."""
+    if target.capture_of(stream):
+        return
+    with _lock:
+        queue = _held.get((target, device, stream))
+        if queue and _are_same(queue[-1].what, used):
+            with on_device(target, device):
+                target.record_event(queue[-1].event, stream)
+            return
+    hold(target, device, (stream,), used)
+
+
 def hold(target: Target, device: int, streams: Sequence[int], what: object) -> None:
     """Keep an object until all work issued so far to some streams of a device is complete."""
+    is_long = False
     with on_device(target, device), _lock:
         for stream in streams:
             idle = _idle.setdefault((target, device), [])
             event = idle.pop() if idle else target.create_event(timing=False, blocking=False)
             target.record_event(event, stream)
-            _held.setdefault((target, device, stream), deque()).append(_Held(event, what))
-    sweep()
+            queue = _held.setdefault((target, device, stream), deque())
+            queue.append(_Held(event, what))
+            is_long = len(queue) >= _SWEEP_AT
+    if is_long:
+        sweep()
 
 
 def sweep() -> None:
@@ -57,3 +87,11 @@ def count() -> int:
     """Return how many objects are held."""
     with _lock:
         return sum(map(len, _held.values()))
+
+
+def _are_same(what: object, used: tuple[object, ...]) -> bool:
+    return (
+        type(what) is tuple
+        and len(what) == len(used)
+        and all(one is other for one, other in zip(what, used, strict=True))
+    )

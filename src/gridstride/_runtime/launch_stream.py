@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gridstride import arrays
-from gridstride._runtime import tracking
+from gridstride._runtime import keeping, tracking
 from gridstride._runtime.current import current_stream, on_device
 from gridstride._runtime.stream import stream_handle
 from gridstride.arrays import HOST, ArrayView
@@ -40,6 +40,8 @@ def resolve_stream(views: Iterable[ArrayView | None], stream: Any, target: Targe
     for view in placed:
         if view.producer_stream is not None and view.producer_stream != handle:
             _order_behind(view.producer_stream, handle, target, device)
+    if handle and not keeping.is_needed:
+        keeping.begin(target)
     return handle
 
 

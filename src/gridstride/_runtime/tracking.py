@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gridstride import _native
+from gridstride._runtime import keeping
 from gridstride.targets.base import Access, CopyDirection, Function, LaunchConfig, Target
 
 
@@ -43,6 +44,9 @@ class Observer:
     def issuing(self, work: Work) -> None:
         """Look at work before it is issued; raising keeps it from being issued."""
 
+    def issued(self, work: Work) -> None:
+        """Look at work that was issued."""
+
     def recorded(self, target: Target, device: int, event: int, stream: int) -> None:
         """See that an event was recorded."""
 
@@ -61,6 +65,9 @@ class Observer:
     def destroying_stream(self, target: Target, device: int, stream: int) -> None:
         """See that a stream goes, so that its handle may come to mean another one."""
 
+
+#: Called with target, device and handle before a stream is destroyed.
+at_destroy_stream: list[Callable[[Target, int, int], None]] = []
 
 _observers: tuple[Observer, ...] = ()
 _devices: dict[tuple[Target, int], int] = {}
@@ -94,9 +101,15 @@ def launch(
     accesses: Sequence[Access],
 ) -> None:
     """Launch a kernel of that name on the current device."""
-    if _observers:
-        _announce(Work(target, device, stream, f"kernel `{name}`", accesses))
+    work = _announce(Work(target, device, stream, f"kernel `{name}`", accesses)) if _observers else None
     target.launch(function, configuration, packed, stream, accesses)
+    keep_if_needed(target, device, stream, accesses)
+
+
+def keep_if_needed(target: Target, device: int, stream: int, accesses: Sequence[Access]) -> None:
+    """Keep what a launch touches until it is done, where there is more than one stream."""
+    if keeping.is_needed:
+        _keep(target, device, stream, accesses)
 
 
 def copy(
@@ -113,6 +126,8 @@ def copy(
     if _observers:
         _announce(Work(target, device, stream, f"copy of {size} bytes", accesses))
     target.copy(destination.address, source.address, size, direction, stream, accesses)
+    if stream is not None and (keeping.is_needed or direction is not CopyDirection.DEVICE_TO_DEVICE):
+        _keep(target, device, stream, accesses)
     if _observers and stream is None:
         _finish_stream(target, device, 0)
 
@@ -133,6 +148,10 @@ def copy_between_devices(
     target.copy_between_devices(
         destination.address, device, source.address, source_device, size, stream, accesses
     )
+    if work is not None:
+        _confirm(work)
+    if stream is not None:
+        _keep(target, device, stream, accesses)
     if _observers and stream is None:
         _finish_stream(target, device, 0)
 
@@ -140,27 +159,32 @@ def copy_between_devices(
 def fill(target: Target, device: int, destination: Access, value: int, size: int, stream: int | None) -> None:
     """Set bytes on the current device."""
     accesses = (destination,)
-    if _observers:
-        _announce(Work(target, device, stream, f"fill of {size} bytes", accesses))
+    work = _announce(Work(target, device, stream, f"fill of {size} bytes", accesses)) if _observers else None
     target.fill(destination.address, value, size, stream, accesses)
+    if work is not None:
+        _confirm(work)
+    if stream is not None and keeping.is_needed:
+        _keep(target, device, stream, accesses)
     if _observers and stream is None:
         _finish_stream(target, device, 0)
 
 
 def launch_host_function(target: Target, device: int, stream: int, function: Callable[[], None]) -> None:
     """Call a function in stream order."""
-    if _observers:
-        _announce(Work(target, device, stream, "host function", ()))
+    work = _announce(Work(target, device, stream, "host function", ())) if _observers else None
     target.launch_host_function(stream, function)
+    if work is not None:
+        _confirm(work)
 
 
 def launch_graph(
     target: Target, device: int, executable: int, stream: int, accesses: Sequence[Access]
 ) -> None:
     """Launch a graph that touches the memory of `accesses`."""
-    if _observers:
-        _announce(Work(target, device, stream, "graph", accesses))
+    work = _announce(Work(target, device, stream, "graph", accesses)) if _observers else None
     target.launch_graph(executable, stream)
+    if work is not None:
+        _confirm(work)
 
 
 def record_event(target: Target, device: int, event: int, stream: int) -> None:
@@ -215,6 +239,7 @@ def synchronize_device(target: Target, device: int) -> None:
 def create_stream(target: Target, device: int, non_blocking: bool) -> int:
     """Return a new stream of the current device."""
     stream = target.create_stream(non_blocking)
+    keeping.begin(target)
     _devices[target, stream] = device
     return stream
 
@@ -232,9 +257,21 @@ def destroy_stream(target: Target, device: int, stream: int) -> None:
     target.destroy_stream(stream)
 
 
-def _announce(work: Work) -> None:
+def _keep(target: Target, device: int, stream: int, accesses: Sequence[Access]) -> None:
+    """Keep the owners of memory that a target goes on using after the call has returned."""
+    if "asynchronous" in target.features:
+        keeping.keep(target, device, stream, tuple(access.owner for access in accesses))
+
+
+def _announce(work: Work) -> Work:
     for observer in _observers:
         observer.issuing(work)
+    return work
+
+
+def _confirm(work: Work) -> None:
+    for observer in _observers:
+        observer.issued(work)
 
 
 def _finish_stream(target: Target, device: int, stream: int) -> None:

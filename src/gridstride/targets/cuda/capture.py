@@ -117,8 +117,7 @@ class GraphCalls(ABC):
         return graph.value or 0
 
     def capture_of(self, stream: int) -> int:
-        if not self._captures:
-            return 0
+        self._ensure_context()
         status, number = c_int(), c_uint64()
         try:
             self.driver.cuStreamGetCaptureInfo_v2(stream, byref(status), byref(number), None, None, None)
