@@ -24,8 +24,9 @@ SYSTEM_HEADERS = [
 CUDA_HEADERS = [
     "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuComplex.h", "cupy/complex.cuh",
     "thrust/complex.h", "cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
-    "cuda_runtime.h", "cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "vector_types.h", "vector_functions.h", "math_constants.h",
-    "device_functions.h", "sm_20_intrinsics.h", "sm_60_atomic_functions.h", "gridstride/view.h", "gridstride/index.h",
+    "cuda_runtime.h", "cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "vector_types.h",
+    "vector_functions.h", "math_constants.h", "device_functions.h",
+    "sm_20_intrinsics.h", "sm_60_atomic_functions.h", "gridstride/view.h", "gridstride/index.h",
 ]  # fmt: skip
 HEADERS = SYSTEM_HEADERS + CUDA_HEADERS
 

@@ -190,8 +190,8 @@ GRIDSTRIDE_DEVICE GRIDSTRIDE_HALF2 gridstride_atomic_add(GRIDSTRIDE_HALF2* __add
     return gridstride_atomic_update(__address, [=](GRIDSTRIDE_HALF2 __old) { return __old + __operand; }, __file, __line);
 }
 
-GRIDSTRIDE_SHUFFLES(GRIDSTRIDE_HALF)
-GRIDSTRIDE_SHUFFLES(GRIDSTRIDE_HALF2)
+template <> struct gridstride_shuffled<GRIDSTRIDE_HALF> { typedef GRIDSTRIDE_HALF type; };
+template <> struct gridstride_shuffled<GRIDSTRIDE_HALF2> { typedef GRIDSTRIDE_HALF2 type; };
 
 GRIDSTRIDE_HINTABLE(GRIDSTRIDE_HALF)
 GRIDSTRIDE_HINTABLE(GRIDSTRIDE_HALF2)

@@ -22,13 +22,13 @@
 
 struct gridstride_gathered {
     const gridstride_exchange* warp_exchange;
-    unsigned lane, participants, participant_slots;
+    unsigned lane, participants, slot_choice;
 
     template <class __type>
     __attribute__((always_inline)) __type value(unsigned __lane) const {
         __type __value;
         __builtin_memcpy(
-            &__value, warp_exchange->slots[participant_slots >> __lane & 1][__lane].value_bytes, sizeof(__type));
+            &__value, warp_exchange->slots[slot_choice >> __lane & 1][__lane].value_bytes, sizeof(__type));
         return __value;
     }
 };
@@ -55,7 +55,8 @@ GRIDSTRIDE_INLINE gridstride_gathered gridstride_gather(
     } else {
         gridstride_switch_to(__block, __self, gridstride_runtime->gather(__block, __kind, __mask));
     }
-    return {__exchange, __lane, __exchange->participants[__lane], __exchange->participant_slots[__lane]};
+    const gridstride_participation __participation = __exchange->participations[__lane];
+    return {__exchange, __lane, __participation.lanes, __participation.slot_choice};
 }
 
 template <class __type, class __function>
@@ -66,7 +67,7 @@ GRIDSTRIDE_INLINE auto gridstride_collective(
     gridstride_thread* __self = __block->current_thread;
     gridstride_enter_wait(__block, __self, __file, __line);
     const auto __result = __read(gridstride_gather(__block, __self, __kind, __mask, __value));
-    gridstride_leave_wait(__block, __self);
+    gridstride_leave_wait(__block);
     return __result;
 }
 
@@ -84,8 +85,8 @@ GRIDSTRIDE_INLINE unsigned __activemask(GRIDSTRIDE_SITE) {
     gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->ask_active_lanes(__block));
     const unsigned __lanes =
-        __block->exchanges[__self->linear_rank / GRIDSTRIDE_WARP_SIZE].participants[gridstride_lane()];
-    gridstride_leave_wait(__block, __self);
+        __block->exchanges[__self->linear_rank / GRIDSTRIDE_WARP_SIZE].participations[gridstride_lane()].lanes;
+    gridstride_leave_wait(__block);
     return __lanes;
 }
 
@@ -107,47 +108,51 @@ GRIDSTRIDE_INLINE unsigned gridstride_segment_end(unsigned __lane, int __width) 
     const unsigned __bits = gridstride_segment_bits(__width);
     return (__lane & __bits) | (31 & ~__bits);
 }
-GRIDSTRIDE_INLINE unsigned gridstride_source_of_shfl(int __source, int __width) {
+GRIDSTRIDE_INLINE unsigned gridstride_source_of__shfl(int __source, int __width) {
     const unsigned __bits = gridstride_segment_bits(__width);
     return (gridstride_lane() & __bits) | (__source & 31 & ~__bits);
 }
-GRIDSTRIDE_INLINE unsigned gridstride_source_of_shfl_up(unsigned __delta, int __width) {
+GRIDSTRIDE_INLINE unsigned gridstride_source_of__shfl_up(unsigned __delta, int __width) {
     const unsigned __lane = gridstride_lane(), __first = __lane & gridstride_segment_bits(__width);
     const int __source = int(__lane) - int(__delta & 31);
     return __source >= int(__first) ? unsigned(__source) : __lane;
 }
-GRIDSTRIDE_INLINE unsigned gridstride_source_of_shfl_down(unsigned __delta, int __width) {
+GRIDSTRIDE_INLINE unsigned gridstride_source_of__shfl_down(unsigned __delta, int __width) {
     const unsigned __lane = gridstride_lane(), __source = __lane + (__delta & 31);
     return __source <= gridstride_segment_end(__lane, __width) ? __source : __lane;
 }
-GRIDSTRIDE_INLINE unsigned gridstride_source_of_shfl_xor(int __lanes, int __width) {
+GRIDSTRIDE_INLINE unsigned gridstride_source_of__shfl_xor(int __lanes, int __width) {
     const unsigned __lane = gridstride_lane(), __source = __lane ^ (__lanes & 31);
     return __source <= gridstride_segment_end(__lane, __width) ? __source : __lane;
 }
 
-// All four shuffles of a type that can be copied; device headers use it for theirs (half, ...).
-#define GRIDSTRIDE_SHUFFLES(__type) \
-    GRIDSTRIDE_INLINE __type __shfl_sync(unsigned __mask, __type __value, int __source, int __width = 32, GRIDSTRIDE_SITE) { \
-        return gridstride_shuffle(GRIDSTRIDE_COLLECTIVE_SHFL, __mask, __value, gridstride_source_of_shfl(__source, __width), __file, __line); \
-    } \
-    GRIDSTRIDE_INLINE __type __shfl_up_sync(unsigned __mask, __type __value, unsigned __delta, int __width = 32, GRIDSTRIDE_SITE) { \
-        return gridstride_shuffle(GRIDSTRIDE_COLLECTIVE_SHFL_UP, __mask, __value, gridstride_source_of_shfl_up(__delta, __width), __file, __line); \
-    } \
-    GRIDSTRIDE_INLINE __type __shfl_down_sync(unsigned __mask, __type __value, unsigned __delta, int __width = 32, GRIDSTRIDE_SITE) { \
-        return gridstride_shuffle(GRIDSTRIDE_COLLECTIVE_SHFL_DOWN, __mask, __value, gridstride_source_of_shfl_down(__delta, __width), __file, __line); \
-    } \
-    GRIDSTRIDE_INLINE __type __shfl_xor_sync(unsigned __mask, __type __value, int __lanes, int __width = 32, GRIDSTRIDE_SITE) { \
-        return gridstride_shuffle(GRIDSTRIDE_COLLECTIVE_SHFL_XOR, __mask, __value, gridstride_source_of_shfl_xor(__lanes, __width), __file, __line); \
-    }
+// `type` exists for the types that can be shuffled and matched. Device headers add theirs (half, ...); what
+// is narrower than int travels as int. Templates, because one that is not used costs a kernel nothing.
+template <class __type> struct gridstride_shuffled {};
+template <> struct gridstride_shuffled<int> { typedef int type; };
+template <> struct gridstride_shuffled<unsigned> { typedef unsigned type; };
+template <> struct gridstride_shuffled<long> { typedef long type; };
+template <> struct gridstride_shuffled<unsigned long> { typedef unsigned long type; };
+template <> struct gridstride_shuffled<long long> { typedef long long type; };
+template <> struct gridstride_shuffled<unsigned long long> { typedef unsigned long long type; };
+template <> struct gridstride_shuffled<float> { typedef float type; };
+template <> struct gridstride_shuffled<double> { typedef double type; };
 
-GRIDSTRIDE_SHUFFLES(int)
-GRIDSTRIDE_SHUFFLES(unsigned)
-GRIDSTRIDE_SHUFFLES(long)
-GRIDSTRIDE_SHUFFLES(unsigned long)
-GRIDSTRIDE_SHUFFLES(long long)
-GRIDSTRIDE_SHUFFLES(unsigned long long)
-GRIDSTRIDE_SHUFFLES(float)
-GRIDSTRIDE_SHUFFLES(double)
+template <class __type>
+using gridstride_shuffled_t = typename gridstride_shuffled<decltype(+*static_cast<__type*>(nullptr))>::type;
+
+#define GRIDSTRIDE_SHUFFLE(__name, __kind, __parameter) \
+    template <class __type> \
+    GRIDSTRIDE_INLINE gridstride_shuffled_t<__type> __name##_sync( \
+        unsigned __mask, __type __value, __parameter, int __width = 32, GRIDSTRIDE_SITE) { \
+        return gridstride_shuffle<gridstride_shuffled_t<__type>>( \
+            __kind, __mask, __value, gridstride_source_of##__name(__operand, __width), __file, __line); \
+    }
+GRIDSTRIDE_SHUFFLE(__shfl, GRIDSTRIDE_COLLECTIVE_SHFL, int __operand)
+GRIDSTRIDE_SHUFFLE(__shfl_up, GRIDSTRIDE_COLLECTIVE_SHFL_UP, unsigned __operand)
+GRIDSTRIDE_SHUFFLE(__shfl_down, GRIDSTRIDE_COLLECTIVE_SHFL_DOWN, unsigned __operand)
+GRIDSTRIDE_SHUFFLE(__shfl_xor, GRIDSTRIDE_COLLECTIVE_SHFL_XOR, int __operand)
+#undef GRIDSTRIDE_SHUFFLE
 
 // ---- votes ----
 
@@ -203,24 +208,20 @@ GRIDSTRIDE_INLINE unsigned gridstride_match(
         });
 }
 
-#define GRIDSTRIDE_MATCHES(__type) \
-    GRIDSTRIDE_INLINE unsigned __match_any_sync(unsigned __mask, __type __value, GRIDSTRIDE_SITE) { \
-        return gridstride_match(GRIDSTRIDE_COLLECTIVE_MATCH_ANY, __mask, __value, __file, __line, false); \
-    } \
-    GRIDSTRIDE_INLINE unsigned __match_all_sync(unsigned __mask, __type __value, int* __matches, GRIDSTRIDE_SITE) { \
-        const unsigned __lanes = gridstride_match(GRIDSTRIDE_COLLECTIVE_MATCH_ALL, __mask, __value, __file, __line, true); \
-        *__matches = __lanes != 0; \
-        return __lanes; \
-    }
-
-GRIDSTRIDE_MATCHES(int)
-GRIDSTRIDE_MATCHES(unsigned)
-GRIDSTRIDE_MATCHES(long)
-GRIDSTRIDE_MATCHES(unsigned long)
-GRIDSTRIDE_MATCHES(long long)
-GRIDSTRIDE_MATCHES(unsigned long long)
-GRIDSTRIDE_MATCHES(float)
-GRIDSTRIDE_MATCHES(double)
+template <class __type>
+GRIDSTRIDE_INLINE auto __match_any_sync(unsigned __mask, __type __value, GRIDSTRIDE_SITE)
+    -> decltype(gridstride_shuffled_t<__type>(), 0u) {
+    return gridstride_match<gridstride_shuffled_t<__type>>(
+        GRIDSTRIDE_COLLECTIVE_MATCH_ANY, __mask, __value, __file, __line, false);
+}
+template <class __type>
+GRIDSTRIDE_INLINE auto __match_all_sync(unsigned __mask, __type __value, int* __matches, GRIDSTRIDE_SITE)
+    -> decltype(gridstride_shuffled_t<__type>(), 0u) {
+    const unsigned __lanes = gridstride_match<gridstride_shuffled_t<__type>>(
+        GRIDSTRIDE_COLLECTIVE_MATCH_ALL, __mask, __value, __file, __line, true);
+    *__matches = __lanes != 0;
+    return __lanes;
+}
 
 // ---- reductions ----
 
@@ -237,25 +238,29 @@ GRIDSTRIDE_INLINE __type gridstride_reduce(
         });
 }
 
-#define GRIDSTRIDE_REDUCTION(__name, __kind, __type, __expression) \
-    GRIDSTRIDE_INLINE __type __name(unsigned __mask, __type __value, GRIDSTRIDE_SITE) { \
-        return gridstride_reduce( \
+// int and unsigned; what is narrower becomes int.
+template <class __type> struct gridstride_reduced {};
+template <> struct gridstride_reduced<int> { typedef int type; };
+template <> struct gridstride_reduced<unsigned> { typedef unsigned type; };
+template <class __type>
+using gridstride_reduced_t = typename gridstride_reduced<decltype(+*static_cast<__type*>(nullptr))>::type;
+
+#define GRIDSTRIDE_REDUCTION(__name, __kind, __reduced, __expression) \
+    template <class __type> \
+    GRIDSTRIDE_INLINE __reduced __name(unsigned __mask, __type __value, GRIDSTRIDE_SITE) { \
+        return gridstride_reduce<__reduced>( \
             GRIDSTRIDE_COLLECTIVE_##__kind, __mask, __value, __file, __line, \
-            [](__type __a, __type __b) { return __type(__expression); }); \
+            [](__reduced __a, __reduced __b) { return __reduced(__expression); }); \
     }
 
-GRIDSTRIDE_REDUCTION(__reduce_add_sync, REDUCE_ADD, unsigned, __a + __b)
-GRIDSTRIDE_REDUCTION(__reduce_add_sync, REDUCE_ADD, int, unsigned(__a) + unsigned(__b))
-GRIDSTRIDE_REDUCTION(__reduce_min_sync, REDUCE_MIN, unsigned, __a < __b ? __a : __b)
-GRIDSTRIDE_REDUCTION(__reduce_min_sync, REDUCE_MIN, int, __a < __b ? __a : __b)
-GRIDSTRIDE_REDUCTION(__reduce_max_sync, REDUCE_MAX, unsigned, __a < __b ? __b : __a)
-GRIDSTRIDE_REDUCTION(__reduce_max_sync, REDUCE_MAX, int, __a < __b ? __b : __a)
+GRIDSTRIDE_REDUCTION(__reduce_add_sync, REDUCE_ADD, gridstride_reduced_t<__type>, unsigned(__a) + unsigned(__b))
+GRIDSTRIDE_REDUCTION(__reduce_min_sync, REDUCE_MIN, gridstride_reduced_t<__type>, __a < __b ? __a : __b)
+GRIDSTRIDE_REDUCTION(__reduce_max_sync, REDUCE_MAX, gridstride_reduced_t<__type>, __a < __b ? __b : __a)
 GRIDSTRIDE_REDUCTION(__reduce_and_sync, REDUCE_AND, unsigned, __a & __b)
 GRIDSTRIDE_REDUCTION(__reduce_or_sync, REDUCE_OR, unsigned, __a | __b)
 GRIDSTRIDE_REDUCTION(__reduce_xor_sync, REDUCE_XOR, unsigned, __a ^ __b)
 
 #undef GRIDSTRIDE_REDUCTION
-#undef GRIDSTRIDE_MATCHES
 
 // ---- forms that compute capability 7.0 removed ----
 
