@@ -122,12 +122,10 @@ struct Block : gridstride_block {
 
     // Forget threads that did not end.
     void abandon() {
-        for (unsigned rank = 0; rank < thread_count; ++rank) {
-            threads[rank].stack_pointer = nullptr;
-            threads[rank].waiting_file = nullptr;
-        }
+        forget_fibers();
         memset(static_cast<void*>(exchanges), 0, warp_count() * sizeof(gridstride_exchange));
         asking_warps = 0;
+        gathering_count = 0;
     }
 
     void release() {
@@ -143,8 +141,14 @@ private:
         return capacity * sizeof(gridstride_thread) + capacity / GRIDSTRIDE_WARP_SIZE * sizeof(gridstride_exchange);
     }
 
+    void forget_fibers() {
+        for (unsigned rank = 0; rank < thread_count; ++rank) threads[rank].stack_pointer = nullptr;
+        fiber_count = idle_count = 0;
+    }
+
     bool adopt(Launch& its_launch) {
         launch_serial = 0;
+        forget_fibers();  // they are in the middle of another kernel's loop
         launch = &its_launch;
         run = its_launch.function->kernel->run;
         argument_bytes = its_launch.argument_bytes;

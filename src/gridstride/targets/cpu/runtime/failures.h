@@ -45,7 +45,8 @@ GRIDSTRIDE_COLD inline Activity activity_of(const Block* block, const gridstride
     const gridstride_warp& warp = block->warps[warp_of(thread)];
     if (!(warp.live_lanes & bit_of(thread))) return {Activity::exited, nullptr, 0, 0, 0};
     if (warp.ready_lanes & bit_of(thread)) {
-        const bool started = thread->stack_pointer || thread == block->current_thread;
+        const bool has_ended = thread->waiting_line == GRIDSTRIDE_ENDED;  // in the block before
+        const bool started = thread == block->current_thread || (thread->stack_pointer && !has_ended);
         return {started ? Activity::running : Activity::not_started, nullptr, 0, 0, 0};
     }
     const char* file = thread->waiting_file;

@@ -29,7 +29,7 @@ static void print_service(gridstride_block* block, const char* format, ...) {
 }
 
 static gridstride_services services = {
-    0, choose, yield, complete_barrier, end_thread, end_block, gather, ask_active_lanes, synchronize_grid,
+    0, choose, yield, complete_barrier, end_thread, end_sequential, gather, ask_active_lanes, synchronize_grid,
     fail_service, print_service};
 
 // ---- the last failure of each OS thread ----

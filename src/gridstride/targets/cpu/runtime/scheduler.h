@@ -69,7 +69,7 @@ inline void answer_asking(Block* block, unsigned warp) {
             if (other.waiting_line == first.waiting_line && other.waiting_file == first.waiting_file)
                 together |= rest & -rest;
         }
-        for (unsigned rest = together; rest; rest &= rest - 1) exchange.participants[__builtin_ctz(rest)] = together;
+        for (unsigned rest = together; rest; rest &= rest - 1) exchange.participations[__builtin_ctz(rest)] = {together, 0};
         asking &= ~together;
     }
     block->warps[warp].ready_lanes |= exchange.asking_lanes;
@@ -110,8 +110,16 @@ inline Outcome stuck(Block* block) {
 
 // ---- services ----
 
+// A thread goes on with the fiber that was another one's.
+inline void take_over(Block* block, gridstride_thread* thread, gridstride_thread* from) {
+    if (thread->stack_pointer) block->idle_fibers[block->idle_count++] = (unsigned short)thread->fiber_number;
+    thread->fiber_number = from->fiber_number;
+    from->stack_pointer = nullptr;
+}
+
 inline void interleave(Block* block) {
-    const unsigned started = block->current_thread->linear_rank;
+    gridstride_thread* self = block->current_thread;
+    const unsigned started = self->linear_rank;
     for (unsigned warp = 0; warp < block->warp_count(); ++warp) {
         const unsigned first = warp * GRIDSTRIDE_WARP_SIZE;
         unsigned lanes = ~0u;
@@ -125,9 +133,7 @@ inline void interleave(Block* block) {
     block->true_votes = 0;
     block->grid_arrivals = 0;
     block->yields = 0;
-    block->idle_count = 0;
-    block->fiber_count = 1;
-    block->current_thread->fiber_number = 0;
+    if (self != block->threads) take_over(block, self, block->threads);
     block->is_interleaved = 1;
 }
 
@@ -189,26 +195,29 @@ inline bool is_complete(const gridstride_gathering& gathering, unsigned live_lan
     return (gathering.lane_mask & live_lanes & ~gathering.arrived_lanes) == 0;
 }
 
-inline void release_gathering(gridstride_exchange& exchange, gridstride_gathering& gathering, gridstride_warp& warp) {
-    for (unsigned lanes = gathering.arrived_lanes; lanes; lanes &= lanes - 1) {
-        const unsigned lane = __builtin_ctz(lanes);
-        exchange.participants[lane] = gathering.arrived_lanes;
-        exchange.participant_slots[lane] = exchange.slot_choice;
-    }
-    warp.ready_lanes |= gathering.arrived_lanes;
+inline void release_gathering(Block* block, unsigned warp, gridstride_gathering& gathering) {
+    gridstride_exchange& exchange = block->exchanges[warp];
+    const unsigned arrived = gathering.arrived_lanes;
+    const gridstride_participation participation = {arrived, exchange.slot_choice};
+    if (arrived == ~0u)
+        for (gridstride_participation& lane : exchange.participations) lane = participation;
+    else
+        for (unsigned lanes = arrived; lanes; lanes &= lanes - 1)
+            exchange.participations[__builtin_ctz(lanes)] = participation;
+    block->warps[warp].ready_lanes |= arrived;
     gathering = {};
-    --exchange.gathering_count;
+    --block->gathering_count;
 }
 
 // The gathering of this kind and mask that is going on, or else an unused one.
-inline gridstride_gathering& gathering_for(gridstride_exchange& exchange, unsigned kind, unsigned mask) {
+inline gridstride_gathering& gathering_for(Block* block, unsigned warp, unsigned kind, unsigned mask) {
     gridstride_gathering* unused = nullptr;
-    for (gridstride_gathering& gathering : exchange.gatherings) {
+    for (gridstride_gathering& gathering : block->exchanges[warp].gatherings) {
         if (gathering.lane_mask == mask && gathering.collective_kind == kind) return gathering;
         if (!unused && !gathering.lane_mask) unused = &gathering;
     }
     *unused = {kind, mask, 0};  // there is one: each of the other lanes waits in at most one
-    ++exchange.gathering_count;
+    ++block->gathering_count;
     return *unused;
 }
 
@@ -216,16 +225,15 @@ inline gridstride_thread* gather(gridstride_block* of_kernel, unsigned kind, uns
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
     if (!block->is_interleaved) interleave(block);
-    gridstride_warp& warp = block->warps[warp_of(self)];
     if (!(mask & bit_of(self))) {
         report_foreign_mask(block, kind, mask);
         leave_for_good(block, Outcome::failed);
     }
-    gridstride_exchange& exchange = block->exchanges[warp_of(self)];
-    gridstride_gathering& gathering = gathering_for(exchange, kind, mask);
+    gridstride_warp& warp = block->warps[warp_of(self)];
+    gridstride_gathering& gathering = gathering_for(block, warp_of(self), kind, mask);
     gathering.arrived_lanes |= bit_of(self);
     // Even the last one waits for its turn: so all lanes read before one publishes twice.
-    if (is_complete(gathering, warp.live_lanes)) release_gathering(exchange, gathering, warp);
+    if (is_complete(gathering, warp.live_lanes)) release_gathering(block, warp_of(self), gathering);
     else warp.ready_lanes &= ~bit_of(self);
     return choose(block);
 }
@@ -266,35 +274,35 @@ inline void release_from_grid(Block* block) {
 // What waits only for threads that are still to come may be complete without the one that ended.
 inline void release_completed(Block* block, unsigned warp) {
     if (block->arrived_threads && block->arrived_threads == block->live_threads) release_barrier(block);
-    gridstride_exchange& exchange = block->exchanges[warp];
-    if (!exchange.gathering_count) return;
-    for (gridstride_gathering& gathering : exchange.gatherings)
+    if (!block->gathering_count) return;
+    for (gridstride_gathering& gathering : block->exchanges[warp].gatherings)
         if (gathering.lane_mask && is_complete(gathering, block->warps[warp].live_lanes))
-            release_gathering(exchange, gathering, block->warps[warp]);
+            release_gathering(block, warp, gathering);
 }
 
-// Return the thread to go on with: on the same fiber if it was not started.
+// The thread to go on with: on the current fiber if it has none of its own.
 inline gridstride_thread* end_thread(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
-    const unsigned warp = warp_of(self), others = ~bit_of(self);
-    self->stack_pointer = nullptr;
-    block->warps[warp].live_lanes &= others;
-    block->warps[warp].ready_lanes &= others;
     block->yields = 0;
-    if (--block->live_threads == 0) return nullptr;
-    release_completed(block, warp);
+    if (block->live_threads == 0) {
+        leave(block, Outcome::finished, &self->stack_pointer);
+        return self;
+    }
+    release_completed(block, warp_of(self));
     gridstride_thread* next = next_ready(block, self, true);
     if (!next) {
-        block->idle_fibers[block->idle_count++] = (unsigned short)self->fiber_number;
-        leave_for_good(block, stuck(block));
+        leave(block, stuck(block), &self->stack_pointer);
+        return self;
     }
-    if (next->stack_pointer) block->idle_fibers[block->idle_count++] = (unsigned short)self->fiber_number;
-    else next->fiber_number = self->fiber_number;
+    if (!next->stack_pointer) take_over(block, next, self);
     return next;
 }
 
-inline void end_block(gridstride_block* block) { leave_for_good(runtime_block(block), Outcome::finished); }
+inline void end_sequential(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    leave(block, Outcome::finished, &block->threads->stack_pointer);
+}
 
 }  // namespace gridstride
 #endif

@@ -22,7 +22,7 @@ public:
 
     // Run blocks of a launch until none is left or it is stopped.
     void work(Launch& its_launch) {
-        begin(its_launch);
+        enter(its_launch);
         while (!launch->is_stopped()) {
             Block* block = choose();
             if (block)
@@ -47,7 +47,7 @@ private:
     Block* spares;
     unsigned long chunk_begin, chunk_end;
 
-    void begin(Launch& its_launch) {
+    void enter(Launch& its_launch) {
         chunk_begin = chunk_end = 0;
         progress = 0;
         seen = nullptr;
@@ -84,14 +84,9 @@ private:
     // ---- running one ----
 
     Outcome resume(Block* block) {
-        void* stack_pointer = nullptr;
-        if (!block->is_started) {
-            block->is_started = true;
-            stack_pointer = new_fiber(block->stacks.top(0), block->run);
-        } else {
-            if (block->outcome == Outcome::waits_for_grid) leave_grid_barrier(block);
-            stack_pointer = block->current_thread->stack_pointer;
-        }
+        if (!block->is_started) begin(block);
+        else if (block->outcome == Outcome::waits_for_grid) leave_grid_barrier(block);
+        void* stack_pointer = block->current_thread->stack_pointer;
         Block* interrupted = gridstride_running_block;  // of a launch that this one is nested in
         running = block;
         gridstride_running_block = block;
@@ -99,6 +94,11 @@ private:
         gridstride_running_block = interrupted;
         running = nullptr;
         return block->outcome;
+    }
+
+    static void begin(Block* block) {
+        block->is_started = true;
+        if (!block->threads->stack_pointer) start(block, block->threads);
     }
 
     static void leave_grid_barrier(Block* block) {

@@ -5,7 +5,8 @@
 // code for the common case is inline here and in execution.h and warp.h; the rest is the runtime's.
 //
 // A block starts "sequential": one fiber runs its threads one after the other, and no lane masks are kept. The
-// first thread that waits makes it "interleaved".
+// first thread that waits makes it "interleaved". A thread that ends keeps its fiber for the next block, where it
+// is the same thread again.
 //
 // Parameters and locals have reserved names in all headers that kernels see: users define macros with -D.
 #ifndef GRIDSTRIDE_CPU_BLOCK_H
@@ -28,12 +29,15 @@ enum gridstride_limit : unsigned {
     GRIDSTRIDE_MAX_WARPS = GRIDSTRIDE_MAX_THREADS / GRIDSTRIDE_WARP_SIZE
 };
 
+// The line at which threads wait that have ended.
+enum : unsigned { GRIDSTRIDE_ENDED = ~0u };
+
 struct gridstride_thread {
-    void* stack_pointer;      // of a thread that was suspended; null before that
-    const char* waiting_file; // where it waits; null while it runs the kernel's own code
+    void* stack_pointer;      // of a suspended thread, or of the fiber kept for it; null if it has none
+    const char* waiting_file; // where it waits, or waited last
     unsigned waiting_line;
     unsigned short index_x, index_y, index_z, linear_rank;
-    unsigned fiber_number;    // of the stack it runs on; valid once the block is interleaved
+    unsigned fiber_number;    // of its stack, unless the stack pointer is null
 };
 
 struct gridstride_warp {
@@ -50,16 +54,19 @@ struct gridstride_slot {
     alignas(16) char value_bytes[16];
 };
 
+// Who took part in a collective, and `slot_choice` then.
+struct gridstride_participation {
+    unsigned lanes, slot_choice;
+};
+
 // What the collectives of a warp share. A lane publishes in one of its two slots in turn: it cannot publish
 // twice before all lanes of an earlier collective have read, because a released lane runs and reads before
 // any lane runs for the second time.
 struct gridstride_exchange {
-    unsigned gathering_count;  // of those in use
     unsigned slot_choice;      // a bit per lane: the slot it published last
     unsigned asking_lanes;     // wait to learn which lanes are active
     gridstride_gathering gatherings[GRIDSTRIDE_WARP_SIZE];
-    unsigned participants[GRIDSTRIDE_WARP_SIZE];        // per lane: who took part in its last collective
-    unsigned participant_slots[GRIDSTRIDE_WARP_SIZE];   // and `slot_choice` then
+    gridstride_participation participations[GRIDSTRIDE_WARP_SIZE];  // of the last collective of each lane
     gridstride_slot slots[2][GRIDSTRIDE_WARP_SIZE];
 };
 
@@ -79,6 +86,7 @@ struct gridstride_block {
     unsigned is_interleaved;
     unsigned live_threads, arrived_threads;  // at the barrier; 1 and 0 while the block is sequential
     unsigned barrier_generation;
+    unsigned gathering_count;                // collectives that go on in all warps
     unsigned true_votes;                     // of the threads that arrived
     gridstride_vote votes[2];                // by the parity of the generation
     gridstride_thread* polling_thread;       // who called gridstride_spin_hint last, and how often in a row
@@ -95,8 +103,8 @@ struct gridstride_services {
     gridstride_thread* (*choose)(gridstride_block*);  // after the current thread's ready bit was cleared
     gridstride_thread* (*yield)(gridstride_block*);   // every other thread that can go on comes first
     gridstride_thread* (*complete_barrier)(gridstride_block*);  // as many threads arrived as are alive
-    gridstride_thread* (*end_thread)(gridstride_block*);  // null: it was the last one
-    void (*end_block)(gridstride_block*);                 // does not return
+    gridstride_thread* (*end_thread)(gridstride_block*);  // after the counts and masks were updated
+    void (*end_sequential)(gridstride_block*);        // the last thread ended; returns as the next block's first
     gridstride_thread* (*gather)(gridstride_block*, unsigned kind, unsigned mask);
     gridstride_thread* (*ask_active_lanes)(gridstride_block*);
     gridstride_thread* (*synchronize_grid)(gridstride_block*);
@@ -128,9 +136,8 @@ __attribute__((always_inline)) inline void gridstride_enter_wait(
     gridstride_compiler_fence();
 }
 
-__attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_block* __block, gridstride_thread* __self) {
+__attribute__((always_inline)) inline void gridstride_leave_wait(gridstride_block* __block) {
     gridstride_compiler_fence();
-    __self->waiting_file = nullptr;
     __block->is_scheduling = 0;
 }
 
@@ -147,16 +154,48 @@ __attribute__((always_inline)) inline void gridstride_switch_to(
 // The runtime only chooses: a switch in there would make the processor mispredict its return.
 __attribute__((always_inline)) inline void gridstride_suspend(
     gridstride_block* __block, gridstride_thread* __self, unsigned __rank) {
-    unsigned& __ready_lanes = __block->warps[__rank / GRIDSTRIDE_WARP_SIZE].ready_lanes;
-    const unsigned __bit = 1u << __rank % GRIDSTRIDE_WARP_SIZE, __ready = __ready_lanes & ~__bit;
+    const unsigned __bit = 1u << __rank % GRIDSTRIDE_WARP_SIZE;
+    unsigned& __lanes = __block->warps[__rank / GRIDSTRIDE_WARP_SIZE].ready_lanes;
+    const unsigned __ready = __lanes & ~__bit;
     gridstride_thread* __next = __self + 1;
-    __ready_lanes = __ready;
+    __lanes = __ready;
     if (__builtin_expect(!(__ready & (__bit << 1)) || !__next->stack_pointer, 0)) {
         __next = gridstride_runtime->choose(__block);
         if (__next == __self) return;
     }
     __block->current_thread = __next;
     gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
+}
+
+// End the current thread; returns as another one of the block, or as the same one of the worker's next block.
+__attribute__((always_inline)) inline void gridstride_end_thread(gridstride_block* __block) {
+    gridstride_thread* __self = __block->current_thread;
+    if (__builtin_expect(!__block->is_interleaved && __self != __block->last_thread, 1)) {
+        __block->current_thread = __self + 1;
+        return;
+    }
+    gridstride_enter_wait(__block, __self, "", GRIDSTRIDE_ENDED);
+    if (__builtin_expect(!__block->is_interleaved, 1)) {
+        gridstride_runtime->end_sequential(__block);
+        gridstride_leave_wait(__block);
+        return;
+    }
+    const unsigned __rank = __self->linear_rank, __bit = 1u << __rank % GRIDSTRIDE_WARP_SIZE;
+    gridstride_warp& __warp = __block->warps[__rank / GRIDSTRIDE_WARP_SIZE];
+    const unsigned __live = __block->live_threads - 1, __ready = __warp.ready_lanes & ~__bit;
+    gridstride_thread* __next = __self + 1;
+    __warp.live_lanes &= ~__bit;
+    __warp.ready_lanes = __ready;
+    __block->live_threads = __live;
+    const bool __may_be_awaited = __block->arrived_threads | __block->gathering_count | !__live;
+    if (__builtin_expect(__may_be_awaited || !(__ready & (__bit << 1)) || !__next->stack_pointer, 0))
+        __next = gridstride_runtime->end_thread(__block);
+    if (__next != __self) {
+        __block->current_thread = __next;
+        if (__next->stack_pointer) gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
+    }
+    __block->current_thread->waiting_line = 0;
+    gridstride_leave_wait(__block);
 }
 
 #endif

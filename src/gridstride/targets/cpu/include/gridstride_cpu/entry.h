@@ -305,27 +305,6 @@ struct gridstride_argument {
     const __type& value() const { return *reinterpret_cast<const __type*>(value_bytes); }
 };
 
-// End the current thread; whether the fiber that calls this has another one to run, the current one then.
-GRIDSTRIDE_INLINE bool gridstride_next_thread(gridstride_block* __block) {
-    __block->is_scheduling = 1;
-    if (__builtin_expect(!__block->is_interleaved, 1)) {
-        if (__block->current_thread == __block->last_thread) return false;
-        ++__block->current_thread;
-        __block->is_scheduling = 0;
-        return true;
-    }
-    gridstride_thread* __next = gridstride_runtime->end_thread(__block);
-    if (!__next) return false;
-    __block->current_thread = __next;
-    if (!__next->stack_pointer) {
-        __block->is_scheduling = 0;
-        return true;
-    }
-    void* __abandoned;
-    gridstride_switch(&__abandoned, __next->stack_pointer);
-    __builtin_unreachable();
-}
-
 // The linker's names for the ends of this library's code.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
@@ -345,8 +324,6 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
         __block->code_begin = __ehdr_start;
         __block->code_end = etext;
         unpack(__block, indices());
-        gridstride_runtime->end_block(__block);
-        __builtin_unreachable();
     }
     template <unsigned... __index>
     static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {
@@ -354,9 +331,10 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     }
     static void loop(gridstride_block* __block, gridstride_argument<__types>... __arguments) {
         __block->is_scheduling = 0;
-        do
+        for (;;) {
             __kernel(__arguments.value()...);
-        while (gridstride_next_thread(__block));
+            gridstride_end_thread(__block);
+        }
     }
 };
 

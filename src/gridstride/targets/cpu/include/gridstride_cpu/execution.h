@@ -55,7 +55,7 @@ GRIDSTRIDE_INLINE void __syncthreads(GRIDSTRIDE_SITE) {
     gridstride_thread* __self = __block->current_thread;
     gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_arrive_and_wait(__block, __self);
-    gridstride_leave_wait(__block, __self);
+    gridstride_leave_wait(__block);
 }
 
 GRIDSTRIDE_INLINE gridstride_vote gridstride_syncthreads_vote(int __predicate, const char* __file, unsigned __line) {
@@ -66,7 +66,7 @@ GRIDSTRIDE_INLINE gridstride_vote gridstride_syncthreads_vote(int __predicate, c
     __block->true_votes += __predicate != 0;
     gridstride_arrive_and_wait(__block, __self);
     const gridstride_vote __vote = __block->votes[__generation % 2];
-    gridstride_leave_wait(__block, __self);
+    gridstride_leave_wait(__block);
     return __vote;
 }
 
@@ -87,7 +87,7 @@ GRIDSTRIDE_INLINE void gridstride_grid_sync(GRIDSTRIDE_SITE) {
     gridstride_thread* __self = __block->current_thread;
     gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->synchronize_grid(__block));
-    gridstride_leave_wait(__block, __self);
+    gridstride_leave_wait(__block);
 }
 
 // ---- letting others run, memory order ----
@@ -97,7 +97,7 @@ GRIDSTRIDE_INLINE void gridstride_yield(GRIDSTRIDE_SITE) {
     gridstride_thread* __self = __block->current_thread;
     gridstride_enter_wait(__block, __self, __file, __line);
     gridstride_switch_to(__block, __self, gridstride_runtime->yield(__block));
-    gridstride_leave_wait(__block, __self);
+    gridstride_leave_wait(__block);
 }
 
 // Called where code may be polling memory; a thread that calls it often, with nobody in between, yields.
