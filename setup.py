@@ -1,6 +1,13 @@
-"""Build the compiled fast path where a C compiler is found; everything else is in pyproject.toml."""
+"""Build the compiled fast path and the CPU target's runtime where compilers are found.
 
+Both are optional: without the first calls take longer, without the second the first kernel does.
+Everything else is in pyproject.toml.
+"""
+
+import platform
+import runpy
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -13,11 +20,54 @@ launcher = Extension(
     "gridstride._native._launcher",
     sources=[
         f"{FOLDER}/{name}.c"
-        for name in ("module", "launcher", "prepared", "entry", "arrays", "scalars", "cuda_launch")
+        for name in (
+            "module",
+            "launcher",
+            "prepared",
+            "entry",
+            "arrays",
+            "scalars",
+            "cuda_launch",
+            "buffer",
+            "numpy_allocation",
+        )
     ],
     depends=[f"{FOLDER}/{name}.h" for name in ("native", "launch_abi", "numpy_abi", "dlpack_abi")],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
+    py_limited_api=True,
+    optional=True,
+)
+
+CPU = "src/gridstride/targets/cpu"
+SOURCES = runpy.run_path(f"{CPU}/prebuilt.py")["digest_of_sources"]()
+
+# A shared object for the CPU target to load, not a module for Python to import.
+runtime = Extension(
+    "gridstride.targets.cpu._prebuilt",
+    sources=[f"{CPU}/runtime/runtime.cpp", f"{CPU}/runtime/prebuilt.cpp"],
+    depends=[
+        str(path)
+        for folder in ("runtime", "include/gridstride_cpu")
+        for path in Path(CPU, folder).glob("*.h")
+    ],
+    include_dirs=[f"{CPU}/include", f"{CPU}/runtime", FOLDER],
+    define_macros=[("GRIDSTRIDE_RUNTIME_SOURCES", f'"{SOURCES}"')],
+    extra_compile_args=[
+        *(
+            "-std=gnu++17",
+            "-O2",
+            "-g0",
+            "-w",
+            "-fvisibility=hidden",
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fwrapv",
+        ),
+        *("-fno-strict-aliasing", "-fno-stack-protector", "-fno-threadsafe-statics", "-U_FORTIFY_SOURCE"),
+        *(["-mno-red-zone", "-fcf-protection=none"] if platform.machine() == "x86_64" else []),
+    ],
+    extra_link_args=["-Wl,-Bsymbolic"],
     py_limited_api=True,
     optional=True,
 )
@@ -32,4 +82,4 @@ class StableWheel(bdist_wheel):
         super().finalize_options()
 
 
-setup(ext_modules=[launcher] if HAS_STABLE_ABI else [], cmdclass={"bdist_wheel": StableWheel})
+setup(ext_modules=[launcher, runtime] if HAS_STABLE_ABI else [runtime], cmdclass={"bdist_wheel": StableWheel})

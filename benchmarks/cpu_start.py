@@ -10,6 +10,7 @@ import tempfile
 
 from measure import save, table
 
+ROUNDS = 15
 #: Seconds.
 GOALS = {"cpu.start.cold": 0.150, "cpu.start.new_kernel": 0.150, "cpu.launch.warm": 10e-6}
 
@@ -51,7 +52,7 @@ for _ in range(15):
 
 def main() -> None:
     cold, new, warm_disk = [], [], []
-    for round_ in range(15):
+    for round_ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as cache:
             first, second = run(PROGRAM, cache, f"a{round_}", f"b{round_}")
             cold.append(first)

@@ -63,6 +63,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache and a process without a runtime."""
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(library, "_runtime", None)
+    monkeypatch.setattr(library, "prebuilt_runtime", lambda: None)
     return tmp_path / "cache" / "cpu-runtime"
 
 
@@ -301,6 +302,7 @@ def test_the_runtime_works_where_the_cache_cannot_be_written(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(library, "prebuilt_runtime", lambda: None)
     _load_anew(monkeypatch)
     assert len(builds) == 1
 

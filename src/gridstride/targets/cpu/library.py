@@ -1,4 +1,4 @@
-"""Shared libraries: the runtime's, built once by the kernel compiler, and the kernels'."""
+"""Shared libraries: the runtime's, built with the package or once by the kernel compiler, and the kernels'."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from gridstride import config
 from gridstride.errors import CompileError, CUDAError
 from gridstride.targets.cpu import abi, host, toolchain
+from gridstride.targets.cpu.prebuilt import prebuilt_runtime
 from gridstride.targets.options import CompileOptions
 
 FOLDER = Path(__file__).parent
@@ -123,7 +124,7 @@ def runtime() -> RuntimeLibrary:
     if _runtime is None:
         with _lock:
             if _runtime is None:
-                loaded = RuntimeLibrary(_runtime_code())
+                loaded = RuntimeLibrary(prebuilt_runtime() or _runtime_code())
                 loaded.set_num_threads(num_threads())
                 _runtime = loaded
     return _runtime
