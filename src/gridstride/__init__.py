@@ -14,6 +14,8 @@ from gridstride.families.raw import RawKernel, RawModule, compile_with_cache
 
 if TYPE_CHECKING:
     from gridstride import cuda
+    from gridstride._runtime.allocator import get_default_memory_pool
+    from gridstride._runtime.pinned import get_default_pinned_memory_pool
     from gridstride._runtime.threads import get_num_threads, set_num_threads
     from gridstride.errors import (
         ArgumentRangeError,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         CUDAError,
         GridstrideError,
         LaunchError,
+        OutOfMemoryError,
         StreamOrderError,
         StreamOrderWarning,
         SymbolNotFound,
@@ -47,6 +50,7 @@ __all__ = [
     "CompileError",
     "GridstrideError",
     "LaunchError",
+    "OutOfMemoryError",
     "RawKernel",
     "RawModule",
     "StreamOrderError",
@@ -59,6 +63,8 @@ __all__ = [
     "cuda",
     "get_array_module",
     "get_backend",
+    "get_default_memory_pool",
+    "get_default_pinned_memory_pool",
     "get_num_threads",
     "memoize",
     "ndarray",
@@ -69,6 +75,8 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "_runtime.allocator": ("get_default_memory_pool",),
+    "_runtime.pinned": ("get_default_pinned_memory_pool",),
     "_runtime.threads": ("get_num_threads", "set_num_threads"),
     "errors": (
         "ArgumentRangeError",
@@ -77,6 +85,7 @@ _ROOMS = {
         "CompileError",
         "GridstrideError",
         "LaunchError",
+        "OutOfMemoryError",
         "StreamOrderError",
         "StreamOrderWarning",
         "SymbolNotFound",

@@ -62,6 +62,38 @@ class CUDAError(GridstrideError, RuntimeError):
         return _rebuild, (type(self), str(self), self.__dict__)
 
 
+class OutOfMemoryError(CUDAError, MemoryError):
+    """Report memory that a device or a pool's limit has no room for, after all that could be freed was.
+
+    Attributes
+    ----------
+    size : int
+        Bytes asked for.
+    used, cached : int
+        Bytes of the pool that are in use, and that it holds free.
+    limit : int
+        Of the pool, bytes; 0: none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        size: int = 0,
+        used: int = 0,
+        cached: int = 0,
+        limit: int = 0,
+        name: str = "CUDA_ERROR_OUT_OF_MEMORY",
+        code: int = 2,
+        call: str = "malloc",
+    ) -> None:
+        super().__init__(message, name=name, code=code, call=call)
+        self.size = size
+        self.used = used
+        self.cached = cached
+        self.limit = limit
+
+
 class LaunchError(CUDAError):
     """Report a kernel that failed while it ran: a fault, a divergent barrier, an assertion, a time-out.
 

@@ -30,7 +30,7 @@ def content(pointer):
 
 
 def test_memory_is_given_back_with_its_last_pointer(fake):
-    pointer = cuda.alloc(1024)
+    pointer = cuda.MemoryPointer(cuda.Memory(1024), 0)
     assert (pointer.size, pointer.mem.size, len(fake.memory)) == (1024, 1024, 1)
     shown = np.asarray(pointer + 8)
     del pointer

@@ -17,8 +17,15 @@ from gridstride._native.entry import DTYPES, MOST_BYTES, Entry, Extent, Launch, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gridstride._native.stand_in import Launcher, PreparedLaunch
+    from gridstride._native.stand_in import Buffer, Launcher, PreparedLaunch
 
+    def exchange_numpy_handler(api: object, handler: object | None, /) -> object: ...
+    def numpy_handler(
+        allocate: Callable[[int], int],
+        reallocate: Callable[[int, int], int],
+        release: Callable[[int], None],
+        /,
+    ) -> object: ...
     def cuda_launch_routine() -> int | None: ...
     def know_bfloat16(dtype: object, /) -> None: ...
     def set_keeper(keeper: Callable[..., object], /) -> None: ...
@@ -38,9 +45,12 @@ else:
 
         recognition.start()
 
+    Buffer = _surface.Buffer
     Launcher = _surface.Launcher
     PreparedLaunch = _surface.PreparedLaunch
     cuda_launch_routine = _surface.cuda_launch_routine
+    exchange_numpy_handler = _surface.exchange_numpy_handler
+    numpy_handler = _surface.numpy_handler
     know_bfloat16 = _surface.know_bfloat16
     set_keeper = _surface.set_keeper
     statistics = _surface.statistics
@@ -58,6 +68,7 @@ def is_compiled() -> bool:
 __all__ = [
     "DTYPES",
     "MOST_BYTES",
+    "Buffer",
     "Entry",
     "Extent",
     "Launch",
@@ -65,6 +76,7 @@ __all__ = [
     "Parameter",
     "PreparedLaunch",
     "cuda_launch_routine",
+    "exchange_numpy_handler",
     "is_compiled",
     "know_bfloat16",
     "set_keeper",

@@ -117,8 +117,8 @@ void set_reference(PyObject **slot, PyObject *value);
 
 /* ---- types ---- */
 
-extern PyType_Spec launcher_spec, prepared_launch_spec;
-extern PyMethodDef array_functions[], entry_functions[];
+extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec;
+extern PyMethodDef array_functions[], entry_functions[], allocation_functions[];
 int intern_names(void);
 
 #endif

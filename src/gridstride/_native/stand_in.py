@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,17 @@ class PreparedLaunch:
         self._run()
 
 
+class Buffer:
+    """Show a range of memory through the buffer protocol: that of Python 3.12 and later."""
+
+    def _show(self, address: int, size: int, /) -> None:
+        """Set the range; whoever derives from this keeps it valid."""
+        self._shown = (ctypes.c_ubyte * size).from_address(address)
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        return memoryview(self._shown).cast("B")
+
+
 def watchers(delta: int, /) -> int:
     """Add to the count of watchers; while it is above 0 nothing is replayed."""
     return _change("watchers", delta)
@@ -76,6 +88,18 @@ def cuda_launch_routine() -> None:
 
 def know_bfloat16(dtype: object, /) -> None:
     """Set the dtype that stands for bfloat16."""
+
+
+def numpy_handler(allocate: object, reallocate: object, release: object, /) -> object:
+    """Raise NotImplementedError: NumPy takes functions of C only."""
+    raise NotImplementedError(
+        "NumPy takes its memory from an allocator only through the compiled extension of gridstride, which is not "
+        "installed here: install a wheel, or have a C compiler when gridstride is built"
+    )
+
+
+def exchange_numpy_handler(api: object, handler: object | None, /) -> None:
+    """Return None: NumPy has never had another handler than its own."""
 
 
 _misses = 0

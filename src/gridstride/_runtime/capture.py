@@ -93,6 +93,10 @@ class Capture(Observer):
             for leave in reversed(self._leaves):
                 leave()
 
+    def at_end(self, leave: Leave) -> None:
+        """Let a function be called when the capture has ended, however it ends."""
+        self._leaves.append(leave)
+
     def abandon(self) -> None:
         """End the capture where it is still going on, and throw away what was recorded."""
         if self.is_active:
@@ -108,6 +112,23 @@ def capture_in(stream: BaseStream) -> Capture | None:
     return _active.get((stream.target, stream.ptr)) if _active else None
 
 
+def keep(target: Target, stream: int, what: object) -> None:
+    """Let the graph of the capture that a stream takes part in keep an object alive."""
+    number = target.capture_of(stream)
+    for capture in _active.values():
+        if capture.target is target and capture.number == number:
+            capture.kept.append(what)
+
+
 def is_capturing(target: Target, stream: int) -> bool:
     """Return whether a stream takes part in a capture of ours."""
     return bool(_active) and target.capture_of(stream) != 0
+
+
+def find(target: Target, stream: int) -> Capture | None:
+    """Return the capture of ours that a stream takes part in."""
+    if not _active:
+        return None
+    number = target.capture_of(stream)
+    found = (capture for capture in _active.values() if capture.target is target)
+    return next((capture for capture in found if capture.number == number), None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from ctypes import c_void_p
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gridstride import arrays
-from gridstride._runtime import tracking
+from gridstride._runtime import capture, tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import Device, require_target
 from gridstride._runtime.stream import get_current_stream, stream_handle
@@ -19,8 +19,9 @@ from gridstride.targets import registry
 from gridstride.targets.base import Access, CopyDirection, Target
 
 _BYTE: np.dtype[Any] = np.dtype(np.uint8)
+_HOST_PROTOCOL = "__array_interface__"
 #: The device type that memory of a target has, by the protocol that shows it.
-_DEVICE_TYPES = {"__array_interface__": HOST, "__cuda_array_interface__": CUDA}
+_DEVICE_TYPES = {_HOST_PROTOCOL: HOST, "__cuda_array_interface__": CUDA}
 
 
 class BaseMemory:
@@ -35,6 +36,16 @@ class BaseMemory:
     device_id : int
     target : Target
     """
+
+    __slots__ = ("__weakref__", "device_id", "ptr", "size", "target")
+
+    #: Whether the host reads and writes it at the same address.
+    is_on_host = False
+
+    ptr: int
+    size: int
+    device_id: int
+    target: Target
 
     def __init__(self, ptr: int, size: int, device_id: int, target: Target) -> None:
         self.ptr = ptr
@@ -65,19 +76,90 @@ class Memory(BaseMemory):
         The default target unless given.
     """
 
-    _held = False
+    __slots__ = ("_is_held",)
 
     def __init__(self, size: int, *, target: Target | None = None) -> None:
-        size = _checked_size(size)
+        self._is_held = False
+        size = checked_size(size)
         target = registry.default() if target is None else target
         device = target.current_device()
-        super().__init__(target.allocate(size, device), size, device, target)
-        self._held = size > 0
+        super().__init__(self._allocate(target, size, device), size, device, target)
+        self._is_held = size > 0
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if self._held and not finalizing():
-            self._held = False
+        if self._is_held and not finalizing():
+            self._is_held = False
+            self._free()
+
+    def _allocate(self, target: Target, size: int, device: int) -> int:
+        return target.allocate(size, device)
+
+    def _free(self) -> None:
+        self.target.free(self.ptr, self.device_id)
+
+
+class ManagedMemory(Memory):
+    """Allocate memory that the host and all devices see at one address; it is given back with the object.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    target : Target, optional
+        The default target unless given.
+    """
+
+    __slots__ = ()
+
+    is_on_host = True
+
+    def _allocate(self, target: Target, size: int, device: int) -> int:
+        return target.allocate_managed(size, device)
+
+
+class MemoryAsync(Memory):
+    """Allocate memory in the order of a stream, and give it back with the object in the same order.
+
+    Work in the stream may use it at once; work in another stream must come behind that (an event).
+    In a stream that is being captured it is plain memory, which the graph keeps.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    stream : Stream, int, CuPy or PyTorch stream, optional
+        The current stream by default.
+    pool : int
+        Raw handle of a pool; 0: the device's own.
+    target : Target, optional
+        The default target unless given.
+    """
+
+    __slots__ = ("_pool", "_stream", "_was_captured", "stream")
+
+    def __init__(self, size: int, stream: Any = None, *, pool: int = 0, target: Target | None = None) -> None:
+        self._is_held = False
+        target = registry.default() if target is None else target
+        #: Kept, because the memory goes back in its order.
+        self.stream = get_current_stream(target=target) if stream is None else stream
+        self._stream = stream_handle(self.stream, target)
+        self._was_captured = capture.is_capturing(target, self._stream)
+        self._pool = pool
+        super().__init__(size, target=target)
+        if self._was_captured:
+            capture.keep(target, self._stream, self)
+
+    def _allocate(self, target: Target, size: int, device: int) -> int:
+        if self._was_captured:
+            return target.allocate(size, device)
+        return target.allocate_async(size, self._pool, self._stream)
+
+    def _free(self) -> None:
+        if self._was_captured:
             self.target.free(self.ptr, self.device_id)
+            return
+        with on_device(self.target, self.device_id):
+            self.target.free_async(self.ptr, self._stream)
 
 
 class UnownedMemory(BaseMemory):
@@ -97,13 +179,24 @@ class UnownedMemory(BaseMemory):
         The default target unless given.
     """
 
+    __slots__ = ("owner",)
+
     def __init__(
         self, ptr: int, size: int, owner: object, device_id: int = -1, *, target: Target | None = None
     ) -> None:
         target = registry.default() if target is None else target
         device = target.current_device() if device_id < 0 else device_id
-        super().__init__(int(ptr), _checked_size(size), device, target)
+        super().__init__(int(ptr), checked_size(size), device, target)
         self.owner = owner
+
+
+class PinnedPointer(Protocol):
+    """Name what a pointer to pinned memory offers."""
+
+    mem: BaseMemory
+    owner: object
+    ptr: int
+    size: int
 
 
 class MemoryPointer:
@@ -115,8 +208,8 @@ class MemoryPointer:
 
     Parameters
     ----------
-    mem : BaseMemory or MemoryPointer
-        It is kept alive.
+    mem : BaseMemory, MemoryPointer or PinnedMemoryPointer
+        It is kept alive. Over pinned memory the pointer stands for what devices see of it.
     offset : int
         Bytes from its beginning.
     size : int, optional
@@ -138,15 +231,21 @@ class MemoryPointer:
     size: int
 
     def __init__(
-        self, mem: BaseMemory | MemoryPointer, offset: int, size: int | None = None, owner: object = None
+        self,
+        mem: BaseMemory | MemoryPointer | PinnedPointer,
+        offset: int,
+        size: int | None = None,
+        owner: object = None,
     ) -> None:
         offset = offset.__index__()
         rest = mem.size - offset
-        size = rest if size is None else _checked_size(size)
+        size = rest if size is None else checked_size(size)
         if offset < 0 or size > rest or rest < 0:
             raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
-        self.mem = mem.mem if isinstance(mem, MemoryPointer) else mem
-        self.owner = owner if owner is not None or isinstance(mem, BaseMemory) else mem.owner
+        if isinstance(mem, BaseMemory):
+            self.mem, self.owner = mem, owner
+        else:
+            self.mem, self.owner = mem.mem, mem.owner if owner is None else owner
         self.ptr = mem.ptr + offset
         self.size = size
 
@@ -166,7 +265,7 @@ class MemoryPointer:
         return f"<MemoryPointer to {self.size} bytes at {self.ptr:#x} on {self.device!r}>"
 
     def __gridstride_view__(self) -> ArrayView:
-        device_type = _DEVICE_TYPES[self.target.array_protocol]
+        device_type = _DEVICE_TYPES[self.target.array_protocol]  # also of pinned memory, which devices see
         return ArrayView(
             self, self.ptr, _BYTE, (self.size,), None, device_type, self.device_id, False, "memory"
         )
@@ -316,7 +415,7 @@ class MemoryPointer:
     def _count(self, size: int | None, other: _Bytes) -> int:
         """Return how many bytes to move; ValueError where one side has fewer."""
         known = self.size if other.size is None else other.size
-        count = known if size is None else _checked_size(size)
+        count = known if size is None else checked_size(size)
         if count > self.size:
             raise ValueError(f"{count} bytes asked for, and the pointer has {self.size}")
         if count > known:
@@ -339,7 +438,9 @@ class MemoryPointer:
         return stream_handle(stream, self.target)
 
     def _interface(self, protocol: str) -> dict[str, Any]:
-        if self.target.array_protocol != protocol:
+        if protocol != self.target.array_protocol and not (
+            protocol == _HOST_PROTOCOL and self.mem.is_on_host
+        ):
             raise AttributeError(f"memory of target {self.target.name!r} has no {protocol}")
         return {
             "shape": (self.size,),
@@ -362,15 +463,26 @@ class _Bytes(NamedTuple):
         return Access(self.owner, self.address, size, written)
 
 
-def alloc(size: int) -> MemoryPointer:
-    """Allocate memory on the current device of the default target.
+def malloc_managed(size: int) -> MemoryPointer:
+    """Allocate memory that the host and all devices see at one address, on the default target.
 
     Parameters
     ----------
     size : int
         Bytes.
     """
-    return MemoryPointer(Memory(size), 0)
+    return MemoryPointer(ManagedMemory(size), 0)
+
+
+def malloc_async(size: int) -> MemoryPointer:
+    """Allocate memory in the order of the current stream of the default target; see `MemoryAsync`.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    """
+    return MemoryPointer(MemoryAsync(size), 0)
 
 
 def _host_bytes(memory: Any, written: bool) -> _Bytes:
@@ -395,7 +507,7 @@ def _contiguous(memory: Any) -> ArrayView:
     return arrays.resolved(seen)
 
 
-def _checked_size(size: int) -> int:
+def checked_size(size: int) -> int:
     size = size.__index__()
     if size < 0:
         raise ValueError(f"a size in bytes cannot be negative, got {size}")

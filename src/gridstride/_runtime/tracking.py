@@ -103,6 +103,8 @@ def launch(
     """Launch a kernel of that name on the current device."""
     work = _announce(Work(target, device, stream, f"kernel `{name}`", accesses)) if _observers else None
     target.launch(function, configuration, packed, stream, accesses)
+    if work is not None:
+        _confirm(work)
     keep_if_needed(target, device, stream, accesses)
 
 
@@ -123,9 +125,10 @@ def copy(
 ) -> None:
     """Copy bytes on the current device."""
     accesses = destination, source
-    if _observers:
-        _announce(Work(target, device, stream, f"copy of {size} bytes", accesses))
+    work = _announce(Work(target, device, stream, f"copy of {size} bytes", accesses)) if _observers else None
     target.copy(destination.address, source.address, size, direction, stream, accesses)
+    if work is not None:
+        _confirm(work)
     if stream is not None and (keeping.is_needed or direction is not CopyDirection.DEVICE_TO_DEVICE):
         _keep(target, device, stream, accesses)
     if _observers and stream is None:
@@ -143,8 +146,8 @@ def copy_between_devices(
 ) -> None:
     """Copy bytes from another device to the current one."""
     accesses = destination, source
-    if _observers:
-        _announce(Work(target, device, stream, f"copy of {size} bytes between devices", accesses))
+    what = f"copy of {size} bytes between devices"
+    work = _announce(Work(target, device, stream, what, accesses)) if _observers else None
     target.copy_between_devices(
         destination.address, device, source.address, source_device, size, stream, accesses
     )
@@ -253,6 +256,8 @@ def destroy_stream(target: Target, device: int, stream: int) -> None:
     """Destroy a stream."""
     for observer in _observers:
         observer.destroying_stream(target, device, stream)
+    for prepare in at_destroy_stream:
+        prepare(target, device, stream)
     _devices.pop((target, stream), None)
     target.destroy_stream(stream)
 

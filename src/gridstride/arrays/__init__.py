@@ -6,6 +6,7 @@ Libraries are recognized by the names of their classes and imported only once an
 from gridstride.arrays.adapter import Adapter, library_module
 from gridstride.arrays.registry import (
     adapter_of,
+    allocating_adapters,
     library_of,
     loaded_adapters,
     memory_of,
@@ -30,6 +31,7 @@ __all__ = [
     "Adapter",
     "ArrayView",
     "adapter_of",
+    "allocating_adapters",
     "library_module",
     "library_of",
     "loaded_adapters",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
+from gridstride.arrays.adapter import Adapter, Leave, Malloc, descends_from, library_module
 from gridstride.arrays.view import CUDA, ArrayView, Shape, make_view
 
 _ARRAYS = frozenset({"ndarray"})
@@ -18,6 +18,7 @@ class CuPyAdapter(Adapter):
 
     name = "cupy"
     stream_device_type = CUDA
+    allocation_device_type = CUDA
 
     def recognizes(self, kind: type, array: object) -> bool:
         return descends_from(kind, "cupy", _ARRAYS)
@@ -61,6 +62,26 @@ class CuPyAdapter(Adapter):
         memory: object = array.data.mem
         return memory
 
+    def enter_allocator(self, malloc: Malloc | None) -> Leave:
+        cupy = library_module("cupy")
+        block = cupy.cuda.using_allocator(_allocator(cupy, malloc))
+        block.__enter__()
+        return lambda: block.__exit__(None, None, None)
+
+    def set_allocator(self, malloc: Malloc | None) -> None:
+        cupy = library_module("cupy")
+        cupy.cuda.set_allocator(_allocator(cupy, malloc))
+
+    def default_pool(self) -> Any:
+        return library_module("cupy").get_default_memory_pool()
+
+    def default_pinned_pool(self) -> Any:
+        return library_module("cupy").get_default_pinned_memory_pool()
+
+    def release_cached(self) -> None:
+        cupy = library_module("cupy")
+        cupy.get_default_memory_pool().free_all_blocks()
+
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         cupy = library_module("cupy")
         from gridstride.arrays.registry import view
@@ -71,6 +92,22 @@ class CuPyAdapter(Adapter):
         low, high = seen.extent
         whole = cupy.cuda.UnownedMemory(low, high - low, memory, seen.device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(whole, 0), strides)
+
+
+def _allocator(cupy: Any, malloc: Malloc | None) -> Malloc | None:
+    """Return a function that hands memory of `malloc` to CuPy."""
+    if malloc is None:
+        return None
+
+    def allocate(size: int) -> Any:
+        pointer = malloc(size)
+        inner = getattr(pointer.mem, "owner", None)
+        if isinstance(inner, cupy.cuda.MemoryPointer):  # from a pool of CuPy's own
+            return inner
+        memory = cupy.cuda.UnownedMemory(pointer.ptr, pointer.size, pointer, pointer.device_id)
+        return cupy.cuda.MemoryPointer(memory, 0)
+
+    return allocate
 
 
 class _Handle:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.arrays.adapter import Adapter, descends_from
+from gridstride.arrays.adapter import Adapter, Leave, Malloc, descends_from
 from gridstride.arrays.view import HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
@@ -30,6 +30,7 @@ class NumPyAdapter(Adapter):
     """NumPy arrays and their subclasses; their memory is the host's and knows no streams."""
 
     name = "numpy"
+    allocation_device_type = HOST
 
     def __init__(self) -> None:
         self._known_dtypes: set[np.dtype[Any]] = set()
@@ -71,6 +72,11 @@ class NumPyAdapter(Adapter):
         while isinstance(array.base, np.ndarray):
             array = array.base
         return array
+
+    def enter_allocator(self, malloc: Malloc | None) -> Leave:
+        from gridstride.arrays import _numpy_memory
+
+        return _numpy_memory.enter_allocator(malloc)
 
     def wrap(
         self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None

@@ -97,6 +97,10 @@ class TorchAdapter(Adapter):
         array.record_stream(_external_stream(stream, array.get_device()))
         return True
 
+    def release_cached(self) -> None:
+        if _sees_gpus():
+            library_module("torch").cuda.empty_cache()
+
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         torch = library_module("torch")
         torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))

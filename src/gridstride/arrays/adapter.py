@@ -14,6 +14,8 @@ import numpy as np
 from gridstride.arrays.view import ArrayView, Shape
 
 Leave = Callable[[], None]
+#: Takes a size in bytes, returns a pointer with ``ptr``, ``size`` and ``device_id`` that keeps the memory.
+Malloc = Callable[[int], Any]
 
 
 class Adapter(ABC):
@@ -27,6 +29,8 @@ class Adapter(ABC):
     name: str
     #: DLPack device type of the streams that the library keeps a current one of; None: it keeps none.
     stream_device_type: int | None = None
+    #: DLPack device type of the memory that the library can be made to take elsewhere; None: it cannot.
+    allocation_device_type: int | None = None
 
     @abstractmethod
     def recognizes(self, kind: type, array: object) -> bool:
@@ -68,6 +72,33 @@ class Adapter(ABC):
     def memory_of(self, array: Any) -> object | None:
         """Return an object that lives as long as an array's memory and can be referred to weakly, or None."""
         return None
+
+    def enter_allocator(self, malloc: Malloc | None) -> Leave:
+        """Let the library take its memory from `malloc` in the calling thread; the result puts back what was before.
+
+        None stands for what the library does by itself without a pool.
+
+        Raises
+        ------
+        NotImplementedError
+            Where the library cannot follow, with the reason.
+        """
+        return _nothing
+
+    def set_allocator(self, malloc: Malloc | None) -> None:
+        """Let the library take its memory from `malloc` from now on."""
+        self.enter_allocator(malloc)
+
+    def default_pool(self) -> Any:
+        """Return the library's own memory pool, or None."""
+        return None
+
+    def default_pinned_pool(self) -> Any:
+        """Return the library's own pool of pinned memory, or None."""
+        return None
+
+    def release_cached(self) -> None:  # noqa: B027 - most libraries hold nothing
+        """Let the library, which is loaded, give back device memory that it holds free."""
 
     def wrap(self, memory: Any, shape: Shape, dtype: np.dtype[Any], strides: Shape | None = None) -> Any:
         """Return an array of the library over memory that `view` understands; it keeps the memory alive."""

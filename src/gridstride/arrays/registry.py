@@ -15,7 +15,7 @@ from gridstride.arrays._interface import InterfaceAdapter
 from gridstride.arrays._jax import JAXAdapter
 from gridstride.arrays._numpy import NumPyAdapter
 from gridstride.arrays._torch import TorchAdapter
-from gridstride.arrays.adapter import Adapter, descends_from
+from gridstride.arrays.adapter import Adapter, descends_from, library_module
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
 
@@ -89,11 +89,28 @@ def adapter_of(library: str) -> Adapter | None:
     return _BY_NAME.get(library)
 
 
+def allocating_adapters(device_types: frozenset[int]) -> list[Adapter]:
+    """Return the adapters of libraries that can be made to take memory of some kinds from elsewhere.
+
+    Those libraries are imported where they are installed.
+    """
+    found = [adapter for adapter in _ADAPTERS if adapter.allocation_device_type in device_types]
+    return [adapter for adapter in found if _is_importable(adapter.name)]
+
+
 def loaded_adapters() -> Iterator[Adapter]:
     """Yield the adapters that follow streams and whose library is loaded in this process."""
     for adapter in _ADAPTERS:
         if adapter.stream_device_type is not None and adapter.name in sys.modules:
             yield adapter
+
+
+def _is_importable(library: str) -> bool:
+    try:
+        library_module(library)
+    except ImportError:
+        return False
+    return True
 
 
 def _look_closely(argument: Any) -> ArrayView | None:

@@ -11,7 +11,7 @@ from gridstride import arrays
 from gridstride._runtime.deferred import catch_up
 from gridstride._runtime.memory import MemoryPointer
 from gridstride.arrays import CUDA, HOST
-from gridstride.namespace.backend import active_library
+from gridstride.namespace.backend import active_library, get_backend
 
 
 def asnumpy(
@@ -84,8 +84,9 @@ class ndarray(metaclass=_ArrayClass):  # noqa: N801 - the libraries' spelling
     ----------
     shape : int or tuple of int
     dtype : dtype
-    memptr : MemoryPointer, optional
-        Memory to use and keep alive: a NumPy array over host memory, a CuPy array over CUDA memory.
+    memptr : MemoryPointer or PinnedMemoryPointer, optional
+        Memory to use and keep alive: a NumPy array over host memory, a CuPy array over CUDA memory; over
+        a `MemoryPointer` to pinned or managed memory one of the active library.
     strides : tuple of int, optional
         In bytes.
     order : str
@@ -110,9 +111,16 @@ def _array_over(memory: Any, shape: Any, dtype: np.dtype[Any], strides: Any, ord
         raise ValueError(
             f"an array of {dtype.name} {shape} reaches bytes {highest[0]} to {highest[1]} of memory of {seen.nbytes}"
         )
-    adapter = arrays.adapter_of("cupy" if seen.device_type == CUDA else "numpy")
+    adapter = arrays.adapter_of(_library_over(memory, seen.device_type))
     assert adapter is not None
     return adapter.wrap(memory, shape, dtype, strides)
+
+
+def _library_over(memory: Any, device_type: int) -> str:
+    """Return the library for arrays over memory: the active one where both can reach it."""
+    if isinstance(memory, MemoryPointer) and memory.mem.is_on_host and device_type == CUDA:
+        return get_backend()
+    return "cupy" if device_type == CUDA else "numpy"
 
 
 def _column_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

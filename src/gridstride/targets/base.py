@@ -73,6 +73,45 @@ class Target(Protocol):
         """Return free and total bytes."""
         ...
 
+    def allocate_managed(self, size: int, device: int) -> int:
+        """Return the address of new memory that host and devices see; `free` gives it back."""
+        ...
+
+    def allocate_pinned(self, size: int) -> int:
+        """Return the address of new page-locked host memory, which all devices see at the same address."""
+        ...
+
+    def free_pinned(self, address: int) -> None:
+        """Give page-locked memory back."""
+        ...
+
+    def create_pool(self, device: int) -> int:
+        """Return a new pool that memory is taken from and given back to in stream order.
+
+        Pool 0 stands for the one that every device has.
+        """
+        ...
+
+    def destroy_pool(self, pool: int) -> None:
+        """Give a pool up; memory in use stays valid."""
+        ...
+
+    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+        """Return the address of memory from a pool of the current device, usable in stream order from now on."""
+        ...
+
+    def free_async(self, address: int, stream: int) -> None:
+        """Give memory back to its pool in stream order."""
+        ...
+
+    def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
+        """Return the bytes of a pool that are in use, and all bytes that it holds."""
+        ...
+
+    def trim_pool(self, pool: int, device: int, keep: int) -> None:
+        """Give unused memory of a pool back to the device until it holds no more than `keep` bytes."""
+        ...
+
     def copy(
         self,
         destination: int,

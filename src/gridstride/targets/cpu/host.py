@@ -65,6 +65,39 @@ class HostMemory:
         self._free(address)
 
 
+class CountingPools:
+    """Count the bytes that each pool has given out; the memory is the system's.
+
+    Parameters
+    ----------
+    memory : HostMemory
+    """
+
+    def __init__(self, memory: HostMemory) -> None:
+        self._memory = memory
+        self._given: dict[int, tuple[int, int, int]] = {}
+        self._lock = threading.Lock()
+
+    def allocate(self, size: int, pool: int, device: int) -> int:
+        """Return the address of new memory, 0 for size 0."""
+        address = self._memory.allocate(size)
+        if address:
+            with self._lock:
+                self._given[address] = pool, device, size
+        return address
+
+    def free(self, address: int) -> None:
+        """Give memory back; address 0 is nothing."""
+        with self._lock:
+            self._given.pop(address, None)
+        self._memory.free(address)
+
+    def used(self, pool: int, device: int) -> int:
+        """Return the bytes that a pool has given out on a device."""
+        with self._lock:
+            return sum(size for of, on, size in self._given.values() if (of, on) == (pool, device))
+
+
 def limits(threads: int) -> Limits:
     """Return the numbers of the device when that many threads run launches."""
     total = memory_info()[1]

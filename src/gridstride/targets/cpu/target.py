@@ -51,6 +51,7 @@ class CpuTarget:
     def __init__(self) -> None:
         self._thread = threading.local()
         self._memory = host.HostMemory()
+        self._pools = host.CountingPools(self._memory)
         self._deferral = config.cpu_deferral()
         self._queues = Queues(self._deferral)
         self._events: dict[int, Event] = {}
@@ -107,6 +108,43 @@ class CpuTarget:
         """Return free and total bytes."""
         self._check_device(device)
         return host.memory_info()
+
+    def allocate_managed(self, size: int, device: int) -> int:
+        """Return the address of new memory: every processor sees all of it."""
+        return self.allocate(size, device)
+
+    def allocate_pinned(self, size: int) -> int:
+        """Return the address of new memory; there is no device that could ask for locked pages."""
+        return self._memory.allocate(size)
+
+    def free_pinned(self, address: int) -> None:
+        """Give memory back."""
+        self._memory.free(address)
+
+    def create_pool(self, device: int) -> int:
+        """Return a new pool, which counts what it gives out."""
+        self._check_device(device)
+        return next(self._handles)
+
+    def destroy_pool(self, pool: int) -> None:
+        """Give a pool up; memory in use stays valid."""
+
+    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+        """Return the address of new memory, usable at once."""
+        self._queues.check_stream(stream, "allocate_async")
+        return self._pools.allocate(size, pool, self.current_device())
+
+    def free_async(self, address: int, stream: int) -> None:
+        """Give memory back behind the work issued to a stream."""
+        self._submit(stream, "free", partial(self._pools.free, address))
+
+    def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
+        """Return the bytes in use twice: what is given back goes to the system."""
+        used = self._pools.used(pool, device)
+        return used, used
+
+    def trim_pool(self, pool: int, device: int, keep: int) -> None:
+        """Return: a pool holds nothing that is not in use."""
 
     def copy(
         self,

@@ -47,6 +47,19 @@ class IpcHandle(ctypes.Structure):
     _fields_ = (("reserved", c_ubyte * 64),)
 
 
+class PoolProperties(ctypes.Structure):
+    """CUmemPoolProps: memory of one device, shared with no other process."""
+
+    _fields_ = (
+        ("allocation_type", c_int),
+        ("handle_types", c_int),
+        ("location_type", c_int),
+        ("location", c_int),
+        ("security_attributes", c_void_p),
+        ("reserved", c_ubyte * 64),
+    )
+
+
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuDriverGetVersion": (POINTER(c_int),),
@@ -63,6 +76,17 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemAlloc_v2": (POINTER(_ADDRESS), c_size_t),
     "cuMemFree_v2": (_ADDRESS,),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
+    "cuMemAllocManaged": (POINTER(_ADDRESS), c_size_t, c_uint),
+    "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
+    "cuMemFreeHost": (c_void_p,),
+    "cuMemPoolCreate": (POINTER(_HANDLE), POINTER(PoolProperties)),
+    "cuMemPoolDestroy": (_HANDLE,),
+    "cuMemPoolSetAttribute": (_HANDLE, c_int, c_void_p),
+    "cuMemPoolGetAttribute": (_HANDLE, c_int, c_void_p),
+    "cuMemPoolTrimTo": (_HANDLE, c_size_t),
+    "cuDeviceGetMemPool": (POINTER(_HANDLE), c_int),
+    "cuMemAllocFromPoolAsync": (POINTER(_ADDRESS), c_size_t, _HANDLE, _HANDLE),
+    "cuMemFreeAsync": (_ADDRESS, _HANDLE),
     "cuMemcpyHtoD_v2": (_ADDRESS, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, _ADDRESS, c_size_t),
     "cuMemcpyDtoD_v2": (_ADDRESS, _ADDRESS, c_size_t),

@@ -31,6 +31,7 @@ from gridstride.targets.cuda.driver import (
     IpcHandle,
     LaunchAttribute,
     LaunchConfiguration,
+    PoolProperties,
 )
 from gridstride.targets.cuda.fingerprint import fingerprint
 from gridstride.targets.cuda.nvrtc import Nvrtc
@@ -44,6 +45,12 @@ DLPACK_MANAGED = 13
 _STREAM_NON_BLOCKING = 1
 _EVENT_BLOCKING, _EVENT_NO_TIMING, _EVENT_INTERPROCESS = 1, 2, 4
 _LAZY_PEER_ACCESS = 1
+_ATTACH_GLOBAL = 1
+_PORTABLE, _MAPPED = 1, 2
+_ALLOCATION_PINNED, _LOCATION_DEVICE = 1, 1
+#: Numbers of CUmemPool_attribute.
+_POOL_RELEASE_THRESHOLD, _POOL_RESERVED, _POOL_USED = 4, 5, 7
+_KEEP_ALL = (1 << 64) - 1
 #: Numbers of CUfunction_attribute by the field of `FunctionAttributes`.
 _FUNCTION_ATTRIBUTES = {
     "max_threads_per_block": 0,
@@ -157,6 +164,68 @@ class CudaTarget(GraphCalls):
         with self._on(device):
             self.driver.cuMemGetInfo_v2(byref(free), byref(total))
         return free.value, total.value
+
+    def allocate_managed(self, size: int, device: int) -> int:
+        if size == 0:
+            return 0
+        address = c_uint64()
+        with self._on(device), self._during_captures():
+            self.driver.cuMemAllocManaged(byref(address), size, _ATTACH_GLOBAL)
+        return address.value
+
+    def allocate_pinned(self, size: int) -> int:
+        if size == 0:
+            return 0
+        self._ensure_context()
+        address = c_void_p()
+        with self._during_captures():
+            self.driver.cuMemHostAlloc(byref(address), size, _PORTABLE | _MAPPED)
+        return address.value or 0
+
+    def free_pinned(self, address: int) -> None:
+        if address:
+            self._ensure_context()
+            with self._during_captures():
+                self.driver.cuMemFreeHost(address)
+
+    def create_pool(self, device: int) -> int:
+        ordinal, pool = c_int(), c_void_p()
+        with self._on(device):
+            self.driver.cuDeviceGet(byref(ordinal), device)
+            properties = PoolProperties(_ALLOCATION_PINNED, 0, _LOCATION_DEVICE, ordinal.value)
+            self.driver.cuMemPoolCreate(byref(pool), byref(properties))
+            # A pool that gives all memory back at every synchronization would not be one.
+            self.driver.cuMemPoolSetAttribute(pool, _POOL_RELEASE_THRESHOLD, byref(c_uint64(_KEEP_ALL)))
+        return pool.value or 0
+
+    def destroy_pool(self, pool: int) -> None:
+        self.driver.cuMemPoolDestroy(pool)
+
+    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+        if size == 0:
+            return 0
+        self._ensure_context()
+        address = c_uint64()
+        handle = self._pool(pool, self.current_device())
+        self.driver.cuMemAllocFromPoolAsync(byref(address), size, handle, stream)
+        return address.value
+
+    def free_async(self, address: int, stream: int) -> None:
+        if address:
+            self._ensure_context()
+            self.driver.cuMemFreeAsync(address, stream)
+
+    def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
+        used, reserved = c_uint64(), c_uint64()
+        with self._on(device):
+            handle = self._pool(pool, device)
+            self.driver.cuMemPoolGetAttribute(handle, _POOL_USED, byref(used))
+            self.driver.cuMemPoolGetAttribute(handle, _POOL_RESERVED, byref(reserved))
+        return used.value, reserved.value
+
+    def trim_pool(self, pool: int, device: int, keep: int) -> None:
+        with self._on(device):
+            self.driver.cuMemPoolTrimTo(self._pool(pool, device), keep)
 
     def copy(
         self,
@@ -388,6 +457,15 @@ class CudaTarget(GraphCalls):
             self.driver.cuCtxSetCurrent(previous)
 
     # details
+
+    def _pool(self, pool: int, device: int) -> int:
+        """Return the handle of a pool, 0 standing for the one the device has."""
+        if pool:
+            return pool
+        ordinal, handle = c_int(), c_void_p()
+        self.driver.cuDeviceGet(byref(ordinal), device)
+        self.driver.cuDeviceGetMemPool(byref(handle), ordinal)
+        return handle.value or 0
 
     def _is_ready(self, query: str, handle: int) -> bool:
         try:

@@ -1,0 +1,700 @@
+"""Memory pools: memory of a device, kept when it is given back, for later requests.
+
+A *segment* is memory that the pool took from the device, cut into *blocks* that are in use or free.
+Free neighbors become one block again. Blocks belong to an *arena*: where work is asynchronous there
+is one for each stream, so that memory which goes back while a kernel still works on it is used again
+only behind that kernel.
+
+Memory goes back through a queue without a lock, because it may do so at any moment of the garbage
+collector, also while the pool is at work; the next request, or question, takes it up.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator
+from operator import index
+from threading import RLock
+from typing import Any, NamedTuple, cast
+
+from gridstride import arrays
+from gridstride._runtime import hooks, keeping, tracking
+from gridstride._runtime.current import current_stream
+from gridstride._runtime.hooks import Piece
+from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer
+from gridstride.errors import CUDAError, OutOfMemoryError
+from gridstride.targets import registry
+from gridstride.targets.base import Target
+
+GRANULARITY = 512
+
+Allocator = Callable[[int], Any]
+
+_DEFAULT_STREAM = 0
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+
+class InstanceMethods(type):
+    """Explain a method that is called on the class instead of a pool."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if name.startswith("_") or not callable(value):
+            return value
+        return _instance_method(cls, name, value)
+
+
+class MemoryPool(metaclass=InstanceMethods):
+    """Keep memory that is given back, and hand it out again.
+
+    A request is served by the free block that fits best. A block is not cut for a request of less
+    than half its size, and under a limit not at all, as long as the pool can grow; where little would
+    be left over it is handed out whole. Sizes are rounded up to 512 bytes. Before a request fails the
+    pool gives back what it holds free, collects garbage, and asks CuPy and PyTorch to give back what
+    they hold free.
+
+    The numbers are those of the current device. All methods may be called from any thread. Memory
+    goes back to the pool when the last pointer to it goes, and no earlier than work that other
+    streams were given on it is done.
+
+    `gridstride.get_default_memory_pool` returns the pool that is used unless another one is chosen.
+
+    Parameters
+    ----------
+    allocator : callable, optional
+        Takes a size in bytes and returns a `MemoryPointer`: where the pool's memory comes from. From
+        the device by default; `malloc_managed` makes a pool of managed memory.
+    target : Target, optional
+        The default target unless given.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> pool = gs.cuda.MemoryPool()
+    >>> pointer = pool.malloc(1000)
+    >>> pool.used_bytes(), pool.total_bytes()
+    (1024, 1024)
+    >>> del pointer
+    >>> pool.used_bytes(), pool.free_bytes()
+    (0, 1024)
+    >>> pool.free_all_blocks()
+    >>> pool.total_bytes()
+    0
+    """
+
+    def __init__(self, allocator: Allocator | None = None, *, target: Target | None = None) -> None:
+        self.target: Target = registry.default() if target is None else target
+        self._allocator = self._from_device if allocator is None else allocator
+        self._devices: dict[int, DevicePool] = {}
+        _pools.add(self)
+
+    def __repr__(self) -> str:
+        return f"<MemoryPool: {self.used_bytes()} of {self.total_bytes()} bytes in use>"
+
+    def malloc(self, size: int) -> MemoryPointer:
+        """Hand out memory of the current device.
+
+        Parameters
+        ----------
+        size : int
+            Bytes.
+
+        Raises
+        ------
+        OutOfMemoryError
+            With the numbers of the pool, where neither limit nor device leave room.
+        """
+        device = self.target.current_device()
+        pool = self._devices.get(device) or self._of_device(device)
+        return pool.watched_malloc(size) if hooks.entered else pool.malloc(size)
+
+    def free(self, mem: MemoryPointer | BaseMemory, size: int | None = None) -> None:
+        """Take memory back before its last pointer goes; it must not be used any more.
+
+        Parameters
+        ----------
+        mem : MemoryPointer or memory
+            What `malloc` returned.
+        size : int, optional
+            Of no account.
+
+        Raises
+        ------
+        ValueError
+            For memory that is not this pool's, or was given back before.
+        """
+        memory = mem.mem if isinstance(mem, MemoryPointer) else mem
+        if not isinstance(memory, PooledMemory) or memory.pool is not self._devices.get(memory.device_id):
+            raise ValueError(f"{mem!r} does not come from this pool")
+        if not memory.free():
+            raise ValueError(f"{mem!r} was given back to its pool before")
+
+    def free_all_blocks(self, stream: Any = None) -> None:
+        """Give all memory that the pool holds free back to the device, as far as whole segments are free.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Only what was used in this stream.
+        """
+        keeping.sweep()
+        self._current().release(None if stream is None else int(stream.ptr))
+
+    def free_all_free(self) -> None:
+        """Do what `free_all_blocks` does; an older name of it."""
+        self.free_all_blocks()
+
+    def n_free_blocks(self) -> int:
+        """Return how many free blocks the pool holds."""
+        return self._current().free_block_count()
+
+    def used_bytes(self) -> int:
+        """Return the bytes that are handed out."""
+        return self._current().up_to_date().used
+
+    def free_bytes(self) -> int:
+        """Return the bytes that the pool holds free."""
+        pool = self._current().up_to_date()
+        return pool.total - pool.used
+
+    def total_bytes(self) -> int:
+        """Return the bytes that the pool took from the device."""
+        return self._current().total
+
+    def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
+        """Set what the pool may take from the current device at most; without arguments: anything.
+
+        Parameters
+        ----------
+        size : int, optional
+            Bytes; 0: no limit.
+        fraction : float, optional
+            Of the device's memory, 0 to 1, instead.
+
+        Raises
+        ------
+        ValueError
+            For both, and for numbers outside these ranges; the limit stays what it was.
+        """
+        self._current().limit = limit_of(self.target, self.target.current_device(), size, fraction)
+
+    def get_limit(self) -> int:
+        """Return the limit in bytes; 0: there is none."""
+        return self._current().limit
+
+    def fragmentation(self) -> Fragmentation:
+        """Return how the pool's memory is cut up."""
+        return self._current().fragmentation()
+
+    def _from_device(self, size: int) -> MemoryPointer:
+        return MemoryPointer(Memory(size, target=self.target), 0)
+
+    def _current(self) -> DevicePool:
+        return self._of_device(self.target.current_device())
+
+    def _of_device(self, device: int) -> DevicePool:
+        found = self._devices.get(device)
+        if found is None:  # filled in one step, so that two threads get the same one
+            made = DevicePool(self.target, device, self._allocator)
+            found = self._devices.setdefault(device, made)
+        return found
+
+
+class Fragmentation(NamedTuple):
+    """Say how the memory of a pool is cut up.
+
+    Attributes
+    ----------
+    total_bytes, used_bytes, free_bytes : int
+    largest_free : int
+        Bytes of the largest free block: what a request can have without growth.
+    releasable_bytes : int
+        In segments that are free as a whole, which `MemoryPool.free_all_blocks` gives back.
+    segments : int
+        Pieces taken from the device.
+    free_blocks : int
+    """
+
+    total_bytes: int
+    used_bytes: int
+    free_bytes: int
+    largest_free: int
+    releasable_bytes: int
+    segments: int
+    free_blocks: int
+
+    @property
+    def ratio(self) -> float:
+        """The part of the free bytes that lies outside the largest free block: 0 for none, towards 1 for splinters."""
+        return 1 - self.largest_free / self.free_bytes if self.free_bytes else 0.0
+
+
+class PooledMemory(BaseMemory):
+    """Stand for a block of a pool, which goes back with the object."""
+
+    __slots__ = ("_block", "pool")
+
+    _block: _Block | None
+    pool: DevicePool
+
+    def __del__(self) -> None:
+        if self._block is not None:
+            self.free()
+
+    @property
+    def is_on_host(self) -> bool:  # type: ignore[override]
+        """Whether the host reads and writes it at the same address."""
+        memory = None if self._block is None else getattr(self._block.segment, "mem", None)
+        return bool(getattr(memory, "is_on_host", False))
+
+    @property
+    def stream(self) -> int:
+        """Raw handle of the stream that was current when it was handed out; 0 on targets that never wait."""
+        return _DEFAULT_STREAM if self._block is None else self._block.arena.stream
+
+    def free(self) -> bool:
+        """Give the block back to its pool; return False where it was before."""
+        block = self._block
+        if block is None:
+            return False
+        self._block = None
+        if hooks.entered and not self.pool.is_pinned:
+            self._free_watched(block)
+        else:
+            self.pool.returned.append(block)
+        return True
+
+    def _free_watched(self, block: _Block) -> None:
+        piece = Piece(self.ptr, self.size, self.device_id, id(self))
+        try:
+            hooks.tell_all("free_preprocess", piece)
+        finally:
+            self.pool.returned.append(block)
+            hooks.tell_all("free_postprocess", piece)
+
+
+class _Block:
+    """Hold a piece of a segment; the neighbors are those in the same segment."""
+
+    __slots__ = ("arena", "following", "is_free", "previous", "ptr", "segment", "size")
+
+    def __init__(self, ptr: int, size: int, arena: _Arena, segment: object) -> None:
+        self.ptr = ptr
+        self.size = size
+        self.arena = arena
+        self.segment = segment
+        self.is_free = False
+        self.previous: _Block | None = None
+        self.following: _Block | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its segment."""
+        return self.previous is None and self.following is None
+
+    def split(self, size: int) -> _Block:
+        """Keep the first `size` bytes and return the rest as a block."""
+        rest = _Block(self.ptr + size, self.size - size, self.arena, self.segment)
+        self.size = size
+        rest.previous, rest.following = self, self.following
+        if rest.following is not None:
+            rest.following.previous = rest
+        self.following = rest
+        return rest
+
+    def absorb(self, following: _Block) -> None:
+        """Take in the next block."""
+        self.size += following.size
+        self.following = following.following
+        if self.following is not None:
+            self.following.previous = self
+
+
+class _Arena:
+    """Hold the free blocks that work of one stream may use, by size."""
+
+    __slots__ = ("by_size", "end", "heir", "sizes", "stream")
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+        self.by_size: dict[int, dict[_Block, None]] = {}
+        #: Sorted; some may have no blocks any more.
+        self.sizes: list[int] = []
+        #: An event behind all work of the stream, once the stream is gone; and once that is done, who inherits.
+        self.end = 0
+        self.heir: _Arena | None = None
+
+    def blocks(self) -> Iterator[_Block]:
+        """Yield all free blocks."""
+        for blocks in list(self.by_size.values()):
+            yield from list(blocks)
+
+    def last_heir(self) -> _Arena:
+        """Return the arena that blocks of this one go to."""
+        arena = self
+        while arena.heir is not None:
+            arena = arena.heir
+        return arena
+
+    def add(self, block: _Block) -> None:
+        """Take a block up, as one with its free neighbors, which belong to the same arena."""
+        block.arena = self
+        previous, following = block.previous, block.following
+        if previous is not None and previous.is_free:
+            self.remove(previous)
+            previous.absorb(block)
+            block = previous
+        if following is not None and following.is_free:
+            self.remove(following)
+            block.absorb(following)
+        block.is_free = True
+        blocks = self.by_size.get(block.size)
+        if blocks is None:
+            blocks = self.by_size[block.size] = {}
+            insort(self.sizes, block.size)
+        blocks[block] = None
+
+    def remove(self, block: _Block) -> None:
+        """Let go of a free block."""
+        del self.by_size[block.size][block]
+        block.is_free = False
+
+    def best_fit(self, size: int, largest: int) -> _Block | None:
+        """Return the smallest free block of `size` to `largest` bytes, which is free no more; None for none."""
+        at = bisect_left(self.sizes, size)
+        while at < len(self.sizes) and self.sizes[at] <= largest:
+            blocks = self.by_size[self.sizes[at]]
+            if blocks:
+                block, _ = blocks.popitem()
+                block.is_free = False
+                return block
+            del self.by_size[self.sizes.pop(at)]
+        return None
+
+
+class DevicePool:
+    """Hold the arenas and the books of one device: what `MemoryPool` and `PinnedMemoryPool` are made of."""
+
+    __slots__ = (
+        "_allocate", "_arenas", "_destroyed", "_has_streams", "_is_working", "_lock", "_segments", "_stream",
+        "device", "is_pinned", "limit", "returned", "target", "total", "used",
+    )  # fmt: skip
+
+    def __init__(self, target: Target, device: int, allocate: Allocator, is_pinned: bool = False) -> None:
+        self.target = target
+        self.device = device
+        #: Page-locked memory belongs to no stream, and hooks are not told of it.
+        self.is_pinned = is_pinned
+        self.limit = 0
+        #: Bytes taken from the device, and handed out (not counting what waits in `returned`).
+        self.total = self.used = 0
+        #: Blocks that were given back and are not taken up yet.
+        self.returned: deque[_Block] = deque()
+        self._allocate = allocate
+        self._has_streams = "asynchronous" in target.features and not is_pinned
+        self._arenas: dict[int, _Arena] = {_DEFAULT_STREAM: _Arena(_DEFAULT_STREAM)}
+        #: Arenas of streams that are gone, maybe with work left.
+        self._destroyed: list[_Arena] = []
+        self._segments = 0
+        self._lock = RLock()
+        #: Set while the arenas change: a finalizer that comes here in the middle of it leaves them alone.
+        self._is_working = False
+
+    def malloc(self, size: int) -> MemoryPointer:
+        """Hand out memory."""
+        if type(size) is not int:
+            size = index(size)
+        rounded = (size + 511) & -512
+        if rounded <= 0:
+            return self._nothing(size)
+        stream = self._current_stream() if self._has_streams else _DEFAULT_STREAM
+        block = None
+        with self._lock:
+            if self.returned:
+                self._take_up()
+            arena = self._arenas.get(stream)
+            blocks = None if arena is None else arena.by_size.get(rounded)
+            if blocks and not self._is_working:
+                block, _ = blocks.popitem()
+                block.is_free = False
+                self.used += rounded
+        if block is None:
+            block = self._find(rounded, stream)
+        memory = _new_memory(PooledMemory)
+        memory._block = block
+        memory.ptr = address = block.ptr
+        memory.size = block.size
+        memory.device_id = self.device
+        memory.target = self.target
+        memory.pool = self
+        pointer = _new_pointer(MemoryPointer)
+        pointer.mem = memory
+        pointer.owner = None
+        pointer.ptr = address
+        pointer.size = size
+        return pointer
+
+    def watched_malloc(self, size: int) -> MemoryPointer:
+        """Hand out memory and tell the hooks."""
+        size = index(size)
+        rounded = (size + 511) & -512
+        hooks.tell("malloc_preprocess", Piece(0, rounded, self.device, 0, size))
+        pointer = self.malloc(size)
+        memory = pointer.mem
+        hooks.tell("malloc_postprocess", Piece(memory.ptr, memory.size, self.device, id(memory), size))
+        return pointer
+
+    def up_to_date(self) -> DevicePool:
+        """Return the same with everything taken up that was given back."""
+        keeping.sweep()
+        with self._lock:
+            self._take_up()
+        return self
+
+    def release(self, stream: int | None = None) -> None:
+        """Give free segments back to the device, of all streams or of one."""
+        segments = []  # they go after the lock: what frees them may come here again
+        with self._lock:
+            self._take_up()
+            if not self._is_working:
+                self._is_working = True
+                try:
+                    for arena in self._all_arenas():
+                        if stream is None or stream == arena.stream:
+                            segments += self._without_segments(arena)
+                finally:
+                    self._is_working = False
+        del segments
+
+    def free_block_count(self) -> int:
+        """Return how many free blocks there are."""
+        with self._lock:
+            self._take_up()
+            return sum(1 for _ in self._free_blocks())
+
+    def fragmentation(self) -> Fragmentation:
+        """Return how the memory is cut up."""
+        with self._lock:
+            self._take_up()
+            free = list(self._free_blocks())
+            return Fragmentation(
+                total_bytes=self.total,
+                used_bytes=self.used,
+                free_bytes=self.total - self.used,
+                largest_free=max((block.size for block in free), default=0),
+                releasable_bytes=sum(block.size for block in free if block.is_whole),
+                segments=self._segments,
+                free_blocks=len(free),
+            )
+
+    def forget_stream(self, stream: int) -> None:
+        """Use the memory of a stream that is about to go for others once its work is done."""
+        with self._lock:
+            arena = self._arenas.pop(stream, None)
+            if arena is not None:
+                arena.end = self.target.create_event(timing=False, blocking=False)
+                self.target.record_event(arena.end, stream)
+                self._destroyed.append(arena)
+
+    def _current_stream(self) -> int:
+        """Return the stream in whose order memory is handed out: CuPy's current one where it is loaded, or ours."""
+        if "cupy" in sys.modules:
+            return _cupy.current_stream(self.device) or _DEFAULT_STREAM
+        ours = current_stream(self.target, self.device)
+        return _DEFAULT_STREAM if ours is None else ours.ptr
+
+    def _nothing(self, size: int) -> MemoryPointer:
+        if size < 0:
+            raise ValueError(f"a size in bytes cannot be negative, got {size}")
+        return MemoryPointer(BaseMemory(0, 0, self.device, self.target), 0)
+
+    def _take_up(self) -> None:
+        """Move what was given back to where it is free; called with the lock."""
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            while self.returned:
+                block = self.returned.popleft()
+                self.used -= block.size
+                arena = block.arena
+                (arena if arena.heir is None else arena.last_heir()).add(block)
+        finally:
+            self._is_working = False
+
+    def _find(self, size: int, stream: int) -> _Block:
+        """Return a block that is in use, whatever it takes."""
+        block = self._fit_or_grow(size, stream)
+        if block is not None:
+            return block
+        for recover in self._recoveries(size):
+            recover()
+            self.release()
+            block = self._fit_or_grow(size, stream) or self._cut(size, stream)
+            if block is not None:
+                return block
+        raise self._out_of_memory(size)
+
+    def _recoveries(self, size: int) -> Iterator[Callable[[], object]]:
+        yield keeping.sweep
+        yield gc.collect
+        if not self.limit or self.total + size <= self.limit:  # else it is not the device that is full
+            yield _release_of_libraries
+
+    def _fit_or_grow(self, size: int, stream: int) -> _Block | None:
+        largest = size + size // 7 if self.limit else 2 * size
+        return self._cut(size, stream, largest) or self._grow(size, stream)
+
+    def _cut(self, size: int, stream: int, largest: int = sys.maxsize) -> _Block | None:
+        """Return the free block that fits best, cut to size unless little would be left over."""
+        with self._lock:
+            self._take_up()
+            if self._is_working:
+                return None
+            self._is_working = True
+            try:
+                arena = self._arena(stream)
+                self._inherit(arena)
+                block = arena.best_fit(size, largest)
+                if block is not None:
+                    if block.size - size > block.size // 8:
+                        arena.add(block.split(size))
+                    self.used += block.size
+                return block
+            finally:
+                self._is_working = False
+
+    def _grow(self, size: int, stream: int) -> _Block | None:
+        """Return a new segment as a block; None where limit or device leave no room."""
+        with self._lock:
+            if self.limit and self.total + size > self.limit:
+                return None
+            self.total += size  # before the memory is there, so that two threads respect the limit
+        try:
+            segment = self._segment(size)
+        except BaseException as error:
+            with self._lock:
+                self.total -= size
+            if is_out_of_memory(error):
+                return None
+            raise
+        with self._lock:
+            self._segments += 1
+            self.used += size
+            return _Block(segment.ptr, size, self._arena(stream), segment)
+
+    def _segment(self, size: int) -> Any:
+        if self.is_pinned or not hooks.entered:
+            return self._allocate(size)
+        hooks.tell("alloc_preprocess", Piece(0, size, self.device))
+        segment = self._allocate(size)
+        hooks.tell("alloc_postprocess", Piece(segment.ptr, size, self.device))
+        return segment
+
+    def _arena(self, stream: int) -> _Arena:
+        arena = self._arenas.get(stream)
+        if arena is None:
+            arena = self._arenas[stream] = _Arena(stream)
+        return arena
+
+    def _inherit(self, arena: _Arena) -> None:
+        """Take over the blocks of streams that are gone and done."""
+        for gone in list(self._destroyed):
+            if self.target.event_done(gone.end):
+                self.target.destroy_event(gone.end)
+                self._destroyed.remove(gone)
+                gone.heir = arena
+                for block in gone.blocks():
+                    gone.remove(block)
+                    arena.add(block)
+
+    def _all_arenas(self) -> tuple[_Arena, ...]:
+        return (*self._arenas.values(), *self._destroyed)
+
+    def _without_segments(self, arena: _Arena) -> list[object]:
+        """Take the free segments out of an arena and return them."""
+        segments = []
+        for block in arena.blocks():
+            if block.is_whole:
+                arena.remove(block)
+                self.total -= block.size
+                self._segments -= 1
+                segments.append(block.segment)
+        return segments
+
+    def _free_blocks(self) -> Iterator[_Block]:
+        for arena in self._all_arenas():
+            yield from arena.blocks()
+
+    def _out_of_memory(self, size: int) -> OutOfMemoryError:
+        return out_of_memory(self.target, self.device, size, self.used, self.total - self.used, self.limit)
+
+
+def limit_of(target: Target, device: int, size: int | None, fraction: float | None) -> int:
+    """Return a limit in bytes, 0 for none, from what ``set_limit`` takes; ValueError where it is none."""
+    if fraction is not None:
+        if size is not None:
+            raise ValueError("a limit is a size or a fraction, not both")
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"a fraction of the device's memory must be 0 to 1, got {fraction}")
+        return int(fraction * target.memory_info(device)[1])
+    size = 0 if size is None else index(size)
+    if size < 0:
+        raise ValueError(f"a limit in bytes cannot be negative, got {size}")
+    return size
+
+
+def out_of_memory(
+    target: Target, device: int, size: int, used: int, cached: int, limit: int
+) -> OutOfMemoryError:
+    """Return the error that says why a pool has no memory."""
+    free, total = target.memory_info(device)
+    bound = f"its limit is {limit} bytes" if limit else "it has no limit"
+    message = (
+        f"no room for {size} bytes on {target.name} device {device}: the pool has {used} bytes in use and "
+        f"{cached} bytes cached, {bound}, and the device has {free} of {total} bytes free"
+    )
+    return OutOfMemoryError(message, size=size, used=used, cached=cached, limit=limit)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that a device or the host has no more memory."""
+    return isinstance(error, MemoryError) or (isinstance(error, CUDAError) and error.code == _OUT_OF_MEMORY)
+
+
+_new_memory, _new_pointer = PooledMemory.__new__, MemoryPointer.__new__
+_pools: weakref.WeakSet[MemoryPool] = weakref.WeakSet()
+_cupy = cast(arrays.Adapter, arrays.adapter_of("cupy"))
+
+
+def _release_of_libraries() -> None:
+    """Ask the array libraries that are loaded to give back what they hold free."""
+    for adapter in arrays.loaded_adapters():
+        adapter.release_cached()
+
+
+def _forget_stream(target: Target, device: int, stream: int) -> None:
+    for pool in list(_pools):
+        of_device = pool._devices.get(device)
+        if pool.target is target and of_device is not None:
+            of_device.forget_stream(stream)
+
+
+tracking.at_destroy_stream.append(_forget_stream)
+
+
+def _instance_method(cls: type, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not args or not isinstance(args[0], cls):
+            raise TypeError(
+                f"{cls.__name__}.{name}() is a method of a pool: call gs.get_default_memory_pool().{name}(...), "
+                f"or make a pool with gs.cuda.{cls.__name__}()"
+            )
+        return method(*args, **kwargs)
+
+    call.__name__, call.__doc__ = name, method.__doc__
+    return call
