@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import fake_cupy
 import numpy as np
@@ -29,7 +30,7 @@ def _no_choice(monkeypatch):
 def cupy(monkeypatch):
     module = fake_cupy.make_module()
     module.zeros = lambda *shape: "CuPy's zeros"
-    module.random = "CuPy's random"
+    module.random = SimpleNamespace(seed="CuPy's seed")
     monkeypatch.setitem(sys.modules, "cupy", module)
     return module
 
@@ -68,7 +69,7 @@ def test_forwarded_names_are_listed():
 def test_names_follow_the_backend(cupy):
     assert gs.get_backend() == "numpy"
     gs.set_backend(" CuPy ")
-    assert (gs.get_backend(), gs.zeros(3), gs.random) == ("cupy", "CuPy's zeros", "CuPy's random")
+    assert (gs.get_backend(), gs.zeros(3), gs.random.seed) == ("cupy", "CuPy's zeros", "CuPy's seed")
     gs.set_backend("numpy")
     assert gs.zeros is np.zeros
 

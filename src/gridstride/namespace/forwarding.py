@@ -10,7 +10,7 @@ from gridstride.namespace.backend import active_library, get_backend
 #: Names that a library lacks or spells differently, by library: the module of ours that stands in.
 COMPATIBILITIES: dict[str, dict[str, str]] = {
     "numpy": {"random": "gridstride.namespace.numpy_random"},
-    "cupy": {},
+    "cupy": {"random": "gridstride.namespace.cupy_random"},
 }
 
 
