@@ -161,3 +161,10 @@ assert cuda.get_device_id() == 0
         pytest.skip("one device answers")
     monkeypatch.setenv("GRIDSTRIDE_CPU_DEVICES", "2")
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_warming_up_changes_nothing(target):
+    before = target.current_device(), target.memory_info(target.current_device())[1]
+    target.warm_up()
+    target.warm_up()
+    assert (target.current_device(), target.memory_info(target.current_device())[1]) == before

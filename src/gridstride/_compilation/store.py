@@ -21,6 +21,7 @@ _MAGIC = b"gridstride object code 1\n"
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".bin"
 _TEMPORARY = ".writing-"
+_UNREADABLE = re.compile(r"\W+", re.ASCII)
 #: Seconds after which a temporary file of a dead writer is removed.
 _STALE = 3600.0
 #: A hit renews an entry's time at most this often (seconds).
@@ -105,7 +106,7 @@ class Store:
         return sum(_remove(entry.path) for entry in self.entries())
 
     def _path(self, key: str, group: str, name: str) -> str:
-        readable = re.sub(r"\W+", "-", name, flags=re.ASCII).strip("-")[:40] or "kernel"
+        readable = _UNREADABLE.sub("-", name).strip("-")[:40] or "kernel"
         return os.path.join(self.directory, group, key[:2], f"{readable}-{key}{_SUFFIX}")
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:

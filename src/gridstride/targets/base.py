@@ -39,6 +39,10 @@ class Target(Protocol):
     #: The attribute through which memory of this target is shown to array libraries.
     array_protocol: str
 
+    def warm_up(self) -> None:
+        """Do ahead what the first launch on the current device would wait for; change nothing on it."""
+        ...
+
     # devices
     def device_count(self) -> int:
         """Return how many devices answer."""

@@ -53,6 +53,9 @@ class NullTarget:
         self._captured_events: dict[int, int] = {}
         self._addresses = itertools.count(1 << 40, 1 << 32)
 
+    def warm_up(self) -> None:
+        pass
+
     def device_count(self) -> int:
         return 1
 

@@ -142,8 +142,7 @@ def anticipate() -> None:
             continue
         if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
             with suppress(TargetUnavailable):
-                target = get(name)
-                target.limits(target.current_device())
+                get(name).warm_up()
 
 
 def forget() -> None:

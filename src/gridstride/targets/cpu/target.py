@@ -60,6 +60,11 @@ class CpuTarget:
         self._handles = itertools.count(0x1000)
 
     # devices
+    def warm_up(self) -> None:
+        """Find the compiler and load the runtime."""
+        toolchain.find_toolchain()
+        library.runtime()
+
     def device_count(self) -> int:
         """Return the number of devices: 1, or what ``GRIDSTRIDE_CPU_DEVICES`` says."""
         return config.cpu_devices()

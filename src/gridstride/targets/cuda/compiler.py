@@ -28,6 +28,11 @@ class Compiler:
     def __init__(self, nvrtc: Nvrtc) -> None:
         self.nvrtc = nvrtc
 
+    def warm_up(self) -> None:
+        """Load NVRTC and the parser."""
+        kernels("")
+        self.nvrtc.architectures  # noqa: B018 - asking opens the library
+
     def compile(self, program: Program, arch: str) -> ObjectCode:
         """Compile a program.
 

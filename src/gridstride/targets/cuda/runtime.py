@@ -35,6 +35,7 @@ from gridstride.targets.cuda.driver import (
 )
 from gridstride.targets.cuda.fingerprint import fingerprint
 from gridstride.targets.cuda.nvrtc import Nvrtc
+from gridstride.targets.options import CompileOptions
 
 if TYPE_CHECKING:
     from gridstride.targets.cuda.compiler import Compiler
@@ -118,6 +119,12 @@ class CudaTarget(GraphCalls):
         self._lock = threading.Lock()
 
     # devices
+
+    def warm_up(self) -> None:
+        """Read the device's limits and import what compiling needs."""
+        arch = self.arch(self.current_device())
+        self.fingerprint(Program("", "", CompileOptions()), arch)
+        self.compiler.warm_up()
 
     def device_count(self) -> int:
         count = c_int()
