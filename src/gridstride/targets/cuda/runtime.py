@@ -362,7 +362,8 @@ class CudaTarget(GraphCalls):
         self.driver.cuEventSynchronize(event)
 
     def event_done(self, event: int) -> bool:
-        return self._is_ready("cuEventQuery", event)
+        with self._during_captures():
+            return self._is_ready("cuEventQuery", event)
 
     def elapsed(self, start: int, end: int) -> float:
         milliseconds = c_float()
@@ -565,8 +566,9 @@ class CudaModule:
 
     def _find(self, lowered_name: str) -> CudaFunction:
         function = c_void_p()
-        with _absence_is_key_error(lowered_name), self.target._on(self.device):
-            self.target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
+        target = self.target
+        with _absence_is_key_error(lowered_name), target._on(self.device), target._during_captures():
+            target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
             return CudaFunction(self, function.value or 0, lowered_name)
 
 
