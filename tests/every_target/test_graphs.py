@@ -2,6 +2,7 @@
 
 import gc
 import re
+import subprocess
 import sys
 import threading
 import weakref
@@ -179,6 +180,31 @@ def test_p61_reading_during_a_capture_is_an_error(target, stream):
     assert content(pointer)[0] == 1
 
 
+def test_p61_each_graph_owns_what_is_allocated_inside(target, xp, stream):
+    least = gs.RawKernel(
+        """extern "C" __global__ void least(const float* x, float* y, int n) {
+            float found = x[0];
+            for (int k = 1; k < n; ++k) found = x[k] < found ? x[k] : found;
+            *y = found;
+        }""",
+        "least",
+    )
+    x, graphs, results = xp.ones(N, "f4"), [], []
+    cuda.synchronize()
+    for _ in range(2):
+        with stream, cuda.Graph() as graph:
+            results.append(xp.empty(1, "f4"))
+            least(1, 1, (x, results[-1], N))
+        graphs.append(graph)
+    graphs[0].launch(stream)
+    stream.synchronize()
+    x[:] = 2
+    cuda.synchronize()
+    graphs[1].launch(stream)
+    stream.synchronize()
+    assert [float(gs.asnumpy(result)[0]) for result in results] == [1, 2]
+
+
 def test_p65_the_graph_keeps_what_it_refers_to(target, stream):
     result = filled(0, 64)
     with stream, cuda.Graph() as graph:
@@ -319,6 +345,30 @@ def test_callbacks_in_a_graph_run_at_every_launch(target, stream):
         graph.launch(stream)
     stream.synchronize()
     assert seen == ["again"] * 3
+
+
+@pytest.mark.parametrize("last", ["", "graph.begin_capture(stream)", "stream.begin_capture()", "1 / 0"])
+def test_p48_graphs_that_outlive_the_program_go_quietly(target, last):
+    program = f"""
+from gridstride import cuda
+stream, graph, memory = cuda.Stream(), cuda.Graph(), cuda.alloc(8)
+with stream, graph:
+    memory.memset_async(1)
+    stream.launch_host_func(print, "called")
+graph.launch(stream)
+stream.synchronize()
+graph.launch(stream)
+{last}
+"""
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], check=False, capture_output=True, text=True
+    )
+    assert "called" in ended.stdout
+    if "/" in last:
+        assert ended.stderr.rstrip().endswith("ZeroDivisionError: division by zero")
+        assert ended.stderr.count("Error") == 1
+    else:
+        assert ended.stderr == ""
 
 
 def test_captures_of_several_threads(target):

@@ -1,0 +1,111 @@
+"""Streams, graphs and buffers beside CuPy and PyTorch on a device."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride import cuda
+from gridstride._runtime import keeping
+from gridstride.targets import registry
+
+pytestmark = pytest.mark.gpu
+
+#: Waits long enough for the host to go on, then copies.
+SLOW = r"""extern "C" __global__ void slow(const float* x, float* y) {
+    for (int k = 0; k < 1000; ++k) __nanosleep(20000);
+    y[threadIdx.x] = x[threadIdx.x];
+}"""
+
+
+@pytest.fixture
+def cupy():
+    return pytest.importorskip("cupy")
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_p52_memory_is_not_given_out_again_under_a_kernel(cupy, launches):
+    slow, a, b = gs.RawKernel(SLOW, "slow"), cuda.Stream(non_blocking=True), cuda.Stream(non_blocking=True)
+    y = cupy.zeros(256, "f4")
+    for _ in range(launches):  # later ones are replays of the fast path
+        with a:
+            x = cupy.full(256, 7, "f4")
+        b.wait_event(a.record())
+        with b:
+            slow((1,), (256,), (x, y))
+        del x
+        with a:
+            others = [cupy.full(256, 99, "f4") for _ in range(20)]
+        b.synchronize()
+        assert (y.get() == 7).all()
+        del others
+    gc.collect()
+    keeping.sweep()
+    assert keeping.count() == 0
+
+
+def test_our_stream_is_current_for_cupy_and_theirs_goes_into_our_calls(cupy):
+    ours, theirs = cuda.Stream(), cupy.cuda.Stream()
+    fill = gs.RawKernel('extern "C" __global__ void fill(float* x) { x[threadIdx.x] = 3; }', "fill")
+    with ours:
+        assert cupy.cuda.get_current_stream().ptr == ours.ptr
+        x = cupy.zeros(32, "f4")
+        fill(1, 32, (x,))
+        total = x.sum()
+    ours.synchronize()
+    assert total == 96
+    x = cupy.zeros(32, "f4")
+    cupy.cuda.Device().synchronize()
+    fill(1, 32, (x,), stream=theirs)
+    theirs.synchronize()
+    assert x.get().sum() == 96
+    event = cuda.Event()
+    event.record(theirs)
+    cuda.ExternalStream(theirs.ptr).wait_event(event)
+
+
+def test_cupys_own_kernels_are_recorded(cupy):
+    x, stream = cupy.arange(1000, dtype="f4"), cuda.Stream()
+    (x * 2 + 1).get()
+    cuda.synchronize()
+    with stream, cuda.Graph() as graph:
+        y = x * 2 + 1
+    x += 1
+    cuda.synchronize()
+    graph.launch(stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(y.get(), 2 * np.arange(1, 1001) + 1)
+
+
+def test_a_capture_of_pytorch_takes_our_launches():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch sees no device")
+    double = gs.RawKernel('extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }', "twice")
+    x = torch.ones(32, device="cuda")
+    double(1, 32, (x,))
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(3):
+            double(1, 32, (x,))
+    for _ in range(2):
+        graph.replay()
+    torch.cuda.synchronize()
+    assert (x == 2.0**7).all()
+
+
+def test_copies_between_two_devices():
+    target = registry.get("cuda")
+    if target.device_count() < 2:
+        pytest.skip("one device answers")
+    values = np.arange(1000, dtype=np.float64)
+    with cuda.Device(1):
+        there = cuda.alloc(values.nbytes)
+        there.copy_from_host(values)
+    here, out, stream = cuda.alloc(values.nbytes), np.empty_like(values), cuda.Stream()
+    here.copy_from_device_async(there, stream=stream)
+    stream.synchronize()
+    here.copy_to_host(out)
+    np.testing.assert_array_equal(out, values)
