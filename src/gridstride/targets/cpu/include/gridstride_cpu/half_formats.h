@@ -38,16 +38,29 @@ GRIDSTRIDE_DEVICE double gridstride_fma_to_odd(float __x, float __y, float __z) 
 
 // ---- formats ----
 
+// What the processor converts itself.
+#if defined(__aarch64__)
+typedef __fp16 gridstride_hardware_half;
+#define GRIDSTRIDE_HARDWARE_HALF
+#elif defined(__FLT16_MAX__) && defined(__F16C__)
+typedef _Float16 gridstride_hardware_half;
+#define GRIDSTRIDE_HARDWARE_HALF
+#endif
+
 // IEEE binary16: __half.
 struct gridstride_binary16 {
     enum : int { __fraction_bits = 10, __smallest_exponent = -14, __infinity = 0x7c00, __not_a_number = 0x7fff };
 
-#if defined(__FLT16_MAX__) && (defined(__F16C__) || defined(__aarch64__))
+#ifdef GRIDSTRIDE_HARDWARE_HALF
     static inline __attribute__((always_inline)) float __decode(unsigned short __bits) {
-        return static_cast<float>(gridstride_bit_cast<_Float16>(__bits));
+        gridstride_hardware_half __half;
+        __builtin_memcpy(&__half, &__bits, sizeof __half);
+        return static_cast<float>(__half);
     }
     static inline __attribute__((always_inline)) unsigned short __encode(float __x) {
-        const unsigned short __bits = gridstride_bit_cast<unsigned short>(static_cast<_Float16>(__x));
+        const gridstride_hardware_half __half = static_cast<gridstride_hardware_half>(__x);
+        unsigned short __bits;
+        __builtin_memcpy(&__bits, &__half, sizeof __bits);
         return __x != __x ? static_cast<unsigned short>(__not_a_number) : __bits;
     }
 #else
