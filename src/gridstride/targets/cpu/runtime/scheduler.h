@@ -21,7 +21,7 @@ inline gridstride_thread* first_of(Block* block, unsigned warp) {
 // ---- switching ----
 
 // Leave the processor; returns if the block is resumed with the calling thread.
-inline void leave(Block* block, Outcome outcome, void** save) {
+__attribute__((noinline)) inline void leave(Block* block, Outcome outcome, void** save) {
     block->outcome = outcome;
     gridstride_switch(save, block->worker_stack_pointer);
 }
@@ -58,7 +58,7 @@ inline gridstride_thread* startable(Block* block, gridstride_thread* thread) {
 // ---- the active lanes of a warp ----
 
 // Release the lanes that asked who is active: those that asked at the same place are.
-inline void answer_asking(Block* block, unsigned warp) {
+__attribute__((noinline)) inline void answer_asking(Block* block, unsigned warp) {
     gridstride_exchange& exchange = block->exchanges[warp];
     const gridstride_thread* lanes = block->threads + warp * GRIDSTRIDE_WARP_SIZE;
     for (unsigned asking = exchange.asking_lanes; asking;) {
@@ -117,7 +117,7 @@ inline void take_over(Block* block, gridstride_thread* thread, gridstride_thread
     from->stack_pointer = nullptr;
 }
 
-inline void interleave(Block* block) {
+__attribute__((noinline)) inline void interleave(Block* block) {
     gridstride_thread* self = block->current_thread;
     const unsigned started = self->linear_rank;
     for (unsigned warp = 0; warp < block->warp_count(); ++warp) {
@@ -139,7 +139,7 @@ inline void interleave(Block* block) {
 
 // The thread to go on with, in ring order. If there is none, the block leaves the processor in here, and the
 // current thread goes on when it is its turn.
-inline gridstride_thread* choose(gridstride_block* of_kernel) {
+__attribute__((noinline)) inline gridstride_thread* choose(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
     block->yields = 0;
@@ -211,14 +211,17 @@ inline void release_gathering(Block* block, unsigned warp, gridstride_gathering&
 
 // The gathering of this kind and mask that is going on, or else an unused one.
 inline gridstride_gathering& gathering_for(Block* block, unsigned warp, unsigned kind, unsigned mask) {
-    gridstride_gathering* unused = nullptr;
-    for (gridstride_gathering& gathering : block->exchanges[warp].gatherings) {
-        if (gathering.lane_mask == mask && gathering.collective_kind == kind) return gathering;
-        if (!unused && !gathering.lane_mask) unused = &gathering;
+    gridstride_exchange& exchange = block->exchanges[warp];
+    unsigned unused = exchange.gathering_limit;  // less than 32: each of the other lanes waits in at most one
+    for (unsigned i = 0; i < exchange.gathering_limit; ++i) {
+        const gridstride_gathering& gathering = exchange.gatherings[i];
+        if (gathering.lane_mask == mask && gathering.collective_kind == kind) return exchange.gatherings[i];
+        if (!gathering.lane_mask) unused = minimum(unused, i);
     }
-    *unused = {kind, mask, 0};  // there is one: each of the other lanes waits in at most one
+    exchange.gathering_limit = maximum(exchange.gathering_limit, unused + 1);
+    exchange.gatherings[unused] = {kind, mask, 0};
     ++block->gathering_count;
-    return *unused;
+    return exchange.gatherings[unused];
 }
 
 inline gridstride_thread* gather(gridstride_block* of_kernel, unsigned kind, unsigned mask) {
@@ -275,9 +278,12 @@ inline void release_from_grid(Block* block) {
 inline void release_completed(Block* block, unsigned warp) {
     if (block->arrived_threads && block->arrived_threads == block->live_threads) release_barrier(block);
     if (!block->gathering_count) return;
-    for (gridstride_gathering& gathering : block->exchanges[warp].gatherings)
+    gridstride_exchange& exchange = block->exchanges[warp];
+    for (unsigned i = 0; i < exchange.gathering_limit; ++i) {
+        gridstride_gathering& gathering = exchange.gatherings[i];
         if (gathering.lane_mask && is_complete(gathering, block->warps[warp].live_lanes))
             release_gathering(block, warp, gathering);
+    }
 }
 
 // The thread to go on with: on the current fiber if it has none of its own.

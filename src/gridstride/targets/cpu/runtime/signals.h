@@ -60,7 +60,8 @@ inline void chain(int signal, siginfo_t* info, void* context) {
 inline Fault classify(const Block* block, int signal, const siginfo_t* info) {
     const char* address = static_cast<const char*>(info->si_addr);
     switch (signal) {
-        case SIGFPE: return {GRIDSTRIDE_ARITHMETIC, false, 0};
+        case SIGFPE:  // only x86-64 faults; aarch64 divides by zero to 0
+            return {GRIDSTRIDE_ARITHMETIC, false, 0};
         case SIGILL:
         case SIGTRAP: return {GRIDSTRIDE_ILLEGAL, false, 0};
         case SIGBUS: return {GRIDSTRIDE_BUS, true, reinterpret_cast<unsigned long>(address)};

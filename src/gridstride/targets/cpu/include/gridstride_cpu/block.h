@@ -63,6 +63,7 @@ struct gridstride_participation {
 // twice before all lanes of an earlier collective have read, because a released lane runs and reads before
 // any lane runs for the second time.
 struct gridstride_exchange {
+    unsigned gathering_limit;  // those from here on were never used
     unsigned slot_choice;      // a bit per lane: the slot it published last
     unsigned asking_lanes;     // wait to learn which lanes are active
     gridstride_gathering gatherings[GRIDSTRIDE_WARP_SIZE];
