@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gridstride.errors import CUDAError
 from gridstride.targets.base import Access, CopyDirection
@@ -75,3 +75,24 @@ class FakeTarget(NullTarget):
     def made(self, name: str) -> list[tuple[object, ...]]:
         """Return the recorded calls of one name."""
         return [call for call in self.calls if call[0] == name]
+
+
+class SmallTarget(FakeTarget):
+    """Run out of memory beyond `capacity` bytes; the work in front of `unfinished` events is not done."""
+
+    def __init__(self, capacity: int = 1 << 30, devices: int = 2, features: Iterable[str] = ()) -> None:
+        super().__init__(devices)
+        self.features = frozenset(features)
+        self.capacity = capacity
+        self.unfinished: set[int] = set()
+
+    def allocate(self, size: int, device: int) -> int:
+        if size > self.memory_info(device)[0]:
+            raise CUDAError("out of memory", name="CUDA_ERROR_OUT_OF_MEMORY", code=2, call="cuMemAlloc")
+        return super().allocate(size, device)
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        return self.capacity - sum(map(len, self.memory.values())), self.capacity
+
+    def event_done(self, event: int) -> bool:
+        return event not in self.unfinished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,12 @@ class PinnedMemoryPool(metaclass=InstanceMethods):
         self, allocator: Callable[[int], PinnedMemoryPointer] | None = None, *, target: Target | None = None
     ) -> None:
         self.target: Target = registry.default() if target is None else target
-        self._pool = DevicePool(self.target, 0, allocator or self._from_system, is_pinned=True)
+        allocate = partial(_from_system, self.target) if allocator is None else allocator
+        self._pool = DevicePool(self.target, 0, allocate, is_pinned=True)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not finalizing() and hasattr(self, "_pool"):
+            self._pool.release()
 
     def malloc(self, size: int) -> PinnedMemoryPointer:
         """Hand out page-locked memory.
@@ -182,9 +188,6 @@ class PinnedMemoryPool(metaclass=InstanceMethods):
         """Return how many free blocks the pool holds."""
         return self._pool.free_block_count()
 
-    def _from_system(self, size: int) -> PinnedMemoryPointer:
-        return PinnedMemoryPointer(PinnedMemory(size, target=self.target), 0)
-
 
 PinnedAllocator = Callable[[int], PinnedMemoryPointer]
 
@@ -219,7 +222,7 @@ def set_pinned_memory_allocator(allocator: PinnedAllocator | None = None) -> Non
     """
     if allocator is not None and not callable(allocator):
         raise TypeError(f"an allocator is a function of a size, got {type(allocator).__name__}")
-    _chosen[:] = [_from_system if allocator is None else allocator]
+    _chosen[:] = [partial(_from_system, None) if allocator is None else allocator]
 
 
 def get_default_pinned_memory_pool() -> Any:
@@ -245,5 +248,5 @@ _chosen: list[PinnedAllocator] = []
 _default_pools: dict[Target, Any] = {}
 
 
-def _from_system(size: int) -> PinnedMemoryPointer:
-    return PinnedMemoryPointer(PinnedMemory(size), 0)
+def _from_system(target: Target | None, size: int) -> PinnedMemoryPointer:
+    return PinnedMemoryPointer(PinnedMemory(size, target=target), 0)

@@ -17,6 +17,7 @@ import weakref
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import index
 from threading import RLock
 from typing import Any, NamedTuple, cast
@@ -88,9 +89,14 @@ class MemoryPool(metaclass=InstanceMethods):
 
     def __init__(self, allocator: Allocator | None = None, *, target: Target | None = None) -> None:
         self.target: Target = registry.default() if target is None else target
-        self._allocator = self._from_device if allocator is None else allocator
+        self._allocator = partial(_from_device, self.target) if allocator is None else allocator
         self._devices: dict[int, DevicePool] = {}
         _pools.add(self)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not finalizing():
+            for pool in getattr(self, "_devices", {}).values():
+                pool.release()
 
     def __repr__(self) -> str:
         return f"<MemoryPool: {self.used_bytes()} of {self.total_bytes()} bytes in use>"
@@ -190,9 +196,6 @@ class MemoryPool(metaclass=InstanceMethods):
         """Return how the pool's memory is cut up."""
         return self._current().fragmentation()
 
-    def _from_device(self, size: int) -> MemoryPointer:
-        return MemoryPointer(Memory(size, target=self.target), 0)
-
     def _current(self) -> DevicePool:
         return self._of_device(self.target.current_device())
 
@@ -242,8 +245,12 @@ class PooledMemory(BaseMemory):
     pool: DevicePool
 
     def __del__(self) -> None:
-        if self._block is not None:
-            self.free()
+        block = self._block
+        if block is not None:
+            if hooks.entered:
+                self.free()
+            else:
+                self.pool.returned.append(block)
 
     @property
     def is_on_host(self) -> bool:  # type: ignore[override]
@@ -380,7 +387,7 @@ class DevicePool:
     """Hold the arenas and the books of one device: what `MemoryPool` and `PinnedMemoryPool` are made of."""
 
     __slots__ = (
-        "_allocate", "_arenas", "_destroyed", "_has_streams", "_is_working", "_lock", "_segments", "_stream",
+        "_allocate", "_arenas", "_destroyed", "_has_streams", "_is_working", "_lock", "_segments",
         "device", "is_pinned", "limit", "returned", "target", "total", "used",
     )  # fmt: skip
 
@@ -405,23 +412,31 @@ class DevicePool:
         self._is_working = False
 
     def malloc(self, size: int) -> MemoryPointer:
-        """Hand out memory."""
+        """Hand out memory.
+
+        A block of the right size that was given back a moment ago needs no lock, and no change of the books.
+        """
         if type(size) is not int:
             size = index(size)
         rounded = (size + 511) & -512
         if rounded <= 0:
             return self._nothing(size)
         stream = self._current_stream() if self._has_streams else _DEFAULT_STREAM
+        arena = self._arenas.get(stream)
+        returned = self.returned
         block = None
-        with self._lock:
-            if self.returned:
-                self._take_up()
-            arena = self._arenas.get(stream)
-            blocks = None if arena is None else arena.by_size.get(rounded)
-            if blocks and not self._is_working:
-                block, _ = blocks.popitem()
-                block.is_free = False
-                self.used += rounded
+        if returned:
+            try:
+                block = returned.pop()
+            except IndexError:  # another thread was faster
+                pass
+            else:
+                if block.size != rounded or block.arena is not arena:
+                    returned.append(block)
+                    block = None
+        if block is None:
+            with self._lock:
+                block = self._take(rounded, arena)
         if block is None:
             block = self._find(rounded, stream)
         memory = _new_memory(PooledMemory)
@@ -437,6 +452,20 @@ class DevicePool:
         pointer.ptr = address
         pointer.size = size
         return pointer
+
+    def _take(self, size: int, arena: _Arena | None) -> _Block | None:
+        """Return a block of exactly this size where that takes no search; called with the lock."""
+        if self._is_working:
+            return None
+        if self.returned:
+            self._take_up()
+        blocks = None if arena is None else arena.by_size.get(size)
+        if not blocks:
+            return None
+        block, _ = blocks.popitem()
+        block.is_free = False
+        self.used += size
+        return block
 
     def watched_malloc(self, size: int) -> MemoryPointer:
         """Hand out memory and tell the hooks."""
@@ -632,6 +661,10 @@ class DevicePool:
 
     def _out_of_memory(self, size: int) -> OutOfMemoryError:
         return out_of_memory(self.target, self.device, size, self.used, self.total - self.used, self.limit)
+
+
+def _from_device(target: Target, size: int) -> MemoryPointer:
+    return MemoryPointer(Memory(size, target=target), 0)
 
 
 def limit_of(target: Target, device: int, size: int | None, fraction: float | None) -> int:

@@ -29,6 +29,10 @@ Value = TypeVar("Value")
 _NOT_BETWEEN_PROCESSES = "the CPU target shares no memory or events between processes; use multiprocessing's"
 
 
+class _Thread(threading.local):
+    device = 0
+
+
 class CpuTarget:
     """Compile CUDA C++ with a host compiler and run it on all processors."""
 
@@ -49,7 +53,7 @@ class CpuTarget:
     array_protocol = "__array_interface__"
 
     def __init__(self) -> None:
-        self._thread = threading.local()
+        self._thread = _Thread()
         self._memory = host.HostMemory()
         self._pools = host.CountingPools(self._memory)
         self._deferral = config.cpu_deferral()
@@ -76,7 +80,7 @@ class CpuTarget:
 
     def current_device(self) -> int:
         """Return the calling thread's current device."""
-        return getattr(self._thread, "device", 0)
+        return self._thread.device
 
     def set_device(self, device: int) -> None:
         """Make a device the calling thread's current one."""
