@@ -29,6 +29,7 @@ launcher = Extension(
             "scalars",
             "cuda_launch",
             "buffer",
+            "driver_call",
             "numpy_allocation",
         )
     ],

@@ -17,6 +17,7 @@ import gridstride as gs
 from gridstride import _native, arrays
 from gridstride._compilation.functions import LoadedFunction, forget_programs
 from gridstride._pipeline import PreparedKernel
+from gridstride._runtime import keeping
 from gridstride.errors import LaunchError
 from gridstride.targets import registry
 from gridstride.targets.base import CType, Parameter
@@ -529,6 +530,7 @@ def test_cupy_arrays(recorder, cupy):
 def test_cupys_current_stream(recorder, cupy):
     x = cupy.empty(6, np.float32)
     k = kernel("float* x")
+    keeping.begin()  # else the first launch in another stream goes through the pipeline
     k(1, 32, (x,))
     with cupy.cuda.ExternalStream(77):
         k(1, 32, (x,))

@@ -17,7 +17,7 @@ from gridstride._native.entry import DTYPES, MOST_BYTES, Entry, Extent, Launch, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gridstride._native.stand_in import Buffer, Launcher, PreparedLaunch
+    from gridstride._native.stand_in import Buffer, DriverFunction, Launcher, PreparedLaunch
 
     def exchange_numpy_handler(api: object, handler: object | None, /) -> object: ...
     def numpy_handler(
@@ -46,6 +46,7 @@ else:
         recognition.start()
 
     Buffer = _surface.Buffer
+    DriverFunction = _surface.DriverFunction
     Launcher = _surface.Launcher
     PreparedLaunch = _surface.PreparedLaunch
     cuda_launch_routine = _surface.cuda_launch_routine
@@ -69,6 +70,7 @@ __all__ = [
     "DTYPES",
     "MOST_BYTES",
     "Buffer",
+    "DriverFunction",
     "Entry",
     "Extent",
     "Launch",

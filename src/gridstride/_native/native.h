@@ -117,7 +117,7 @@ void set_reference(PyObject **slot, PyObject *value);
 
 /* ---- types ---- */
 
-extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec;
+extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec;
 extern PyMethodDef array_functions[], entry_functions[], allocation_functions[];
 int intern_names(void);
 

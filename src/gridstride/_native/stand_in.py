@@ -43,6 +43,37 @@ class PreparedLaunch:
         self._run()
 
 
+class DriverFunction:
+    """Call a C function that takes integers and returns a code.
+
+    Parameters
+    ----------
+    address : int
+    has_result : bool
+        Whether its first argument is where it writes an integer, which a call returns.
+    fail : callable
+        Is given every code but 0; what it returns is what the call returns.
+    """
+
+    _MOST_VALUES = 5
+
+    def __init__(self, address: int, has_result: bool, fail: Callable[[int], object], /) -> None:
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_uint64] * self._MOST_VALUES)(address)
+        self._has_result = has_result
+        self._fail = fail
+
+    def __call__(self, *values: int | None) -> Any:
+        result = ctypes.c_uint64()
+        given = [ctypes.addressof(result)] if self._has_result else []
+        given += [value or 0 for value in values]
+        if len(given) > self._MOST_VALUES:
+            raise TypeError(f"a driver function takes at most {self._MOST_VALUES} values, got {len(given)}")
+        code = self._function(*given, *[0] * (self._MOST_VALUES - len(given)))
+        if code:
+            return self._fail(code)
+        return result.value if self._has_result else None
+
+
 class Buffer:
     """Show a range of memory through the buffer protocol: that of Python 3.12 and later."""
 

@@ -103,14 +103,19 @@ class Event:
         """
         if stream is None:
             stream = get_current_stream(self.device_id, target=self.target)
-        with on_device(self.target, self.device_id):
-            handle = stream_handle(stream, self.target)
-            if isinstance(stream, BaseStream) and not stream.runs_on(self.device_id):
-                raise ValueError(
-                    f"an event of device {self.device_id} cannot be recorded in a stream of device "
-                    f"{stream.device_id}"
-                )
-            tracking.record_event(self.target, self.device_id, self.ptr, handle)
+        if isinstance(stream, BaseStream) and not stream.runs_on(self.device_id):
+            raise ValueError(
+                f"an event of device {self.device_id} cannot be recorded in a stream of device "
+                f"{stream.device_id}"
+            )
+        if isinstance(stream, BaseStream) and stream.is_of_one_device:
+            self._record(stream_handle(stream, self.target))
+        else:
+            with on_device(self.target, self.device_id):
+                self._record(stream_handle(stream, self.target))
+
+    def _record(self, handle: int) -> None:
+        tracking.record_event(self.target, self.device_id, self.ptr, handle)
         self._recorded = True
 
     def synchronize(self) -> None:

@@ -15,7 +15,7 @@ from gridstride import _native
 from gridstride._runtime.current import on_device
 from gridstride.targets.base import Target
 
-#: Whether more than one stream is in use on a target that works on after a call returns.
+#: Whether more than one stream is in use.
 is_needed = False
 
 _SWEEP_AT = 4
@@ -33,17 +33,17 @@ _held: dict[tuple[Target, int, int], deque[_Held]] = {}
 _idle: dict[tuple[Target, int], list[int]] = {}
 
 
-def begin(target: Target) -> None:
+def begin() -> None:
     """Keep what is launched from now on until it is done, as there is more than one stream."""
     global is_needed
-    if not is_needed and "asynchronous" in target.features:
+    if not is_needed:
         is_needed = True
         _native.set_keeper(keep)
 
 
 def keep(target: Target, device: int, stream: int, used: tuple[object, ...]) -> None:
     """Keep what was just issued to a stream until it is done; in a capture the graph keeps it."""
-    if target.capture_of(stream):
+    if "asynchronous" not in target.features or target.capture_of(stream):
         return
     with _lock:
         queue = _held.get((target, device, stream))

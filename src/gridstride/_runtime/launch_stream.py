@@ -41,7 +41,7 @@ def resolve_stream(views: Iterable[ArrayView | None], stream: Any, target: Targe
         if view.producer_stream is not None and view.producer_stream != handle:
             _order_behind(view.producer_stream, handle, target, device)
     if handle and not keeping.is_needed:
-        keeping.begin(target)
+        keeping.begin()
     return handle
 
 

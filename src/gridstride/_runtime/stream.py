@@ -169,13 +169,21 @@ class BaseStream:
     def wait_event(self, event: Event) -> None:
         """Let work issued from now on wait for an event; the caller does not wait."""
         require_target("the event", event.target, self.target)
-        device = self.device_id
-        with on_device(self.target, device):
-            tracking.wait_event(self.target, device, self.ptr, event.ptr)
+        device = self._device
+        if device is not None:
+            tracking.wait_event(self.target, device, self._handle, event.ptr)
+            return
+        device = self.target.current_device()
+        tracking.wait_event(self.target, device, self.ptr, event.ptr)
 
     def runs_on(self, device: int) -> bool:
         """Return whether the stream can run work of a device: its own, or any for a default stream."""
         return self._device is None or self._device == device
+
+    @property
+    def is_of_one_device(self) -> bool:
+        """Whether the handle says the device; default streams are those of the current device."""
+        return self._device is not None
 
     @property
     def ptr(self) -> int:

@@ -242,7 +242,7 @@ def synchronize_device(target: Target, device: int) -> None:
 def create_stream(target: Target, device: int, non_blocking: bool) -> int:
     """Return a new stream of the current device."""
     stream = target.create_stream(non_blocking)
-    keeping.begin(target)
+    keeping.begin()
     _devices[target, stream] = device
     return stream
 
@@ -264,8 +264,7 @@ def destroy_stream(target: Target, device: int, stream: int) -> None:
 
 def _keep(target: Target, device: int, stream: int, accesses: Sequence[Access]) -> None:
     """Keep the owners of memory that a target goes on using after the call has returned."""
-    if "asynchronous" in target.features:
-        keeping.keep(target, device, stream, tuple(access.owner for access in accesses))
+    keeping.keep(target, device, stream, tuple(access.owner for access in accesses))
 
 
 def _announce(work: Work) -> Work:

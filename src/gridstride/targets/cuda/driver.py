@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from typing import Any
 
+from gridstride import _native
 from gridstride.errors import CUDAError
 
 LIBRARY = "libcuda.so.1"
@@ -69,12 +70,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(_HANDLE), c_int),
-    "cuCtxGetCurrent": (POINTER(_HANDLE),),
-    "cuCtxSetCurrent": (_HANDLE,),
-    "cuCtxGetDevice": (POINTER(c_int),),
     "cuCtxSynchronize": (),
     "cuMemAlloc_v2": (POINTER(_ADDRESS), c_size_t),
-    "cuMemFree_v2": (_ADDRESS,),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuMemAllocManaged": (POINTER(_ADDRESS), c_size_t, c_uint),
     "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
@@ -90,11 +87,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemcpyHtoD_v2": (_ADDRESS, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, _ADDRESS, c_size_t),
     "cuMemcpyDtoD_v2": (_ADDRESS, _ADDRESS, c_size_t),
-    "cuMemcpyHtoDAsync_v2": (_ADDRESS, c_void_p, c_size_t, _HANDLE),
-    "cuMemcpyDtoHAsync_v2": (c_void_p, _ADDRESS, c_size_t, _HANDLE),
-    "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
     "cuMemsetD8_v2": (_ADDRESS, c_ubyte, c_size_t),
-    "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _HANDLE),
     "cuMemcpyPeer": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t),
     "cuMemcpyPeerAsync": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t, _HANDLE),
     "cuIpcGetMemHandle": (POINTER(IpcHandle), _ADDRESS),
@@ -102,17 +95,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuIpcCloseMemHandle": (_ADDRESS,),
     "cuIpcGetEventHandle": (POINTER(IpcHandle), _HANDLE),
     "cuIpcOpenEventHandle": (POINTER(_HANDLE), IpcHandle),
-    "cuStreamCreate": (POINTER(_HANDLE), c_uint),
-    "cuStreamDestroy_v2": (_HANDLE,),
     "cuStreamGetFlags": (_HANDLE, POINTER(c_uint)),
-    "cuStreamSynchronize": (_HANDLE,),
-    "cuStreamQuery": (_HANDLE,),
-    "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),
-    "cuEventCreate": (POINTER(_HANDLE), c_uint),
-    "cuEventDestroy_v2": (_HANDLE,),
-    "cuEventRecord": (_HANDLE, _HANDLE),
-    "cuEventSynchronize": (_HANDLE,),
-    "cuEventQuery": (_HANDLE,),
     "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
     "cuLaunchHostFunc": (_HANDLE, HOST_FUNCTION, c_void_p),
     "cuStreamBeginCapture_v2": (_HANDLE, c_int),
@@ -123,7 +106,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuThreadExchangeStreamCaptureMode": (POINTER(c_int),),
     "cuGraphInstantiateWithFlags": (POINTER(_HANDLE), _HANDLE, c_uint64),
     "cuGraphUpload": (_HANDLE, _HANDLE),
-    "cuGraphLaunch": (_HANDLE, _HANDLE),
     "cuGraphDebugDotPrint": (_HANDLE, c_char_p, c_uint),
     "cuGraphDestroy": (_HANDLE,),
     "cuGraphExecDestroy": (_HANDLE,),
@@ -139,12 +121,41 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "cuLaunchKernelEx": (POINTER(LaunchConfiguration), _HANDLE, POINTER(c_void_p), POINTER(c_void_p)),
 }  # fmt: skip
+#: Called often and with integers alone, so not through ctypes.
+_OF_INTEGERS = frozenset(
+    {
+        "cuCtxSetCurrent",
+        "cuEventDestroy_v2",
+        "cuEventQuery",
+        "cuEventRecord",
+        "cuEventSynchronize",
+        "cuGraphLaunch",
+        "cuMemFree_v2",
+        "cuMemcpyDtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemsetD8Async",
+        "cuStreamDestroy_v2",
+        "cuStreamQuery",
+        "cuStreamSynchronize",
+        "cuStreamWaitEvent",
+    }
+)
+#: Our names for those of them that write an integer.
+_WITH_RESULT = {
+    "current_context": "cuCtxGetCurrent",
+    "current_device": "cuCtxGetDevice",
+    "new_event": "cuEventCreate",
+    "new_stream": "cuStreamCreate",
+}
 #: Called to explain a failure, so not checked themselves.
 _EXPLANATIONS = ("cuGetErrorName", "cuGetErrorString")
 
 
 class Driver:
     """Call the driver's functions as methods; each raises `CUDAError` unless it succeeds.
+
+    Queries return None where the work is done, and False where it is not.
 
     Parameters
     ----------
@@ -160,7 +171,13 @@ class Driver:
     def __init__(self, library: str = LIBRARY) -> None:
         self._library = ctypes.CDLL(library)
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        is_of_integers = name in _OF_INTEGERS or name in _WITH_RESULT
+        function = self._of_integers(name) if is_of_integers else self._checked(name)
+        setattr(self, name, function)
+        return function
+
+    def _checked(self, name: str) -> Callable[..., Any]:
         argument_types = _FUNCTIONS.get(name)
         if argument_types is None:
             raise AttributeError(name)
@@ -168,8 +185,17 @@ class Driver:
         function.argtypes = argument_types
         function.restype = c_int
         function.errcheck = self._check  # type: ignore[assignment]
-        setattr(self, name, function)
         return function
+
+    def _of_integers(self, name: str) -> _native.DriverFunction:
+        function = _WITH_RESULT.get(name, name)
+
+        def fail(code: int) -> bool:
+            if code == NOT_READY:
+                return False
+            raise self.error(code, function)
+
+        return _native.DriverFunction(self.address(function), name in _WITH_RESULT, fail)
 
     def address(self, name: str) -> int:
         """Return the address of a function; 0 where this driver lacks it."""

@@ -26,7 +26,6 @@ from gridstride.targets.cuda.capture import GraphCalls
 from gridstride.targets.cuda.driver import (
     INVALID_VALUE,
     NOT_FOUND,
-    NOT_READY,
     Driver,
     IpcHandle,
     LaunchAttribute,
@@ -115,6 +114,7 @@ class CudaTarget(GraphCalls):
         self.driver = driver
         self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
+        self._device_of: dict[int, int] = {}
         self._limits: dict[int, Limits] = {}
         self._lock = threading.Lock()
 
@@ -138,11 +138,11 @@ class CudaTarget(GraphCalls):
         return found
 
     def current_device(self) -> int:
-        if not self._current_context():
+        context = self.driver.current_context()
+        if not context:
             return 0  # what the CUDA runtime, hence every other library, takes then
-        device = c_int()
-        self.driver.cuCtxGetDevice(byref(device))
-        return device.value
+        device = self._device_of.get(context)
+        return self.driver.current_device() if device is None else device
 
     def set_device(self, device: int) -> None:
         self.driver.cuCtxSetCurrent(self._primary_context(device))
@@ -311,9 +311,8 @@ class CudaTarget(GraphCalls):
 
     def create_stream(self, non_blocking: bool) -> int:
         self._ensure_context()
-        stream = c_void_p()
-        self.driver.cuStreamCreate(byref(stream), _STREAM_NON_BLOCKING if non_blocking else 0)
-        return stream.value or 0
+        stream: int = self.driver.new_stream(_STREAM_NON_BLOCKING if non_blocking else 0)
+        return stream
 
     def destroy_stream(self, stream: int) -> None:
         self.driver.cuStreamDestroy_v2(stream)
@@ -330,15 +329,14 @@ class CudaTarget(GraphCalls):
 
     def stream_done(self, stream: int) -> bool:
         self._ensure_context()
-        return self._is_ready("cuStreamQuery", stream)
+        return self.driver.cuStreamQuery(stream) is None
 
     def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
         self._ensure_context()
-        event = c_void_p()
         flags = (_EVENT_BLOCKING if blocking else 0) | (0 if timing else _EVENT_NO_TIMING)
         flags |= _EVENT_INTERPROCESS if interprocess else 0
-        self.driver.cuEventCreate(byref(event), flags)
-        return event.value or 0
+        event: int = self.driver.new_event(flags)
+        return event
 
     def event_handle(self, event: int) -> bytes:
         handle = IpcHandle()
@@ -363,7 +361,7 @@ class CudaTarget(GraphCalls):
 
     def event_done(self, event: int) -> bool:
         with self._during_captures():
-            return self._is_ready("cuEventQuery", event)
+            return self.driver.cuEventQuery(event) is None
 
     def elapsed(self, start: int, end: int) -> float:
         milliseconds = c_float()
@@ -428,9 +426,8 @@ class CudaTarget(GraphCalls):
     # contexts
 
     def _current_context(self) -> int:
-        context = c_void_p()
-        self.driver.cuCtxGetCurrent(byref(context))
-        return context.value or 0
+        context: int = self.driver.current_context()
+        return context
 
     def _primary_context(self, device: int) -> int:
         context = self._primary.get(device)
@@ -439,6 +436,7 @@ class CudaTarget(GraphCalls):
                 context = self._primary.get(device)
                 if context is None:
                     context = self._primary[device] = self._retain(device)
+                    self._device_of[context] = device
         return context
 
     def _retain(self, device: int) -> int:
@@ -474,15 +472,6 @@ class CudaTarget(GraphCalls):
         self.driver.cuDeviceGet(byref(ordinal), device)
         self.driver.cuDeviceGetMemPool(byref(handle), ordinal)
         return handle.value or 0
-
-    def _is_ready(self, query: str, handle: int) -> bool:
-        try:
-            getattr(self.driver, query)(handle)
-        except CUDAError as error:
-            if error.code != NOT_READY:
-                raise
-            return False
-        return True
 
     def _load(self, object_code: ObjectCode) -> int:
         module = c_void_p()

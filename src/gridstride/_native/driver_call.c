@@ -1,0 +1,102 @@
+/* Functions of a driver called without ctypes: integers in, an error code out. */
+#include "native.h"
+
+enum { MOST_VALUES = 5 };
+
+typedef unsigned long long value;
+typedef int (*function_of_values)(value, value, value, value, value);
+
+struct driver_function {
+    PyObject_HEAD
+    function_of_values function;
+    PyObject *fail;
+    int has_result;
+};
+
+/* DriverFunction(address, has_result, fail) */
+static int function_init(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+    struct driver_function *self = (struct driver_function *)object;
+    unsigned long long address;
+    PyObject *fail;
+    if (!PyArg_ParseTuple(arguments, "KpO", &address, &self->has_result, &fail))
+        return -1;
+    self->function = (function_of_values)(uintptr_t)address;
+    set_reference(&self->fail, fail);
+    return 0;
+}
+
+static int read_values(PyObject *arguments, value *values, Py_ssize_t room)
+{
+    Py_ssize_t count = PyTuple_Size(arguments);
+    if (count > room) {
+        PyErr_Format(PyExc_TypeError, "a driver function takes at most %zd values, got %zd", room, count);
+        return 0;
+    }
+    for (Py_ssize_t k = 0; k < count; ++k) {
+        PyObject *argument = PyTuple_GetItem(arguments, k);
+        values[k] = argument == Py_None ? 0 : PyLong_AsUnsignedLongLongMask(argument);
+    }
+    return !PyErr_Occurred();
+}
+
+/* Return None, or what the driver wrote behind its first argument; where it failed, what `fail(code)` returns. */
+static PyObject *function_call(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+    const struct driver_function *self = (struct driver_function *)object;
+    value values[MOST_VALUES] = {0}, result = 0;
+    if (self->function == NULL)
+        return PyErr_Format(PyExc_RuntimeError, "this driver has no such function");
+    if (!read_values(arguments, values + self->has_result, MOST_VALUES - self->has_result))
+        return NULL;
+    if (self->has_result)
+        values[0] = (value)(uintptr_t)&result;
+    int code;
+    Py_BEGIN_ALLOW_THREADS
+    code = self->function(values[0], values[1], values[2], values[3], values[4]);
+    Py_END_ALLOW_THREADS
+    if (code != 0)
+        return PyObject_CallFunction(self->fail, "i", code);
+    if (self->has_result)
+        return PyLong_FromUnsignedLongLong(result);
+    Py_RETURN_NONE;
+}
+
+static int function_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((struct driver_function *)object)->fail);
+    return 0;
+}
+
+static int function_clear(PyObject *object)
+{
+    Py_CLEAR(((struct driver_function *)object)->fail);
+    return 0;
+}
+
+static void function_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    function_clear(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyType_Slot function_slots[] = {
+    {Py_tp_doc, "DriverFunction(address, has_result, fail): call a C function that takes integers and returns a code."},
+    {Py_tp_init, function_init},
+    {Py_tp_call, function_call},
+    {Py_tp_traverse, function_traverse},
+    {Py_tp_clear, function_clear},
+    {Py_tp_dealloc, function_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec driver_function_spec = {
+    .name = "gridstride._native._launcher.DriverFunction",
+    .basicsize = sizeof(struct driver_function),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = function_slots,
+};
