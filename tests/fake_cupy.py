@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -47,6 +49,8 @@ class State:
     device = 0
     streams: dict[int, Stream]
     allocated_on: list[tuple[int, int]]
+    hooks: list[Any]
+    allocators: list[Any]
 
 
 class Device:
@@ -90,6 +94,66 @@ def get_current_stream(device_id: int = -1) -> Stream:
     return State.streams.get(device, Stream(0, device))
 
 
+class MemoryHook:
+    """CuPy calls the hooks that are entered by keyword."""
+
+    def __enter__(self) -> MemoryHook:
+        State.hooks.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        State.hooks.remove(self)
+
+
+class PooledMemory:
+    def __init__(self, size: int) -> None:
+        self.size, self.device_id = -(-size // 512) * 512, current_device()
+        self._host = np.empty(self.size, np.uint8)
+        self.ptr = self._host.ctypes.data
+
+    def __del__(self) -> None:
+        tell("free", mem_size=self.size, mem_ptr=self.ptr, pmem_id=id(self), device_id=self.device_id)
+
+
+class MemoryPool:
+    released = 0
+
+    def malloc(self, size: int) -> Pointer:
+        memory: Any = PooledMemory(size)
+        known = {"device_id": memory.device_id, "mem_size": memory.size}
+        tell("malloc", size=size, mem_ptr=memory.ptr, pmem_id=id(memory), **known)
+        return Pointer(memory, 0)
+
+    def free_all_blocks(self) -> None:
+        self.released += 1
+
+    def used_bytes(self) -> int:
+        return 4242
+
+
+class PinnedMemoryPool(MemoryPool):
+    pass
+
+
+def tell(event: str, **keywords: int) -> None:
+    for hook in State.hooks:
+        for when in ("preprocess", "postprocess"):
+            getattr(hook, f"{event}_{when}")(**keywords)
+
+
+@contextmanager
+def using_allocator(allocator: Any = None) -> Iterator[None]:
+    State.allocators.append(allocator)
+    try:
+        yield
+    finally:
+        State.allocators.pop()
+
+
+def set_allocator(allocator: Any = None) -> None:
+    State.allocators[0] = allocator
+
+
 def empty(shape: Any, dtype: Any) -> Array:
     State.allocated_on.append((State.device, get_current_stream().ptr))
     return Array(shape, dtype)
@@ -98,17 +162,24 @@ def empty(shape: Any, dtype: Any) -> Array:
 def make_module(available: bool = True) -> ModuleType:
     """Return a fresh module ``cupy``; put it into ``sys.modules`` with a monkeypatch."""
     State.device, State.streams, State.allocated_on = 0, {}, []
+    State.hooks, State.allocators = [], ["CuPy's own"]
+    pool, pinned_pool = MemoryPool(), PinnedMemoryPool()
     module = ModuleType("cupy")
     module.ndarray = Array  # type: ignore[attr-defined]
     module.empty = empty  # type: ignore[attr-defined]
     module.is_available = lambda: available  # type: ignore[attr-defined]
     module.asnumpy = lambda a, *rest, **more: a._host.copy()  # type: ignore[attr-defined]
+    module.get_default_memory_pool = lambda: pool  # type: ignore[attr-defined]
+    module.get_default_pinned_memory_pool = lambda: pinned_pool  # type: ignore[attr-defined]
     module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
         Device=Device,
         ExternalStream=Stream,
         get_current_stream=get_current_stream,
         UnownedMemory=Memory,
         MemoryPointer=Pointer,
+        MemoryHook=MemoryHook,
+        using_allocator=using_allocator,
+        set_allocator=set_allocator,
         runtime=SimpleNamespace(getDevice=current_device),
         device=SimpleNamespace(get_cublas_handle=lambda: 77),
     )

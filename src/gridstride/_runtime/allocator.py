@@ -199,7 +199,8 @@ def _checked(allocator: Allocator | None) -> None:
 
 def _target_of(allocator: Any) -> Target:
     """Return the target whose memory an allocator gives out, where it says so, or the default one."""
-    target: Target | None = getattr(getattr(allocator, "__self__", allocator), "target", None)
+    owner = getattr(allocator, "__self__", allocator)
+    target: Target | None = None if isinstance(owner, type) else getattr(owner, "target", None)
     return registry.default() if target is None else target
 
 

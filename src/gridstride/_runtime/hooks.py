@@ -135,16 +135,19 @@ def tell(event: str, piece: Piece) -> None:
 
 def tell_all(event: str, piece: Piece) -> None:
     """Call a method of all hooks as `tell`, each of them even where others raise; then raise the first failure."""
-    failures = []
+    failure = None
     for listener in tuple(_threads.listeners):
         receiver = listener.receivers.get(event)
         try:
             if receiver is not None:
                 receiver(event, piece)
-        except BaseException as failure:
-            failures.append(failure)
-    if failures:
-        raise failures[0]
+        except BaseException as error:
+            failure = failure or error
+    try:
+        if failure is not None:
+            raise failure
+    finally:
+        del failure  # else it would hold itself by its traceback, and the memory with it
 
 
 _Receiver = Callable[[str, Piece], None]
@@ -199,12 +202,14 @@ def _is_overridden(hook: MemoryHook, event: str) -> bool:
 
 
 def _takes_memory(method: Callable[..., None]) -> bool:
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = signature(method).parameters.values()
-    return any(
-        parameter.kind in positional and parameter.name not in _KEYWORDS["free_postprocess"]
-        for parameter in parameters
-    )
+    return any(_is_memory(parameter) for parameter in signature(method).parameters.values())
+
+
+def _is_memory(parameter: Parameter) -> bool:
+    if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+        return False
+    is_needed = parameter.default is Parameter.empty and parameter.name not in _VALUES
+    return is_needed or parameter.name == "mem"
 
 
 def _with_memory(method: Callable[..., None]) -> _Receiver:

@@ -86,7 +86,7 @@ class PinnedMemoryPointer(_native.Buffer):
         offset = offset.__index__()
         rest = mem.size - offset
         size = rest if size is None else checked_size(size)
-        if offset < 0 or size > rest:
+        if offset < 0 or size > rest or rest < 0:
             raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
         self.mem = mem
         self.owner = owner

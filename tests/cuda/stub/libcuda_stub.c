@@ -198,6 +198,78 @@ Result cuMemGetInfo_v2(size_t *available, size_t *total) {
     return SUCCESS;
 }
 
+Result cuMemAllocManaged(Address *address, size_t size, unsigned flags) {
+    CALL("\"size\": %zu, \"flags\": %u", size, flags);
+    NEED_CONTEXT;
+    *address = (Address)calloc(1, size);
+    return SUCCESS;
+}
+Result cuMemHostAlloc(void **address, size_t size, unsigned flags) {
+    CALL("\"size\": %zu, \"flags\": %u", size, flags);
+    NEED_CONTEXT;
+    *address = calloc(1, size);
+    return SUCCESS;
+}
+Result cuMemFreeHost(void *address) { CALL("\"address\": %llu", (Address)address); NEED_CONTEXT; free(address); return SUCCESS; }
+
+/* ---- pools ---- */
+
+enum { MOST_PIECES = 64, RESERVED_NOW = 5, USED_NOW = 7 };
+typedef struct { unsigned long long used, reserved, threshold; } Pool;
+static Pool device_pools[DEVICES];
+static struct { void *address; size_t size; Pool *pool; } pieces[MOST_PIECES];
+
+Result cuMemPoolCreate(Pool **pool, const int properties[6]) {
+    CALL("\"type\": %d, \"location\": [%d, %d]", properties[0], properties[2], properties[3]);
+    *pool = calloc(1, sizeof **pool);
+    return SUCCESS;
+}
+Result cuMemPoolDestroy(Pool *pool) { CALL("\"pool\": %llu", (Address)pool); return SUCCESS; }
+Result cuDeviceGetMemPool(Pool **pool, int device) { *pool = &device_pools[device]; return SUCCESS; }
+Result cuMemPoolSetAttribute(Pool *pool, int attribute, unsigned long long *value) {
+    CALL("\"attribute\": %d, \"value\": %llu", attribute, *value);
+    pool->threshold = *value;
+    return SUCCESS;
+}
+Result cuMemPoolGetAttribute(Pool *pool, int attribute, unsigned long long *value) {
+    CALL("\"attribute\": %d", attribute);
+    *value = attribute == RESERVED_NOW ? pool->reserved : attribute == USED_NOW ? pool->used : 0;
+    return SUCCESS;
+}
+Result cuMemPoolTrimTo(Pool *pool, size_t keep) {
+    CALL("\"keep\": %zu", keep);
+    unsigned long long least = pool->used > keep ? pool->used : keep;
+    if (pool->reserved > least) pool->reserved = least;
+    return SUCCESS;
+}
+Result cuMemAllocFromPoolAsync(Address *address, size_t size, Pool *pool, void *stream) {
+    CALL("\"size\": %zu, \"pool\": %llu, \"stream\": %llu", size, (Address)pool, (Address)stream);
+    NEED_CONTEXT;
+    for (int k = 0; k < MOST_PIECES; ++k)
+        if (!pieces[k].address) {
+            pieces[k].address = calloc(1, size);
+            pieces[k].size = size;
+            pieces[k].pool = pool;
+            pool->used += size;
+            if (pool->reserved < pool->used) pool->reserved = pool->used;
+            *address = (Address)pieces[k].address;
+            return SUCCESS;
+        }
+    return OUT_OF_MEMORY;
+}
+Result cuMemFreeAsync(Address address, void *stream) {
+    CALL("\"address\": %llu, \"stream\": %llu", address, (Address)stream);
+    NEED_CONTEXT;
+    for (int k = 0; k < MOST_PIECES; ++k)
+        if (pieces[k].address == (void *)address) {
+            pieces[k].pool->used -= pieces[k].size;
+            free(pieces[k].address);
+            pieces[k].address = 0;
+            return SUCCESS;
+        }
+    return INVALID_VALUE;
+}
+
 /* ---- capture ---- */
 
 static Stream *streams;
