@@ -103,16 +103,17 @@ class Event:
         """
         if stream is None:
             stream = get_current_stream(self.device_id, target=self.target)
-        if isinstance(stream, BaseStream) and not stream.runs_on(self.device_id):
+        is_ours = isinstance(stream, BaseStream)
+        if is_ours and stream._device == self.device_id and stream.target is self.target:
+            self._record(stream._handle)
+            return
+        if is_ours and not stream.runs_on(self.device_id):
             raise ValueError(
                 f"an event of device {self.device_id} cannot be recorded in a stream of device "
                 f"{stream.device_id}"
             )
-        if isinstance(stream, BaseStream) and stream.is_of_one_device:
+        with on_device(self.target, self.device_id):
             self._record(stream_handle(stream, self.target))
-        else:
-            with on_device(self.target, self.device_id):
-                self._record(stream_handle(stream, self.target))
 
     def _record(self, handle: int) -> None:
         tracking.record_event(self.target, self.device_id, self.ptr, handle)

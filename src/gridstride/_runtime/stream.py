@@ -181,11 +181,6 @@ class BaseStream:
         return self._device is None or self._device == device
 
     @property
-    def is_of_one_device(self) -> bool:
-        """Whether the handle says the device; default streams are those of the current device."""
-        return self._device is not None
-
-    @property
     def ptr(self) -> int:
         """The raw handle."""
         return self._handle

@@ -446,7 +446,7 @@ class CudaTarget(GraphCalls):
         return context.value or 0
 
     def _ensure_context(self) -> None:
-        if not self._current_context():
+        if not self.driver.current_context():
             self.set_device(0)
 
     @contextmanager
