@@ -43,7 +43,7 @@ def test_a_pointer_is_a_writable_buffer(fake):
 
 @pytest.mark.parametrize(("offset", "size"), [(0, 17), (17, None), (-1, 2), (8, 9), (0, -1)])
 def test_a_pointer_stays_inside(fake, offset, size):
-    with pytest.raises(ValueError, match="outside memory of 16 bytes|negative"):
+    with pytest.raises(ValueError, match=r"outside memory of 16 bytes|negative"):
         cuda.PinnedMemoryPointer(cuda.PinnedMemory(16), offset, size)
 
 
