@@ -29,6 +29,11 @@ def test_every_environment_variable_stands_with_its_meaning() -> None:
     assert dict(rows) == config.VARIABLES
 
 
+def test_every_name_of_the_runtime_stands_on_its_page() -> None:
+    named = " ".join(first_cells(REFERENCE / "cuda.md"))
+    assert set(re.findall(r"\w+(?=\(|\b)", named)) >= set(gridstride.cuda.__all__)
+
+
 def test_every_exception_stands_with_its_attributes() -> None:
     page = (REFERENCE / "exceptions.md").read_text()
     errors = {name for name in gridstride.__all__ if isinstance(getattr(gridstride, name), type(Exception))}
