@@ -34,6 +34,8 @@ _REMEDY = (
 _COMMON_FLAGS = (
     "-x", "c++", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
     "-fno-strict-aliasing", "-fno-exceptions", "-fno-stack-protector", "-fno-threadsafe-statics",
+    # Each page of a large frame is touched, so that none steps over the guard below a stack.
+    "-fstack-clash-protection",
     "-Wno-attributes", "-U_FORTIFY_SOURCE",
 )  # fmt: skip
 _CLANG_FLAGS = (
