@@ -18,6 +18,7 @@ from cuda_support import Stub
 import gridstride as gs
 from gridstride import _native
 from gridstride._runtime import keeping
+from gridstride._runtime.stream import Stream
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
 from gridstride.targets.cuda.runtime import CudaTarget
@@ -92,6 +93,18 @@ def test_p52_arguments_live_until_their_stream_is_done(cupy: Any, stub: Stub) ->
         keeping.sweep()
         gc.collect()
         assert weak[-1]() is None
+
+
+def test_synchronizing_lets_go(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:
+    stream = Stream(target=cuda)
+    x = cupy.empty(16, np.float32)
+    weak = weakref.ref(x)
+    gs.RawKernel(TEXT, "k")(1, 32, (x, 1, 2.0), stream=stream)
+    del x
+    gc.collect()
+    assert weak() is not None
+    stream.synchronize()
+    assert weak() is None
 
 
 def test_launching_the_same_again_keeps_it_once(cupy: Any, stub: Stub) -> None:

@@ -71,6 +71,8 @@ def hold(target: Target, device: int, streams: Sequence[int], what: object) -> N
 
 def sweep() -> None:
     """Let go of what is no longer needed."""
+    if not _held:
+        return
     released = []  # objects go after the lock: what they free may come here again
     with _lock:
         for (target, device, stream), queue in list(_held.items()):

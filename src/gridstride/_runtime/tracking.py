@@ -207,6 +207,7 @@ def wait_event(target: Target, device: int, stream: int, event: int) -> None:
 def synchronize_stream(target: Target, device: int, stream: int) -> None:
     """Wait for a stream of the current device."""
     target.synchronize_stream(stream)
+    keeping.sweep()
     _finish_stream(target, device, stream)
 
 
@@ -221,6 +222,7 @@ def stream_done(target: Target, device: int, stream: int) -> bool:
 def synchronize_event(target: Target, event: int) -> None:
     """Wait for an event."""
     target.synchronize_event(event)
+    keeping.sweep()
     _finish_event(target, event)
 
 
@@ -235,6 +237,7 @@ def event_done(target: Target, event: int) -> bool:
 def synchronize_device(target: Target, device: int) -> None:
     """Wait for the current device."""
     target.synchronize(device)
+    keeping.sweep()
     for observer in _observers:
         observer.finished_device(target, device)
 
