@@ -99,7 +99,9 @@ def test_variables_in_device_memory() -> None:
 
 
 def test_the_first_declaration_of_a_text_counts() -> None:
-    assert [variable.name for variable in _syntax.globals_("__device__ float table[8];\nint after;")] == ["table"]
+    assert [variable.name for variable in _syntax.globals_("__device__ float table[8];\nint after;")] == [
+        "table"
+    ]
     assert [kernel.name for kernel in _syntax.kernels("__global__ void k() {}")] == ["k"]
 
 
