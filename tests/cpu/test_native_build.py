@@ -79,7 +79,7 @@ def test_the_extension_builds_without_warnings(checkout, tmp_path):
 
 
 def test_without_a_compiler_the_package_goes_without_the_extension(checkout, tmp_path):
-    wheel, printed = build_wheel(checkout, tmp_path / "dist", CC="false")
+    wheel, printed = build_wheel(checkout, tmp_path / "dist", CC="false", CXX="false")
     assert "failed" in printed
     assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
     assert not use(wheel, tmp_path / "installed")
