@@ -50,9 +50,9 @@ def pool():
 @pytest.mark.parametrize(
     "allocate",
     [
-        lambda size: cuda.alloc(size),
-        lambda size: cuda.malloc_managed(size),
-        lambda size: cuda.malloc_async(size),
+        cuda.alloc,
+        cuda.malloc_managed,
+        cuda.malloc_async,
         lambda size: cuda.MemoryPointer(cuda.Memory(size), 0),
         lambda size: cuda.MemoryPool().malloc(size),
         lambda size: cuda.MemoryPool(cuda.malloc_managed).malloc(size),

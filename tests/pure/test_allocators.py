@@ -433,6 +433,15 @@ def test_asynchronous_memory_goes_back_in_its_stream(fake):
     assert [call[2] for call in fake.made("free_async")] == [7, stream.ptr]
 
 
+def test_asynchronous_memory_in_garbage_goes_back_before_its_stream_goes(fake):
+    cycle = [cuda.MemoryAsync(8, cuda.Stream())]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    names = [call[0] for call in fake.calls]
+    assert names.index("free_async") < names.index("destroy_stream")
+
+
 def test_asynchronous_memory_in_a_capture_is_the_graphs(fake):
     stream = cuda.Stream()
     with stream, cuda.Graph() as graph:

@@ -306,6 +306,18 @@ def test_fragmentation(pool):
     assert pool.fragmentation().ratio == 0
 
 
+def test_memory_in_garbage_goes_back_whole(pool, small):
+    cycle = [pool.malloc(UNIT)]
+    cycle.append(cycle)
+    address = cycle[0].ptr
+    del cycle
+    gc.collect()
+    again = pool.malloc(UNIT)
+    assert again.ptr == address
+    again.memset(1)
+    assert address in small.memory
+
+
 def test_a_finalizer_may_use_the_pool_at_any_moment(pool):
     class Finalized:
         def __init__(self):

@@ -140,7 +140,6 @@ class MemoryAsync(Memory):
     def __init__(self, size: int, stream: Any = None, *, pool: int = 0, target: Target | None = None) -> None:
         self._is_held = False
         target = registry.default() if target is None else target
-        #: Kept, because the memory goes back in its order.
         self.stream = get_current_stream(target=target) if stream is None else stream
         self._stream = stream_handle(self.stream, target)
         self._was_captured = capture.is_capturing(target, self._stream)
@@ -148,6 +147,8 @@ class MemoryAsync(Memory):
         super().__init__(size, target=target)
         if self._was_captured:
             capture.keep(target, self._stream, self)
+        elif self._is_held:
+            _streams[self.ptr] = self.stream
 
     def _allocate(self, target: Target, size: int, device: int) -> int:
         if self._was_captured:
@@ -158,8 +159,15 @@ class MemoryAsync(Memory):
         if self._was_captured:
             self.target.free(self.ptr, self.device_id)
             return
+        stream = _streams.pop(self.ptr)
         with on_device(self.target, self.device_id):
             self.target.free_async(self.ptr, self._stream)
+        del stream
+
+
+#: The streams in whose order memory goes back, by its address. Held here, because the collector also
+#: finalizes what only garbage holds: a stream would be gone before the memory.
+_streams: dict[int, object] = {}
 
 
 class UnownedMemory(BaseMemory):

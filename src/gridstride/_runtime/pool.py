@@ -406,7 +406,9 @@ class DevicePool:
         self._arenas: dict[int, _Arena] = {_DEFAULT_STREAM: _Arena(_DEFAULT_STREAM)}
         #: Arenas of streams that are gone, maybe with work left.
         self._destroyed: list[_Arena] = []
-        self._segments = 0
+        #: By address. Held here, because the collector also finalizes what only garbage holds: the memory
+        #: behind a block that a finalizer gives back would be gone.
+        self._segments: dict[int, object] = {}
         self._lock = RLock()
         #: Set while the arenas change: a finalizer that comes here in the middle of it leaves them alone.
         self._is_working = False
@@ -516,7 +518,7 @@ class DevicePool:
                 free_bytes=self.total - self.used,
                 largest_free=max((block.size for block in free), default=0),
                 releasable_bytes=sum(block.size for block in free if block.is_whole),
-                segments=self._segments,
+                segments=len(self._segments),
                 free_blocks=len(free),
             )
 
@@ -612,7 +614,7 @@ class DevicePool:
                 return None
             raise
         with self._lock:
-            self._segments += 1
+            self._segments[segment.ptr] = segment
             self.used += size
             return _Block(segment.ptr, size, self._arena(stream), segment)
 
@@ -651,8 +653,7 @@ class DevicePool:
             if block.is_whole:
                 arena.remove(block)
                 self.total -= block.size
-                self._segments -= 1
-                segments.append(block.segment)
+                segments.append(self._segments.pop(block.ptr))
         return segments
 
     def _free_blocks(self) -> Iterator[_Block]:
