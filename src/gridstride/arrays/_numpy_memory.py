@@ -11,6 +11,7 @@ import numpy as np
 from gridstride import _native
 from gridstride.arrays.adapter import Leave, Malloc
 
+
 class Allocations:
     """Give NumPy memory of `malloc`, and keep each piece until NumPy gives it back.
 
