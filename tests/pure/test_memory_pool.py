@@ -1,6 +1,7 @@
 """Memory pools on a target whose memory can run out and whose streams can be busy."""
 
 import gc
+import sys
 import threading
 
 import numpy as np
@@ -435,6 +436,39 @@ def test_threads_share_a_pool(pool, small):
     pool.free_all_blocks()
     assert numbers(pool) == (0, 0, 0, 0)
     assert not small.memory
+
+
+def test_threads_take_the_same_sizes(pool):
+    """The quick way needs no lock: no block may be handed out twice, and none may get lost."""
+    failures, in_use = [], set()
+
+    def work():
+        try:
+            for _ in range(2000):
+                pointer = pool.malloc(UNIT)
+                address = pointer.ptr
+                if address in in_use:
+                    failures.append("two threads had the same memory")
+                in_use.add(address)
+                in_use.discard(address)
+                del pointer
+                pool.n_free_blocks()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
+    assert pool.used_bytes() == 0
+    assert pool.total_bytes() <= 4 * UNIT
 
 
 def test_the_default_pool_is_of_the_default_target(small, monkeypatch):

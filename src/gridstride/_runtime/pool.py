@@ -426,16 +426,10 @@ class DevicePool:
         stream = self._current_stream() if self._has_streams else _DEFAULT_STREAM
         arena = self._arenas.get(stream)
         returned = self.returned
-        block = None
-        if returned:
-            try:
-                block = returned.pop()
-            except IndexError:  # another thread was faster
-                pass
-            else:
-                if block.size != rounded or block.arena is not arena:
-                    returned.append(block)
-                    block = None
+        block = self._pop_returned() if returned else None
+        if block is not None and (block.size != rounded or block.arena is not arena):
+            returned.append(block)
+            block = None
         if block is None:
             with self._lock:
                 block = self._take(rounded, arena)
@@ -549,13 +543,18 @@ class DevicePool:
             return
         self._is_working = True
         try:
-            while self.returned:
-                block = self.returned.popleft()
+            while (block := self._pop_returned()) is not None:
                 self.used -= block.size
                 arena = block.arena
                 (arena if arena.heir is None else arena.last_heir()).add(block)
         finally:
             self._is_working = False
+
+    def _pop_returned(self) -> _Block | None:
+        try:
+            return self.returned.pop()
+        except IndexError:  # nothing is left, or another thread was faster
+            return None
 
     def _find(self, size: int, stream: int) -> _Block:
         """Return a block that is in use, whatever it takes."""

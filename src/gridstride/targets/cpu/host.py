@@ -43,7 +43,7 @@ class HostMemory:
             raise device_error("CUDA_ERROR_INVALID_VALUE", f"cannot allocate {size} bytes", "allocate")
         if size == 0:
             return 0
-        total = memory_info()[1]
+        total = _total_memory()
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
         address = self._allocate(ALIGNMENT, rounded) if size <= total else None
         if not address:
@@ -161,6 +161,11 @@ def memory_info() -> tuple[int, int]:
         total = min(total, int(limit))
         free = max(0, min(free, total - used))
     return free, total
+
+
+@cache
+def _total_memory() -> int:
+    return memory_info()[1]
 
 
 def usable_processors() -> int:
