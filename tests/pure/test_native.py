@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import itertools
+import struct
 import sys
 import threading
 import tracemalloc
@@ -587,6 +588,22 @@ def test_mixed_libraries(recorder, cupy):
     recorder.device_types = frozenset({2})
     with pytest.raises(TypeError, match="different places"):
         k(1, 32, (x, y))
+
+
+def test_cupys_fields_are_found_only_without_doubt(cupy):
+    shortcuts = pytest.importorskip("gridstride._native.cupy_shortcuts", exc_type=ImportError)
+
+    def place(objects, values):
+        return shortcuts._place(
+            objects, [int.from_bytes(struct.pack("d", value), sys.byteorder) for value in values], 8
+        )
+
+    objects = [complex(1, 2), complex(1, 3)]
+    assert place(objects, [2, 3]) == place(objects, [1, 1]) + 8 == complex.__basicsize__ - 8
+    assert place([complex(1, 2), complex(3, 3)], [1, 3]) == complex.__basicsize__ - 16
+    assert place([complex(1, 1), complex(3, 3)], [1, 3]) == 0, "two places"
+    assert place(objects, [3, 2]) == 0, "no place"
+    assert shortcuts.find_layout(cupy) is None, "attributes of Python objects"
 
 
 # ---- which target ----

@@ -1,4 +1,4 @@
-/* Look at arrays: NumPy's fields, DLPack's exchange functions, CuPy's attributes. */
+/* Look at arrays: NumPy's fields, DLPack's exchange functions, CuPy's fields or attributes. */
 #include "dlpack_abi.h"
 #include "native.h"
 #include "numpy_abi.h"
@@ -28,7 +28,15 @@ static struct {
 static struct {
     PyObject *current_stream;
     PyObject *data, *ptr, *device_id, *dtype, *c_contiguous, *size; /* names */
+    intptr_t (*stream_of_device)(int device); /* CuPy's own function; null: not known */
 } cupy;
+
+/* Where CuPy's fields are, as in cupy_shortcuts.py; without an array class this is not known. */
+static struct {
+    PyObject *array_class, *pointer_class;
+    Py_ssize_t data, dtype, size, c_contiguous; /* in an array */
+    Py_ssize_t ptr, device_id;                  /* in its pointer */
+} cupy_layout;
 
 const struct known_type *known_type_of(PyObject *value)
 {
@@ -192,19 +200,25 @@ static int read_number(PyObject *object, PyObject *name, unsigned long long *num
     return is_read;
 }
 
+/* Every dtype of NumPy is of a class whose own class is NumPy's. */
+static int is_numpy_dtype(PyObject *object)
+{
+    return Py_TYPE((PyObject *)Py_TYPE(object)) == Py_TYPE(numpy_dtype_type);
+}
+
 static enum dtype dtype_of_cupy(PyObject *array)
 {
     PyObject *dtype = PyObject_GetAttr(array, cupy.dtype);
     enum dtype known = NO_DTYPE;
     if (dtype == NULL)
         PyErr_Clear();
-    else if (PyType_IsSubtype(Py_TYPE(dtype), (PyTypeObject *)numpy_dtype_type))
+    else if (is_numpy_dtype(dtype))
         known = dtype_of_numpy(dtype);
     Py_XDECREF(dtype);
     return known;
 }
 
-static int view_cupy(PyObject *object, struct array_view *seen)
+static int view_cupy_attributes(PyObject *object, struct array_view *seen)
 {
     unsigned long long address, device, contiguous;
     PyObject *memory = PyObject_GetAttr(object, cupy.data);
@@ -216,24 +230,53 @@ static int view_cupy(PyObject *object, struct array_view *seen)
     Py_DECREF(memory);
     if (!is_placed || !read_number(object, cupy.c_contiguous, &contiguous))
         return 0;
-    seen->device_type = CUDA;
     seen->device = (int)device;
     seen->dtype = dtype_of_cupy(object);
     seen->contiguous = contiguous != 0;
-    seen->writable = 1;
     seen->address = (uintptr_t)address;
+    return 1;
+}
+
+static int has_known_layout(PyObject *array)
+{
+    return (PyObject *)Py_TYPE(array) == cupy_layout.array_class;
+}
+
+static const void *field(PyObject *object, Py_ssize_t offset)
+{
+    return (const char *)object + offset;
+}
+
+static int view_cupy(PyObject *object, struct array_view *seen)
+{
+    seen->device_type = CUDA;
+    seen->writable = 1;
+    if (!has_known_layout(object))
+        return view_cupy_attributes(object, seen);
+    PyObject *pointer = *(PyObject *const *)field(object, cupy_layout.data);
+    PyObject *dtype = *(PyObject *const *)field(object, cupy_layout.dtype);
+    if ((PyObject *)Py_TYPE(pointer) != cupy_layout.pointer_class || !is_numpy_dtype(dtype))
+        return view_cupy_attributes(object, seen);
+    seen->device = *(const int *)field(pointer, cupy_layout.device_id);
+    seen->dtype = dtype_of_numpy(dtype);
+    seen->contiguous = *(const int *)field(object, cupy_layout.c_contiguous) != 0;
+    seen->address = *(const uintptr_t *)field(pointer, cupy_layout.ptr);
     return 1;
 }
 
 static int size_of_cupy(PyObject *array, size_t *size)
 {
+    if (has_known_layout(array)) {
+        *size = *(const size_t *)field(array, cupy_layout.size);
+        return 1;
+    }
     unsigned long long number;
     int is_read = read_number(array, cupy.size, &number);
     *size = is_read ? (size_t)number : 0;
     return is_read;
 }
 
-static int cupy_stream(int device, unsigned long long *stream)
+static int ask_cupy_for_stream(int device, unsigned long long *stream)
 {
     PyObject *number = PyLong_FromLong(device);
     PyObject *current = number ? PyObject_CallFunctionObjArgs(cupy.current_stream, number, NULL) : NULL;
@@ -245,6 +288,18 @@ static int cupy_stream(int device, unsigned long long *stream)
     int is_read = read_number(current, cupy.ptr, stream);
     Py_DECREF(current);
     return is_read;
+}
+
+/* A device was launched on before, so CuPy's own function, which checks nothing, can be asked about it. */
+static int find_cupy_stream(int device, unsigned long long *stream)
+{
+    if (cupy.stream_of_device == NULL)
+        return ask_cupy_for_stream(device, stream);
+    *stream = (unsigned long long)cupy.stream_of_device(device);
+    if (!PyErr_Occurred())
+        return 1;
+    PyErr_Clear();
+    return 0;
 }
 
 /* ---- every library ---- */
@@ -268,7 +323,7 @@ int array_size(PyObject *array, struct array_view *seen)
 int library_stream(enum library library, int device, unsigned long long *stream)
 {
     if (library == CUPY)
-        return cupy_stream(device, stream);
+        return find_cupy_stream(device, stream);
     void *handle = NULL;
     if (library != TORCH || torch.exchange->current_stream(CUDA, device, &handle) != 0) {
         PyErr_Clear();
@@ -465,6 +520,39 @@ static PyObject *know_cupy(PyObject *module, PyObject *arguments)
     return PyBool_FromLong(numpy_dtype_type != NULL && remember_type(type, CUPY, NO_DTYPE));
 }
 
+/* know_cupy_layout(a Layout of cupy_shortcuts.py) */
+static PyObject *know_cupy_layout(PyObject *module, PyObject *layout)
+{
+    PyObject *array_class, *pointer_class;
+    if (!PyArg_ParseTuple(layout, "OOnnnnnn", &array_class, &pointer_class, &cupy_layout.data, &cupy_layout.dtype,
+                          &cupy_layout.size, &cupy_layout.c_contiguous, &cupy_layout.ptr, &cupy_layout.device_id))
+        return NULL;
+    set_reference(&cupy_layout.array_class, array_class);
+    set_reference(&cupy_layout.pointer_class, pointer_class);
+    Py_RETURN_NONE;
+}
+
+/* know_cupy_stream(CuPy's own function as a capsule) -> whether it is what C code can call */
+static PyObject *know_cupy_stream(PyObject *module, PyObject *capsule)
+{
+    static const char signature[] = "intptr_t (int)"; /* a capsule's name */
+    int is_ours = PyCapsule_IsValid(capsule, signature);
+    cupy.stream_of_device = is_ours ? (intptr_t(*)(int))PyCapsule_GetPointer(capsule, signature) : NULL;
+    return PyBool_FromLong(is_ours);
+}
+
+/* cupy_stream(device) -> handle of CuPy's current stream, or None */
+static PyObject *cupy_stream(PyObject *module, PyObject *device)
+{
+    int index = (int)PyLong_AsLong(device);
+    unsigned long long stream;
+    if (PyErr_Occurred())
+        return NULL;
+    if (!find_cupy_stream(index, &stream))
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(stream);
+}
+
 PyMethodDef array_functions[] = {
     {"set_recognizer", set_recognizer, METH_O, "Set the function that is asked about types met for the first time."},
     {"know_bfloat16", know_bfloat16, METH_O, "Set the dtype that stands for bfloat16."},
@@ -477,5 +565,8 @@ PyMethodDef array_functions[] = {
     {"know_torch", know_torch, METH_VARARGS, "Take a class of PyTorch's tensors from now on."},
     {"learn_autograd", learn_autograd, METH_VARARGS, "Find where tensors say that they may want a gradient."},
     {"know_cupy", know_cupy, METH_VARARGS, "Take CuPy's arrays from now on."},
+    {"know_cupy_layout", know_cupy_layout, METH_O, "Read the fields of CuPy's arrays at these places."},
+    {"know_cupy_stream", know_cupy_stream, METH_O, "Ask this function of CuPy's for the stream, or the public one."},
+    {"cupy_stream", cupy_stream, METH_O, "Return the handle of CuPy's current stream on a device."},
     {NULL, NULL, 0, NULL},
 };

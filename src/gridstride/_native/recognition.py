@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride._native import _launcher
+from gridstride._native import _launcher, cupy_shortcuts
 from gridstride._native.entry import DTYPES
 
 _NUMPY_NUMBERS = 24
@@ -49,6 +49,7 @@ def _introduce(kind: type, value: Any) -> bool:
         return _launcher.know_torch(kind, value)
     cupy = sys.modules.get("cupy")
     if cupy is not None and kind is cupy.ndarray:
+        cupy_shortcuts.learn(cupy)
         return _launcher.know_cupy(kind, cupy.cuda.get_current_stream)
     return False
 

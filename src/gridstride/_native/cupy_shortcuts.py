@@ -1,0 +1,136 @@
+"""Find short ways to what CuPy tells of arrays and of its current stream.
+
+An array's five attributes take longer to be read than all the rest of a call. CuPy promises no
+place for them: each is searched in the memory of sample arrays, and counts only where just one place
+agrees with all samples. The current stream comes from a function that CuPy offers to compiled code;
+it is tried beside the public one. What is not found is read as attributes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride._native import _launcher
+
+_POINTER, _INT = ctypes.sizeof(ctypes.c_void_p), ctypes.sizeof(ctypes.c_int)
+_STREAM_MODULE, _STREAM_FUNCTION = "cupy_backends.cuda.stream", "get_stream_ptr"
+
+_Shape = tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """Tell where fields are, in bytes from the start of their object, in the order in which the C code reads it.
+
+    Attributes
+    ----------
+    array_class, pointer_class : type
+        Of arrays that are laid out so, and of their ``data``.
+    data, dtype, size, c_contiguous : int
+        In an array.
+    ptr, device_id : int
+        In ``array.data``.
+    """
+
+    array_class: type
+    pointer_class: type
+    data: int
+    dtype: int
+    size: int
+    c_contiguous: int
+    ptr: int
+    device_id: int
+
+
+def learn(cupy: Any) -> None:
+    """Give the C code the short ways that a module ``cupy`` has."""
+    try:
+        layout = find_layout(cupy)
+    except Exception:  # the samples are beyond what this CuPy takes
+        layout = None
+    if layout is not None:
+        _launcher.know_cupy_layout(layout)
+    learn_stream(cupy)
+
+
+def learn_stream(cupy: Any) -> bool:
+    """Give the C code the function that names the current stream, and return whether there is one."""
+    try:
+        agree = _launcher.know_cupy_stream(_stream_function()) and _streams_agree(cupy)
+    except Exception:  # there is no device, or not what is tried
+        agree = False
+    if not agree:
+        _launcher.know_cupy_stream(None)
+    return agree
+
+
+def find_layout(cupy: Any) -> Layout | None:
+    """Return where CuPy's fields are, or None where a place is in doubt."""
+    arrays = _samples(cupy)
+    pointers = [array.data for array in arrays]
+    array_class, pointer_class = cupy.ndarray, cupy.cuda.MemoryPointer
+    if {*map(type, arrays)} != {array_class} or {*map(type, pointers)} != {pointer_class}:
+        return None
+    places = (
+        _place(arrays, [id(pointer) for pointer in pointers], _POINTER),
+        _place(arrays, [id(array.dtype) for array in arrays], _POINTER),
+        _place(arrays, [array.size for array in arrays], _POINTER),
+        _place(arrays, [int(array._c_contiguous) for array in arrays], _INT),
+        _place(pointers, [pointer.ptr for pointer in pointers], _POINTER),
+        _place(pointers, [pointer.device_id for pointer in pointers], _INT),
+    )
+    return Layout(array_class, pointer_class, *places) if all(places) else None
+
+
+def _samples(cupy: Any) -> list[Any]:
+    """Return arrays that differ in each field, over memory that nobody touches."""
+    shapes: tuple[tuple[_Shape, _Shape | None], ...] = (
+        ((5,), None),
+        ((3, 4), None),
+        ((3, 4), (2, 6)),
+        ((2, 7), (512, 64)),
+        ((0, 3), None),
+        ((2**33,), None),
+        ((), None),
+    )
+    arrays = []
+    for k, (shape, strides) in enumerate(shapes):
+        memory = cupy.cuda.UnownedMemory(2**20 * (k + 1), 2**16, None, (3 * k + 1) % len(shapes))
+        pointer = cupy.cuda.MemoryPointer(memory, 16 * k)
+        arrays.append(cupy.ndarray(shape, (np.float64, np.int8, np.int16)[k % 3], pointer, strides))
+    return arrays
+
+
+def _place(objects: Sequence[Any], values: Sequence[int], width: int) -> int:
+    """Return the one place behind their headers where objects of a class hold these integers, or 0."""
+    size = type(objects[0]).__basicsize__
+    memories = [ctypes.string_at(id(each), size) for each in objects]
+    wanted = [value.to_bytes(width, sys.byteorder) for value in values]
+    places = [
+        at
+        for at in range(object.__basicsize__, size - width + 1, width)
+        if all(memory[at : at + width] == value for memory, value in zip(memories, wanted, strict=True))
+    ]
+    return places[0] if len(places) == 1 else 0
+
+
+def _stream_function() -> object:
+    return getattr(sys.modules.get(_STREAM_MODULE), "__pyx_capi__", {}).get(_STREAM_FUNCTION)
+
+
+def _streams_agree(cupy: Any) -> bool:
+    """Return whether C code finds the stream that CuPy names, also while another one is current."""
+    device = cupy.cuda.runtime.getDevice()
+
+    def agree() -> bool:
+        return bool(_launcher.cupy_stream(device) == cupy.cuda.get_current_stream(device).ptr)
+
+    found = agree()
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream.ptds):
+        with stream:
+            found &= agree()
+    return found
