@@ -86,6 +86,18 @@ def test_moving_outside_is_refused(pointer):
         pointer - 1
 
 
+def test_a_class_of_memory_of_ones_own(fake):
+    class OfArray(cuda.BaseMemory):
+        def __init__(self, array):
+            super().__init__(array.nbytes)
+            self.array, self.ptr = array, array.ctypes.data
+
+    pointer = cuda.MemoryPointer(OfArray(np.arange(4, dtype=np.uint8)), 0)
+    assert (content(pointer), pointer.device_id) == ([0, 1, 2, 3], 0)
+    with cuda.using_allocator(lambda size: OfArray(np.zeros(size, np.uint8))):
+        assert content(cuda.alloc(2)) == [0, 0]
+
+
 def test_memory_of_others(fake):
     x = np.arange(4, dtype=np.uint8)
     memory = cuda.UnownedMemory(x.ctypes.data, 4, x)

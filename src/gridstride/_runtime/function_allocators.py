@@ -136,7 +136,7 @@ class FunctionMemory(BaseMemory):
         self._free: Free | None = None
         if not ptr and size:
             raise MemoryError(f"the allocating function has no {size} bytes")
-        super().__init__(ptr, size, device_id, target)
+        super().__init__(size, ptr, device_id, target=target)
         if ptr:
             self._free = free
 

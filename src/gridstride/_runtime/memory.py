@@ -25,15 +25,22 @@ _DEVICE_TYPES = {_HOST_PROTOCOL: HOST, "__cuda_array_interface__": CUDA}
 
 
 class BaseMemory:
-    """Say where a piece of memory is.
+    """Say where a piece of memory is; the base of all classes of memory.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    ptr : int
+        Address of the first byte; a class of your own may set it later.
+    device_id : int, optional
+        The current device by default.
+    target : Target, optional
+        The default target unless given.
 
     Attributes
     ----------
-    ptr : int
-        Address of its first byte.
-    size : int
-        Bytes.
-    device_id : int
+    ptr, size, device_id : int
     target : Target
     """
 
@@ -47,10 +54,11 @@ class BaseMemory:
     device_id: int
     target: Target
 
-    def __init__(self, ptr: int, size: int, device_id: int, target: Target) -> None:
+    def __init__(self, size: int, ptr: int = 0, device_id: int = -1, *, target: Target | None = None) -> None:
+        target = registry.default() if target is None else target
+        self.size = checked_size(size)
         self.ptr = ptr
-        self.size = size
-        self.device_id = device_id
+        self.device_id = target.current_device() if device_id < 0 else device_id
         self.target = target
 
     def __int__(self) -> int:
@@ -83,7 +91,7 @@ class Memory(BaseMemory):
         size = checked_size(size)
         target = registry.default() if target is None else target
         device = target.current_device()
-        super().__init__(self._allocate(target, size, device), size, device, target)
+        super().__init__(size, self._allocate(target, size, device), device, target=target)
         self._is_held = size > 0
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -192,9 +200,7 @@ class UnownedMemory(BaseMemory):
     def __init__(
         self, ptr: int, size: int, owner: object, device_id: int = -1, *, target: Target | None = None
     ) -> None:
-        target = registry.default() if target is None else target
-        device = target.current_device() if device_id < 0 else device_id
-        super().__init__(int(ptr), checked_size(size), device, target)
+        super().__init__(size, int(ptr), device_id, target=target)
         self.owner = owner
 
 

@@ -43,7 +43,7 @@ class PinnedMemory(BaseMemory):
         self._is_held = False
         size = checked_size(size)
         target = registry.default() if target is None else target
-        super().__init__(target.allocate_pinned(size), size, target.current_device(), target)
+        super().__init__(size, target.allocate_pinned(size), target=target)
         self.owner: object = None
         self._is_held = size > 0
 

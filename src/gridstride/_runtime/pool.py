@@ -535,7 +535,7 @@ class DevicePool:
     def _nothing(self, size: int) -> MemoryPointer:
         if size < 0:
             raise ValueError(f"a size in bytes cannot be negative, got {size}")
-        return MemoryPointer(BaseMemory(0, 0, self.device, self.target), 0)
+        return MemoryPointer(BaseMemory(0, 0, self.device, target=self.target), 0)
 
     def _take_up(self) -> None:
         """Move what was given back to where it is free; called with the lock."""

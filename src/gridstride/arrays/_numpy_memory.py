@@ -28,11 +28,14 @@ class Allocations:
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory; 0 where there is none."""
+        leave = _exchange(None)  # what `malloc` itself makes of NumPy's arrays
         try:
             pointer = self._malloc(max(size, 1))
         except BaseException as failure:
             self.failure = failure
             return 0
+        finally:
+            leave()
         address: int = pointer.ptr
         self._pieces[address] = pointer
         return address
