@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from operator import index
 from threading import RLock
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from gridstride import arrays
 from gridstride._runtime import hooks, keeping, tracking
@@ -34,6 +34,7 @@ from gridstride.targets.base import Target
 GRANULARITY = 512
 
 Allocator = Callable[[int], Any]
+Value = TypeVar("Value")
 
 _DEFAULT_STREAM = 0
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
@@ -410,7 +411,7 @@ class DevicePool:
         #: behind a block that a finalizer gives back would be gone.
         self._segments: dict[int, object] = {}
         self._lock = RLock()
-        #: Set while the arenas change: a finalizer that comes here in the middle of it leaves them alone.
+        #: Set inside `_alone`.
         self._is_working = False
 
     def malloc(self, size: int) -> MemoryPointer:
@@ -431,10 +432,7 @@ class DevicePool:
             returned.append(block)
             block = None
         if block is None:
-            with self._lock:
-                block = self._take(rounded, arena)
-        if block is None:
-            block = self._find(rounded, stream)
+            block = self._take(rounded, arena) or self._find(rounded, stream)
         memory = _new_memory(PooledMemory)
         memory._block = block
         memory.ptr = address = block.ptr
@@ -450,18 +448,18 @@ class DevicePool:
         return pointer
 
     def _take(self, size: int, arena: _Arena | None) -> _Block | None:
-        """Return a block of exactly this size where that takes no search; called with the lock."""
-        if self._is_working:
-            return None
-        if self.returned:
-            self._take_up()
-        blocks = None if arena is None else arena.by_size.get(size)
-        if not blocks:
-            return None
-        block, _ = blocks.popitem()
-        block.is_free = False
-        self.used += size
-        return block
+        """Return a free block of exactly this size; None where there is none."""
+
+        def take() -> _Block | None:
+            blocks = None if arena is None else arena.by_size.get(size)
+            if not blocks:
+                return None
+            block, _ = blocks.popitem()
+            block.is_free = False
+            self.used += size
+            return block
+
+        return self._alone(take)
 
     def watched_malloc(self, size: int) -> MemoryPointer:
         """Hand out memory and tell the hooks."""
@@ -476,45 +474,35 @@ class DevicePool:
     def up_to_date(self) -> DevicePool:
         """Return the same with everything taken up that was given back."""
         keeping.sweep()
-        with self._lock:
-            self._take_up()
+        self._alone(_nothing_more)
         return self
 
     def release(self, stream: int | None = None) -> None:
         """Give free segments back to the device, of all streams or of one."""
-        segments = []  # they go after the lock: what frees them may come here again
-        with self._lock:
-            self._take_up()
-            if not self._is_working:
-                self._is_working = True
-                try:
-                    for arena in self._all_arenas():
-                        if stream is None or stream == arena.stream:
-                            segments += self._without_segments(arena)
-                finally:
-                    self._is_working = False
-        del segments
+
+        def take_out() -> list[object]:
+            arenas = self._all_arenas() if stream is None else self._arenas_of(stream)
+            return [segment for arena in arenas for segment in self._without_segments(arena)]
+
+        segments = self._alone(take_out) or []
+        segments.clear()  # after the lock: what frees them may come here again
 
     def free_block_count(self) -> int:
         """Return how many free blocks there are."""
-        with self._lock:
-            self._take_up()
-            return sum(1 for _ in self._free_blocks())
+        return len(self._alone(self._free_blocks) or ())
 
     def fragmentation(self) -> Fragmentation:
         """Return how the memory is cut up."""
-        with self._lock:
-            self._take_up()
-            free = list(self._free_blocks())
-            return Fragmentation(
-                total_bytes=self.total,
-                used_bytes=self.used,
-                free_bytes=self.total - self.used,
-                largest_free=max((block.size for block in free), default=0),
-                releasable_bytes=sum(block.size for block in free if block.is_whole),
-                segments=len(self._segments),
-                free_blocks=len(free),
-            )
+        free = [(block.size, block.is_whole) for block in self._alone(self._free_blocks) or ()]
+        return Fragmentation(
+            total_bytes=self.total,
+            used_bytes=self.used,
+            free_bytes=self.total - self.used,
+            largest_free=max((size for size, _ in free), default=0),
+            releasable_bytes=sum(size for size, is_whole in free if is_whole),
+            segments=len(self._segments),
+            free_blocks=len(free),
+        )
 
     def forget_stream(self, stream: int) -> None:
         """Use the memory of a stream that is about to go for others once its work is done."""
@@ -537,18 +525,23 @@ class DevicePool:
             raise ValueError(f"a size in bytes cannot be negative, got {size}")
         return MemoryPointer(BaseMemory(0, 0, self.device, target=self.target), 0)
 
-    def _take_up(self) -> None:
-        """Move what was given back to where it is free; called with the lock."""
-        if self._is_working:
-            return
-        self._is_working = True
-        try:
-            while (block := self._pop_returned()) is not None:
-                self.used -= block.size
-                arena = block.arena
-                (arena if arena.heir is None else arena.last_heir()).add(block)
-        finally:
-            self._is_working = False
+    def _alone(self, work: Callable[[], Value]) -> Value | None:
+        """Take up what was given back, and do something with the arenas, which nobody else does meanwhile.
+
+        A finalizer may come here in the middle of that, in the same thread: it gets None.
+        """
+        with self._lock:
+            if self._is_working:
+                return None
+            self._is_working = True
+            try:
+                while (block := self._pop_returned()) is not None:
+                    self.used -= block.size
+                    arena = block.arena
+                    (arena if arena.heir is None else arena.last_heir()).add(block)
+                return work()
+            finally:
+                self._is_working = False
 
     def _pop_returned(self) -> _Block | None:
         try:
@@ -581,22 +574,18 @@ class DevicePool:
 
     def _cut(self, size: int, stream: int, largest: int = sys.maxsize) -> _Block | None:
         """Return the free block that fits best, cut to size unless little would be left over."""
-        with self._lock:
-            self._take_up()
-            if self._is_working:
-                return None
-            self._is_working = True
-            try:
-                arena = self._arena(stream)
-                self._inherit(arena)
-                block = arena.best_fit(size, largest)
-                if block is not None:
-                    if block.size - size > block.size // 8:
-                        arena.add(block.split(size))
-                    self.used += block.size
-                return block
-            finally:
-                self._is_working = False
+
+        def cut() -> _Block | None:
+            arena = self._arena(stream)
+            self._inherit(arena)
+            block = arena.best_fit(size, largest)
+            if block is not None:
+                if block.size - size > block.size // 8:
+                    arena.add(block.split(size))
+                self.used += block.size
+            return block
+
+        return self._alone(cut)
 
     def _grow(self, size: int, stream: int) -> _Block | None:
         """Return a new segment as a block; None where limit or device leave no room."""
@@ -642,8 +631,11 @@ class DevicePool:
                     gone.remove(block)
                     arena.add(block)
 
-    def _all_arenas(self) -> tuple[_Arena, ...]:
-        return (*self._arenas.values(), *self._destroyed)
+    def _all_arenas(self) -> list[_Arena]:
+        return [*self._arenas.copy().values(), *self._destroyed]
+
+    def _arenas_of(self, stream: int) -> list[_Arena]:
+        return [arena for arena in self._all_arenas() if arena.stream == stream]
 
     def _without_segments(self, arena: _Arena) -> list[object]:
         """Take the free segments out of an arena and return them."""
@@ -655,12 +647,15 @@ class DevicePool:
                 segments.append(self._segments.pop(block.ptr))
         return segments
 
-    def _free_blocks(self) -> Iterator[_Block]:
-        for arena in self._all_arenas():
-            yield from arena.blocks()
+    def _free_blocks(self) -> list[_Block]:
+        return [block for arena in self._all_arenas() for block in arena.blocks()]
 
     def _out_of_memory(self, size: int) -> OutOfMemoryError:
         return out_of_memory(self.target, self.device, size, self.used, self.total - self.used, self.limit)
+
+
+def _nothing_more() -> None:
+    pass
 
 
 def _from_device(target: Target, size: int) -> MemoryPointer:
