@@ -88,47 +88,49 @@ static int view_numpy(PyObject *object, struct array_view *seen)
     seen->contiguous = (array->flags & NUMPY_C_CONTIGUOUS) != 0;
     seen->writable = (array->flags & NUMPY_WRITEABLE) != 0;
     seen->address = (uintptr_t)array->data;
-    seen->size = 1;
-    for (int k = 0; k < array->ndim; ++k)
-        seen->size *= (size_t)array->shape[k];
     return 1;
+}
+
+static size_t size_of_numpy(PyObject *object)
+{
+    const struct numpy_array *array = (const struct numpy_array *)object;
+    size_t size = 1;
+    for (int k = 0; k < array->ndim; ++k)
+        size *= (size_t)array->shape[k];
+    return size;
 }
 
 /* ---- PyTorch ---- */
 
 static enum dtype dtype_of_dlpack(const struct dlpack_tensor *tensor)
 {
-    if (tensor->lanes != 1)
+    enum { MOST_BITS = 128, CODES = DLPACK_BOOL + 1, KNOWN = 1 /* added, so that 0 is none */ };
+    static const unsigned char dtypes[CODES][MOST_BITS + 1] = {
+        [DLPACK_BOOL] = {[8] = BOOL + KNOWN},
+        [DLPACK_INT] = {[8] = INT8 + KNOWN, [16] = INT16 + KNOWN, [32] = INT32 + KNOWN, [64] = INT64 + KNOWN},
+        [DLPACK_UINT] = {[8] = UINT8 + KNOWN, [16] = UINT16 + KNOWN, [32] = UINT32 + KNOWN, [64] = UINT64 + KNOWN},
+        [DLPACK_BFLOAT] = {[16] = BFLOAT16 + KNOWN},
+        [DLPACK_FLOAT] = {[16] = FLOAT16 + KNOWN, [32] = FLOAT32 + KNOWN, [64] = FLOAT64 + KNOWN},
+        [DLPACK_COMPLEX] = {[64] = COMPLEX64 + KNOWN, [128] = COMPLEX128 + KNOWN},
+    };
+    if (tensor->lanes != 1 || tensor->code >= CODES || tensor->bits > MOST_BITS)
         return NO_DTYPE;
-    switch (tensor->code << 8 | tensor->bits) {
-    case DLPACK_BOOL << 8 | 8: return BOOL;
-    case DLPACK_INT << 8 | 8: return INT8;
-    case DLPACK_UINT << 8 | 8: return UINT8;
-    case DLPACK_INT << 8 | 16: return INT16;
-    case DLPACK_UINT << 8 | 16: return UINT16;
-    case DLPACK_INT << 8 | 32: return INT32;
-    case DLPACK_UINT << 8 | 32: return UINT32;
-    case DLPACK_INT << 8 | 64: return INT64;
-    case DLPACK_UINT << 8 | 64: return UINT64;
-    case DLPACK_FLOAT << 8 | 16: return FLOAT16;
-    case DLPACK_BFLOAT << 8 | 16: return BFLOAT16;
-    case DLPACK_FLOAT << 8 | 32: return FLOAT32;
-    case DLPACK_FLOAT << 8 | 64: return FLOAT64;
-    case DLPACK_COMPLEX << 8 | 64: return COMPLEX64;
-    case DLPACK_COMPLEX << 8 | 128: return COMPLEX128;
-    default: return NO_DTYPE;
-    }
+    return (enum dtype)(dtypes[tensor->code][tensor->bits] - KNOWN);
 }
 
-static int is_contiguous(const struct dlpack_tensor *tensor)
+/* Read the size, and whether elements lie side by side in the order of the axes. */
+static void read_shape(const struct dlpack_tensor *tensor, struct array_view *seen)
 {
-    int64_t expected = 1;
+    int64_t size = 1;
+    int is_contiguous = 1;
     for (int k = tensor->ndim - 1; k >= 0; --k) {
-        if (tensor->shape[k] != 1 && tensor->strides[k] != expected)
-            return 0;
-        expected *= tensor->shape[k];
+        int64_t length = tensor->shape[k];
+        if (length != 1 && tensor->strides != NULL && tensor->strides[k] != size)
+            is_contiguous = 0;
+        size *= length;
     }
-    return 1;
+    seen->size = (size_t)size;
+    seen->contiguous = is_contiguous || size == 0;
 }
 
 static int is_false(PyObject *answer)
@@ -178,10 +180,7 @@ static int view_torch(PyObject *object, struct array_view *seen)
     seen->dtype = dtype_of_dlpack(&tensor);
     seen->writable = 1;
     seen->address = (uintptr_t)tensor.data + tensor.byte_offset;
-    seen->size = 1;
-    for (int k = 0; k < tensor.ndim; ++k)
-        seen->size *= (size_t)tensor.shape[k];
-    seen->contiguous = seen->size == 0 || tensor.strides == NULL || is_contiguous(&tensor);
+    read_shape(&tensor, seen);
     int has_memory = tensor.data != NULL || seen->size == 0;
     return has_memory && is_plain_tensor(object, seen);
 }
@@ -317,7 +316,11 @@ int view_array(const struct known_type *known, PyObject *array, struct array_vie
 
 int array_size(PyObject *array, struct array_view *seen)
 {
-    return seen->library != CUPY || size_of_cupy(array, &seen->size);
+    switch (seen->library) {
+    case NUMPY: seen->size = size_of_numpy(array); return 1;
+    case CUPY: return size_of_cupy(array, &seen->size);
+    default: return 1;
+    }
 }
 
 int library_stream(enum library library, int device, unsigned long long *stream)

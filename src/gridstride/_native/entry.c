@@ -9,8 +9,12 @@ static PyObject *environment_name;   /* of the variable that chooses the target 
 
 static int read_parameter(PyObject *description, struct parameter *parameter)
 {
-    return PyArg_ParseTuple(description, "ppIiIII", &parameter->is_pointer, &parameter->written, &parameter->dtypes,
-                            (int *)&parameter->dtype, &parameter->alignment, &parameter->unit, &parameter->offset);
+    unsigned alignment; /* a power of two, or 0 where it is not known */
+    if (!PyArg_ParseTuple(description, "ppIiIII", &parameter->is_pointer, &parameter->written, &parameter->dtypes,
+                          (int *)&parameter->dtype, &alignment, &parameter->unit, &parameter->offset))
+        return 0;
+    parameter->unaligned_bits = alignment == 0 ? 0 : alignment - 1;
+    return 1;
 }
 
 static int read_parameters(PyObject *descriptions, struct entry *entry)
@@ -32,6 +36,17 @@ static int read_exact(PyObject *exact, struct entry *entry)
     return !entry->is_exact ||
            PyArg_ParseTuple(exact, "(III)(III)I", &only->grid[0], &only->grid[1], &only->grid[2], &only->block[0],
                             &only->block[1], &only->block[2], &only->shared_mem);
+}
+
+/* Take the dictionary's own key: it is found by its identity, another one byte by byte. */
+static void adopt_key(void)
+{
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(environment_values, &at, &key, &value);)
+        if (key != environment_name && PyObject_RichCompareBool(key, environment_name, Py_EQ) == 1) {
+            set_reference(&environment_name, key);
+            return;
+        }
 }
 
 static PyObject *chosen_environment(void)
@@ -77,6 +92,8 @@ struct entry *make_entry(PyObject *description)
     }
     entry->is_chosen = targets_chosen > 0;
     entry->target_generation = target_generation;
+    if (environment_values != NULL)
+        adopt_key();
     entry->environment = chosen_environment();
     Py_XINCREF(entry->environment);
     return entry;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_ENTRIES = 16 };
+enum { MOST_ENTRIES = 16, USUAL_BYTES = 64 /* of packed arguments */ };
 
 struct launcher {
     PyObject_HEAD
@@ -16,6 +16,7 @@ struct call {
     PyObject *arguments, *stream; /* a new reference, a borrowed one */
     struct gridstride_configuration configuration;
     struct array_view first; /* the first array; library NO_LIBRARY where there is none */
+    const struct known_type *first_type;
     Py_ssize_t first_position;
     unsigned long long stream_handle;
     unsigned char packed[MOST_BYTES];
@@ -68,10 +69,12 @@ static int read_keywords(PyObject *keywords, PyObject **values, Py_ssize_t posit
 /* Make `tuple` a new reference to the arguments as a tuple, which keeps them alive during the call. */
 static int read_arguments(PyObject *arguments, PyObject **tuple)
 {
+    if (arguments != NULL && PyTuple_CheckExact(arguments)) {
+        *tuple = Py_NewRef(arguments);
+        return 1;
+    }
     if (arguments == NULL)
         *tuple = PyTuple_New(0);
-    else if (PyTuple_CheckExact(arguments))
-        *tuple = Py_NewRef(arguments);
     else if (PyList_CheckExact(arguments))
         *tuple = PyList_AsTuple(arguments);
     PyErr_Clear();
@@ -106,6 +109,7 @@ static int find_first_array(struct call *call)
     call->first.library = NO_LIBRARY;
     call->first.device_type = NO_DEVICE;
     call->first.device = 0;
+    call->first_type = NULL;
     call->first_position = -1;
     for (Py_ssize_t k = 0; k < count; ++k) {
         PyObject *value = PyTuple_GetItem(call->arguments, k);
@@ -116,6 +120,7 @@ static int find_first_array(struct call *call)
             return 0;
         if (known->library == NUMPY_SCALAR)
             continue;
+        call->first_type = known;
         call->first_position = k;
         return view_array(known, value, &call->first);
     }
@@ -163,7 +168,7 @@ static int bind_array(const struct parameter *parameter, PyObject *array, struct
         return 0;
     if (parameter->written && !seen->writable)
         return 0;
-    if (parameter->alignment > 1 && seen->address % parameter->alignment != 0)
+    if (seen->address & parameter->unaligned_bits)
         return 0;
     if (parameter->unit > 0 &&
         (!array_size(array, seen) || seen->size * dtype_sizes[seen->dtype] % parameter->unit != 0))
@@ -173,6 +178,13 @@ static int bind_array(const struct parameter *parameter, PyObject *array, struct
     return 1;
 }
 
+/* Return what is known of the type of an array that lies beside the first one, or null. */
+static const struct known_type *type_beside_first(PyObject *value, const struct call *call)
+{
+    const struct known_type *first = call->first_type;
+    return first != NULL && Py_IS_TYPE(value, first->type) ? first : known_type_of(value);
+}
+
 static int bind_pointer(const struct parameter *parameter, PyObject *value, struct call *call,
                         Py_ssize_t position, unsigned char *packed)
 {
@@ -180,18 +192,26 @@ static int bind_pointer(const struct parameter *parameter, PyObject *value, stru
         return 1; /* the bytes are zero */
     if (position == call->first_position)
         return bind_array(parameter, value, &call->first, packed);
-    const struct known_type *known = known_type_of(value);
+    const struct known_type *known = type_beside_first(value, call);
     struct array_view seen;
     return known != NULL && known->library == call->first.library && view_array(known, value, &seen) &&
            seen.device_type == call->first.device_type && seen.device == call->first.device &&
            bind_array(parameter, value, &seen, packed);
 }
 
+/* What no argument writes is zero: null pointers, and the space between arguments. */
+static void clear_packed(unsigned char *packed, size_t size)
+{
+    memset(packed, 0, USUAL_BYTES); /* of constant size: a few instructions */
+    if (size > USUAL_BYTES)
+        memset(packed + USUAL_BYTES, 0, size - USUAL_BYTES);
+}
+
 static int bind(const struct entry *entry, struct call *call)
 {
     if (PyTuple_Size(call->arguments) != entry->parameter_count || !is_allowed(entry, &call->configuration))
         return 0;
-    memset(call->packed, 0, entry->packed_size);
+    clear_packed(call->packed, entry->packed_size);
     for (Py_ssize_t k = 0; k < entry->parameter_count; ++k) {
         const struct parameter *parameter = &entry->parameters[k];
         PyObject *value = PyTuple_GetItem(call->arguments, k);

@@ -40,7 +40,7 @@ struct array_view {
     enum dtype dtype; /* NO_DTYPE: none that a parameter takes */
     int contiguous, writable;
     uintptr_t address;
-    size_t size; /* elements; of CuPy's arrays after `array_size` */
+    size_t size; /* elements; of NumPy's and CuPy's arrays after `array_size` */
 };
 
 /* Return what is known of a value's type, or null. */
@@ -61,10 +61,10 @@ enum { MOST_BYTES = 4096 }; /* of packed arguments */
 
 struct parameter {
     int is_pointer, written;
-    unsigned dtypes;    /* a pointer: bit k is set where arrays of dtype k are taken */
-    enum dtype dtype;   /* a scalar */
-    unsigned alignment; /* of the address, bytes */
-    unsigned unit;      /* the array's bytes are a multiple of it; 0: not asked */
+    unsigned dtypes;         /* a pointer: bit k is set where arrays of dtype k are taken */
+    enum dtype dtype;        /* a scalar */
+    unsigned unaligned_bits; /* those that an aligned address has not */
+    unsigned unit;           /* the array's bytes are a multiple of it; 0: not asked */
     unsigned offset;
 };
 

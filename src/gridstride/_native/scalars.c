@@ -109,6 +109,18 @@ static int read_number(PyObject *value, struct number *number)
     return read_numpy(known->dtype, ((const struct numpy_scalar *)value)->value, number);
 }
 
+static void store(unsigned long long bits, unsigned size, unsigned char *packed)
+{
+    uint16_t two = (uint16_t)bits;
+    uint32_t four = (uint32_t)bits;
+    switch (size) {
+    case 1: *packed = (unsigned char)bits; break;
+    case 2: memcpy(packed, &two, sizeof two); break;
+    case 4: memcpy(packed, &four, sizeof four); break;
+    default: memcpy(packed, &bits, sizeof bits);
+    }
+}
+
 static int pack_integer(enum dtype dtype, const struct number *number, unsigned char *packed)
 {
     unsigned size = dtype_sizes[dtype];
@@ -118,8 +130,7 @@ static int pack_integer(enum dtype dtype, const struct number *number, unsigned 
     unsigned long long magnitude = number->is_negative ? ~number->bits : number->bits;
     if (number->form != INTEGER || (number->is_negative && !is_signed) || magnitude > highest)
         return 0;
-    for (unsigned k = 0; k < size; ++k)
-        packed[k] = (unsigned char)(number->bits >> 8 * k);
+    store(number->bits, size, packed);
     return 1;
 }
 
