@@ -223,6 +223,15 @@ def test_without_the_extension_numpy_cannot_follow(fake, pool, monkeypatch):
         assert type(cuda.alloc(1).mem) is cuda.Memory
 
 
+def test_numpy_takes_no_memory_of_a_target_that_has_none():
+    with gs.use_target("null"):
+        pool = cuda.MemoryPool()
+        with cuda.using_allocator(pool.malloc):
+            assert np.zeros(3).sum() == 0
+            assert cuda.alloc(100).size == 100
+        assert pool.total_bytes() == UNIT
+
+
 # ---- CuPy ----
 
 

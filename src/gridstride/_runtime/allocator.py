@@ -69,7 +69,7 @@ def set_allocator(allocator: Allocator | None = None) -> None:
     if _threads.allocators:
         raise ValueError("the allocator of the process cannot be changed inside a using_allocator block")
     _checked(allocator)
-    for adapter in arrays.allocating_adapters(_target_of(allocator).device_types):
+    for adapter in _followers(_target_of(allocator)):
         adapter.set_allocator(allocator)
     _process.allocator = _from_device if allocator is None else allocator
 
@@ -108,11 +108,8 @@ class using_allocator:  # noqa: N801 - reads as a statement: with using_allocato
         self._entries: Entries[Leave] = Entries()
 
     def __enter__(self) -> using_allocator:
-        target = _target_of(self._allocator)
         allocator = _from_device if self._allocator is None else self._allocator
-        self._entries.push(
-            _enter(allocator, self._allocator, arrays.allocating_adapters(target.device_types))
-        )
+        self._entries.push(_enter(allocator, self._allocator, _followers(_target_of(self._allocator))))
         return self
 
     def __exit__(
@@ -202,6 +199,11 @@ def _target_of(allocator: Any) -> Target:
     owner = getattr(allocator, "__self__", allocator)
     target: Target | None = None if isinstance(owner, type) else getattr(owner, "target", None)
     return registry.default() if target is None else target
+
+
+def _followers(target: Target) -> list[arrays.Adapter]:
+    """Return the adapters of the array libraries that take memory of a target."""
+    return [] if "no memory" in target.features else arrays.allocating_adapters(target.device_types)
 
 
 def _give_pool_to_graph(recording: Capture) -> Leave:

@@ -34,7 +34,8 @@ class Target(Protocol):
     #: DLPack device types of the arrays this target runs on (1 host, 2 CUDA, 3 pinned, 13 managed).
     device_types: frozenset[int]
     #: What it can do: "gpu" (a real device), "cooperative launch", "binary modules", "printf",
-    #: "atomics", "warps", "shared memory", "faults are errors" ...
+    #: "atomics", "warps", "shared memory", "faults are errors", "asynchronous" (work goes on after a call
+    #: returns), "no memory" (addresses are mere numbers) ...
     features: frozenset[str]
     #: The attribute through which memory of this target is shown to array libraries.
     array_protocol: str

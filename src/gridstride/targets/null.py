@@ -41,7 +41,7 @@ class NullTarget:
 
     name = "null"
     device_types = frozenset({HOST})
-    features: frozenset[str] = frozenset()
+    features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
 
     def __init__(self) -> None:
