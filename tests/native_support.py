@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
+import pytest
+
+from gridstride import _native
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, FunctionRecord, LaunchConfig, ObjectCode, Program
 from gridstride.targets.null import NullFunction, NullModule, NullTarget
+
+#: Objects of our own are buffers through the compiled extension, and by themselves from Python 3.12 on.
+shows_buffers = pytest.mark.skipif(
+    not _native.is_compiled() and sys.version_info < (3, 12),
+    reason="needs the compiled extension or Python 3.12",
+)
+follows_numpy = pytest.mark.skipif(not _native.is_compiled(), reason="needs the compiled extension")
 
 
 class Configuration(ctypes.Structure):

@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from native_support import follows_numpy
 
 import gridstride as gs
 from gridstride import cuda
@@ -20,7 +21,7 @@ def test_a_copy_to_pinned_memory_is_done_when_its_stream_is():
     """P54: the buffer that was given is filled, after the call has returned."""
     stream = cuda.Stream(non_blocking=True)
     device, pinned = cuda.alloc(16), cuda.alloc_pinned_memory(16)
-    out = np.frombuffer(pinned, np.uint8)
+    out = np.asarray(pinned)
     out[:] = 0
     device.memset_async(7, stream=stream)
     device.copy_to_host_async(pinned, stream=stream)
@@ -62,6 +63,7 @@ def test_asynchronous_memory_goes_back_behind_its_work():
     assert (seen == 9).all()
 
 
+@follows_numpy
 def test_arrays_of_a_pool():
     pool = cuda.MemoryPool()
     add = gs.RawKernel('extern "C" __global__ void add(int* x) { x[threadIdx.x] += 1; }', "add")

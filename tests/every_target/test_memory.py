@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from native_support import shows_buffers
 
 import gridstride as gs
 from gridstride import _native, cuda
@@ -184,6 +185,7 @@ def test_temporaries_of_a_graph_live_as_long_as_it():
     assert all(np.isnan(floats(other)).all() for other in others)
 
 
+@shows_buffers
 def test_pinned_memory_as_array_and_in_copies(xp):
     pinned = cuda.alloc_pinned_memory(8 * N)
     on_host = np.frombuffer(pinned, np.float64, N)

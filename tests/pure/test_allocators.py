@@ -9,6 +9,7 @@ import fake_cupy
 import numpy as np
 import pytest
 from fake_target import FakeTarget, SmallTarget
+from native_support import follows_numpy, shows_buffers
 
 import gridstride as gs
 from gridstride import _native, cuda
@@ -17,8 +18,6 @@ from gridstride.errors import OutOfMemoryError
 from gridstride.targets import registry
 
 UNIT = 512
-
-follows_numpy = pytest.mark.skipif(not _native.is_compiled(), reason="needs the compiled extension")
 
 
 def use(monkeypatch, target):
@@ -253,6 +252,7 @@ def test_cupy_follows(gpu):
     assert pool.used_bytes() == 1024
 
 
+@shows_buffers
 def test_cupys_pool_is_the_default_one_where_cupy_allocates(gpu):
     pool = gs.get_default_memory_pool()
     assert pool is gs.get_default_memory_pool()

@@ -8,6 +8,7 @@ import fake_cupy
 import numpy as np
 import pytest
 from fake_target import FakeTarget
+from native_support import shows_buffers
 
 import gridstride as gs
 from gridstride import arrays, cuda
@@ -24,6 +25,7 @@ def fake(monkeypatch):
     return target
 
 
+@shows_buffers
 def test_a_pointer_is_a_writable_buffer(fake):
     pointer = cuda.alloc_pinned_memory(16)
     x = np.frombuffer(pointer, np.float32, 4)
