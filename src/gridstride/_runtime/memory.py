@@ -143,25 +143,24 @@ class MemoryAsync(Memory):
         The default target unless given.
     """
 
-    __slots__ = ("_pool", "_stream", "_was_captured", "stream")
+    __slots__ = ("_stream", "_was_captured")
 
     def __init__(self, size: int, stream: Any = None, *, pool: int = 0, target: Target | None = None) -> None:
         self._is_held = False
         target = registry.default() if target is None else target
-        self.stream = get_current_stream(target=target) if stream is None else stream
-        self._stream = stream_handle(self.stream, target)
-        self._was_captured = capture.is_capturing(target, self._stream)
-        self._pool = pool
-        super().__init__(size, target=target)
+        size, device = checked_size(size), target.current_device()
+        stream = get_current_stream(device, target=target) if stream is None else stream
+        self._stream = handle = stream_handle(stream, target)
+        self._was_captured = capture.is_capturing(target, handle)
+        ptr = (
+            target.allocate(size, device) if self._was_captured else target.allocate_async(size, pool, handle)
+        )
+        BaseMemory.__init__(self, size, ptr, device, target=target)
+        self._is_held = size > 0
         if self._was_captured:
-            capture.keep(target, self._stream, self)
-        elif self._is_held:
-            _streams[self.ptr] = self.stream
-
-    def _allocate(self, target: Target, size: int, device: int) -> int:
-        if self._was_captured:
-            return target.allocate(size, device)
-        return target.allocate_async(size, self._pool, self._stream)
+            capture.keep(target, handle, self)
+        elif size:
+            _streams[ptr] = stream
 
     def _free(self) -> None:
         if self._was_captured:

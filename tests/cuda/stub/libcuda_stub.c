@@ -257,6 +257,10 @@ Result cuMemAllocFromPoolAsync(Address *address, size_t size, Pool *pool, void *
         }
     return OUT_OF_MEMORY;
 }
+Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
+    NEED_CONTEXT;
+    return cuMemAllocFromPoolAsync(address, size, &device_pools[current->device], stream);
+}
 Result cuMemFreeAsync(Address address, void *stream) {
     CALL("\"address\": %llu, \"stream\": %llu", address, (Address)stream);
     NEED_CONTEXT;

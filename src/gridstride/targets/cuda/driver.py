@@ -82,8 +82,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemPoolGetAttribute": (_HANDLE, c_int, c_void_p),
     "cuMemPoolTrimTo": (_HANDLE, c_size_t),
     "cuDeviceGetMemPool": (POINTER(_HANDLE), c_int),
-    "cuMemAllocFromPoolAsync": (POINTER(_ADDRESS), c_size_t, _HANDLE, _HANDLE),
-    "cuMemFreeAsync": (_ADDRESS, _HANDLE),
     "cuMemcpyHtoD_v2": (_ADDRESS, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, _ADDRESS, c_size_t),
     "cuMemcpyDtoD_v2": (_ADDRESS, _ADDRESS, c_size_t),
@@ -130,6 +128,7 @@ _OF_INTEGERS = frozenset(
         "cuEventRecord",
         "cuEventSynchronize",
         "cuGraphLaunch",
+        "cuMemFreeAsync",
         "cuMemFree_v2",
         "cuMemcpyDtoDAsync_v2",
         "cuMemcpyDtoHAsync_v2",
@@ -146,6 +145,8 @@ _WITH_RESULT = {
     "current_context": "cuCtxGetCurrent",
     "current_device": "cuCtxGetDevice",
     "new_event": "cuEventCreate",
+    "new_memory_async": "cuMemAllocAsync",
+    "new_memory_of_pool": "cuMemAllocFromPoolAsync",
     "new_stream": "cuStreamCreate",
 }
 #: Called to explain a failure, so not checked themselves.

@@ -212,10 +212,12 @@ class CudaTarget(GraphCalls):
         if size == 0:
             return 0
         self._ensure_context()
-        address = c_uint64()
-        handle = self._pool(pool, self.current_device())
-        self.driver.cuMemAllocFromPoolAsync(byref(address), size, handle, stream)
-        return address.value
+        address: int
+        if pool:
+            address = self.driver.new_memory_of_pool(size, pool, stream)
+        else:
+            address = self.driver.new_memory_async(size, stream)
+        return address
 
     def free_async(self, address: int, stream: int) -> None:
         if address:
