@@ -109,7 +109,8 @@ _SUBMODULES = frozenset(
 )
 
 
-import_module("gridstride.targets.registry").anticipate()
+if import_module("gridstride.targets.registry").anticipate():
+    import_module("gridstride._compilation.functions").warm_up()
 
 
 def __getattr__(name: str) -> Any:

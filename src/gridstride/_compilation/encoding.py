@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from gridstride import _dtypes
@@ -11,6 +10,8 @@ from gridstride.targets.base import CType, FunctionRecord, ObjectCode, Parameter
 
 def encode(object_code: ObjectCode) -> bytes:
     """Return the bytes of an entry; `decode` is the inverse."""
+    import json
+
     description = {
         "format": object_code.format,
         "functions": {
@@ -28,6 +29,8 @@ def encode(object_code: ObjectCode) -> bytes:
 
 def decode(data: bytes) -> ObjectCode:
     """Return the object code of an entry; ValueError, KeyError or TypeError for anything else."""
+    import json
+
     length = int.from_bytes(data[:8], "little")
     description = json.loads(data[8 : 8 + length])
     dependencies = description["dependencies"]

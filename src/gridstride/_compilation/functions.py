@@ -6,7 +6,6 @@ compiled once per process however many threads ask for it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from typing import NamedTuple
@@ -60,6 +59,12 @@ def load_program(target: Target, device: int, program: Program) -> LoadedProgram
             if found is None or found.target is not target:
                 found = _loaded[key] = _load(target, device, program)
     return found
+
+
+def warm_up() -> None:
+    """Import what the first look into the caches needs; these imports are slow and late on purpose."""
+    import hashlib  # noqa: F401
+    import json  # noqa: F401
 
 
 def forget_programs() -> None:
@@ -138,6 +143,8 @@ def _compile(target: Target, arch: str, program: Program) -> ObjectCode:
 
 
 def _digest(path: str) -> str:
+    import hashlib
+
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from gridstride.targets.base import Program, Target
 
 #: Raised when the meaning or the format of an entry changes.
@@ -17,6 +14,9 @@ def cache_key(target: Target, arch: str, program: Program) -> str:
     Headers that the compiler reads from files are not part of the key: an entry lists them with
     their digests, which are compared when it is read.
     """
+    import hashlib
+    import json
+
     payload = {
         "schema": SCHEMA,
         "target": target.name,

@@ -7,7 +7,6 @@ Because object code that lies here is run, folders that others can write to are 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -18,7 +17,7 @@ from typing import NamedTuple
 from gridstride import config
 
 _MAGIC = b"gridstride object code 1\n"
-_DIGEST = hashlib.sha256().digest_size
+_DIGEST = 32
 _SUFFIX = ".bin"
 _TEMPORARY = ".writing-"
 _UNREADABLE = re.compile(r"\W+", re.ASCII)
@@ -57,10 +56,7 @@ class Store:
         except OSError:
             return None
         content = data[len(_MAGIC) + _DIGEST :]
-        intact = (
-            data[: len(_MAGIC)] == _MAGIC
-            and data[len(_MAGIC) :][:_DIGEST] == hashlib.sha256(content).digest()
-        )
+        intact = data[: len(_MAGIC)] == _MAGIC and data[len(_MAGIC) :][:_DIGEST] == _digest(content)
         return content if intact else None
 
     def write(self, key: str, group: str, name: str, content: bytes) -> bool:
@@ -72,7 +68,7 @@ class Store:
                 make_private(folder)
             temporary = os.path.join(os.path.dirname(path), _TEMPORARY + os.urandom(8).hex())
             with open(temporary, "xb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.write(_MAGIC + _digest(content) + content)
             os.replace(temporary, path)
         except OSError:
             if temporary is not None:
@@ -153,6 +149,12 @@ def make_private(directory: str) -> None:
         raise PermissionError(f"{directory} belongs to another user, is no folder, or others may write to it")
     if not os.access(directory, os.R_OK | os.X_OK):
         raise PermissionError(f"{directory} cannot be read")
+
+
+def _digest(content: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(content).digest()
 
 
 def _stand_in() -> str:

@@ -130,11 +130,13 @@ def use_target(name: str) -> Iterator[Target]:
         _chosen.reset(token)
 
 
-def anticipate() -> None:
-    """Create the targets whose devices this process uses already, so that the first launch need not.
+def anticipate() -> bool:
+    """Create the targets whose devices this process uses already; return whether there are any.
 
-    Nothing is loaded or initialized for it: a process that does not use a device stays free to fork.
+    The first launch then need not. Nothing is loaded or initialized for it: a process that does not
+    use a device stays free to fork.
     """
+    is_used = False
     for name, (library, initialized) in _DRIVERS.items():
         try:
             driver = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
@@ -143,6 +145,8 @@ def anticipate() -> None:
         if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
             with suppress(TargetUnavailable):
                 get(name).warm_up()
+                is_used = True
+    return is_used
 
 
 def forget() -> None:

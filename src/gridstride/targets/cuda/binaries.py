@@ -62,7 +62,11 @@ def _layouts(form: str, data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
 
 def _ptx_layouts(data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
     text = _PTX_COMMENT.sub("", data.decode("utf-8", "replace"))
-    return {match[1]: tuple(_lay_out(match[2] or "")) for match in _PTX_ENTRY.finditer(text)}
+    return {
+        match[1]: tuple(_lay_out(match[2] or ""))
+        for match in _PTX_ENTRY.finditer(text)
+        if not elf.is_of_prelude(match[1])
+    }
 
 
 def _lay_out(parameters: str) -> Iterator[ParameterLayout]:

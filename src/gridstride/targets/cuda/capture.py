@@ -8,14 +8,17 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from gridstride.errors import CUDAError
 from gridstride.targets.cuda.driver import HOST_FUNCTION, Driver
 
 _THREAD_LOCAL, _RELAXED = 1, 2
 _NOT_CAPTURING = 0
+_SET_DEPENDENCIES = 1
 #: What the driver says of the default stream while a stream that it would wait for is captured.
 _CAPTURE_IMPLICIT = 906
 #: Show the parameters of kernel, copy, fill and host nodes.
@@ -32,17 +35,17 @@ class HostFunctions:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._once: dict[int, Callable[[], None]] = {}
-        self._captured: dict[int, Callable[[], None]] = {}
-        self._of_capture: dict[int, list[int]] = {}
-        self._of_graph: dict[int, list[int]] = {}
+        self._captured: WeakValueDictionary[int, _Captured] = WeakValueDictionary()
+        self._of_capture: dict[int, list[_Captured]] = {}
+        self._of_graph: dict[int, list[_Captured]] = {}
         self.address = HOST_FUNCTION(self._call)
 
     def add(self, function: Callable[[], None], capture: int) -> int:
         """Keep a function, issued to a stream in a capture (0: in none); return its number."""
         number = next(self._numbers)
         if capture:
-            self._captured[number] = function
-            self._of_capture.setdefault(capture, []).append(number)
+            captured = self._captured[number] = _Captured(function)
+            self._of_capture.setdefault(capture, []).append(captured)
         else:
             self._once[number] = function
         return number
@@ -53,11 +56,14 @@ class HostFunctions:
 
     def end_capture(self, capture: int, graph: int | None) -> None:
         """Let the functions of a capture live with its graph; None: there is none."""
-        numbers = self._of_capture.pop(capture, [])
-        if graph is None:
-            self._forget(numbers)
-        elif numbers:
-            self._of_graph[graph] = numbers
+        captured = self._of_capture.pop(capture, [])
+        if captured and graph is not None:
+            self._of_graph[graph] = captured
+
+    def include(self, graph: int, capture: int) -> None:
+        """Let the functions of a graph also live with a capture."""
+        if graph in self._of_graph:
+            self._of_capture.setdefault(capture, []).extend(self._of_graph[graph])
 
     def share(self, graph: int, executable: int) -> None:
         """Let the functions of a graph also live with an executable."""
@@ -66,17 +72,32 @@ class HostFunctions:
 
     def release(self, graph: int) -> None:
         """Forget the functions of a graph or executable unless another one has them."""
-        numbers = self._of_graph.pop(graph, [])
-        if not any(numbers is others for others in self._of_graph.values()):
-            self._forget(numbers)
-
-    def _forget(self, numbers: list[int]) -> None:
-        for number in numbers:
-            del self._captured[number]
+        self._of_graph.pop(graph, None)
 
     def _call(self, number: int) -> None:
-        function = self._once.pop(number, None) or self._captured[number]
+        function = self._once.pop(number, None) or self._captured[number].function
         function()  # ctypes hands what it raises to sys.unraisablehook
+
+
+class _Captured:
+    """Hold a function for those graphs that call it."""
+
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+
+
+class _CaptureState(NamedTuple):
+    """Say what a stream's capture has recorded; `last` are the nodes that the next one depends on."""
+
+    number: int
+    graph: int = 0
+    last: Any = None
+    last_count: int = 0
+
+
+_NO_CAPTURE = _CaptureState(0)
 
 
 class GraphCalls(ABC):
@@ -87,6 +108,7 @@ class GraphCalls(ABC):
     def __init__(self) -> None:
         self._host_functions = HostFunctions()
         self._captures = 0
+        self._graph_of: dict[int, int] = {}
         self._capture_lock = threading.Lock()
 
     def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
@@ -117,30 +139,26 @@ class GraphCalls(ABC):
         return graph.value or 0
 
     def capture_of(self, stream: int) -> int:
-        self._ensure_context()
-        status, number = c_int(), c_uint64()
-        try:
-            self.driver.cuStreamGetCaptureInfo_v2(stream, byref(status), byref(number), None, None, None)
-        except CUDAError as error:
-            if error.code != _CAPTURE_IMPLICIT:
-                raise
-            return 0
-        if status.value == _NOT_CAPTURING:
-            return 0
-        return number.value or -1  # a capture that a forbidden call spoiled has no number
+        return self._capture_state(stream).number
 
     def instantiate(self, graph: int) -> int:
-        executable = c_void_p()
-        self.driver.cuGraphInstantiateWithFlags(byref(executable), graph, 0)
-        self._host_functions.share(graph, executable.value or 0)
-        return executable.value or 0
+        made = c_void_p()
+        self.driver.cuGraphInstantiateWithFlags(byref(made), graph, 0)
+        executable = made.value or 0
+        self._graph_of[executable] = graph
+        self._host_functions.share(graph, executable)
+        return executable
 
     def upload_graph(self, executable: int, stream: int) -> None:
         self._ensure_context()
         self.driver.cuGraphUpload(executable, stream)
 
     def launch_graph(self, executable: int, stream: int) -> None:
-        self.driver.cuGraphLaunch(executable, stream)
+        state = self._capture_state(stream) if self._captures else _NO_CAPTURE
+        if state.number:
+            self._add_to_capture(self._graph_of[executable], stream, state)
+        else:
+            self.driver.cuGraphLaunch(executable, stream)
 
     def graph_dot(self, graph: int) -> str:
         with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
@@ -153,8 +171,33 @@ class GraphCalls(ABC):
         self._host_functions.release(graph)
 
     def destroy_executable(self, executable: int) -> None:
+        del self._graph_of[executable]
         self.driver.cuGraphExecDestroy(executable)
         self._host_functions.release(executable)
+
+    def _capture_state(self, stream: int) -> _CaptureState:
+        self._ensure_context()
+        status, number, graph, last = c_int(), c_uint64(), c_void_p(), POINTER(c_void_p)()
+        count = c_size_t()
+        try:
+            self.driver.cuStreamGetCaptureInfo_v2(
+                stream, byref(status), byref(number), byref(graph), byref(last), byref(count)
+            )
+        except CUDAError as error:
+            if error.code != _CAPTURE_IMPLICIT:
+                raise
+            return _NO_CAPTURE
+        if status.value == _NOT_CAPTURING:
+            return _NO_CAPTURE
+        # A capture that a forbidden call spoiled has no number.
+        return _CaptureState(number.value or -1, graph.value or 0, last, count.value)
+
+    def _add_to_capture(self, graph: int, stream: int, state: _CaptureState) -> None:
+        """Let a captured stream go on behind a copy of a graph, as launching it there would: the driver refuses that."""
+        node = c_void_p()
+        self.driver.cuGraphAddChildGraphNode(byref(node), state.graph, state.last, state.last_count, graph)
+        self.driver.cuStreamUpdateCaptureDependencies(stream, byref(node), 1, _SET_DEPENDENCIES)
+        self._host_functions.include(graph, state.number)
 
     @contextmanager
     def _during_captures(self) -> Iterator[None]:

@@ -118,7 +118,7 @@ def _kernel(name: str) -> Request:
 
 def _arguments(name: str) -> Request:
     arguments = f"gridstride_arguments_of<decltype(&{_bare(name)})>::type"
-    return Request(f"&gridstride_signature<{arguments}>", "gridstride_signature", arguments)
+    return Request(f"gridstride_signature<{arguments}>", "gridstride_signature", arguments)
 
 
 def _variable(name: str) -> Request:
@@ -127,9 +127,7 @@ def _variable(name: str) -> Request:
 
 
 def _constant(text: str) -> Request:
-    return Request(
-        f"&gridstride_constant<(long long)({text})>", "gridstride_constant", f"(long long)({text})"
-    )
+    return Request(f"gridstride_constant<(long long)({text})>", "gridstride_constant", f"(long long)({text})")
 
 
 def _bare(name: str) -> str:

@@ -99,8 +99,10 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuStreamBeginCapture_v2": (_HANDLE, c_int),
     "cuStreamEndCapture": (_HANDLE, POINTER(_HANDLE)),
     "cuStreamGetCaptureInfo_v2": (
-        _HANDLE, POINTER(c_int), POINTER(c_uint64), POINTER(_HANDLE), POINTER(_HANDLE), POINTER(c_size_t),
+        _HANDLE, POINTER(c_int), POINTER(c_uint64), POINTER(_HANDLE), POINTER(POINTER(_HANDLE)), POINTER(c_size_t),
     ),
+    "cuStreamUpdateCaptureDependencies": (_HANDLE, POINTER(_HANDLE), c_size_t, c_uint),
+    "cuGraphAddChildGraphNode": (POINTER(_HANDLE), _HANDLE, POINTER(_HANDLE), c_size_t, _HANDLE),
     "cuThreadExchangeStreamCaptureMode": (POINTER(c_int),),
     "cuGraphInstantiateWithFlags": (POINTER(_HANDLE), _HANDLE, c_uint64),
     "cuGraphUpload": (_HANDLE, _HANDLE),

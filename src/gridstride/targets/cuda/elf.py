@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,6 +14,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _MACHINE_CUDA = 190
 _INFORMATION = ".nv.info."
+_PRELUDE_KERNEL = re.compile(r"_Z\d+gridstride_(?:signature|constant)I")
 #: Formats of an attribute record; only this one is followed by bytes.
 _WITH_BYTES = 4
 _PARAMETER = 0x17
@@ -34,15 +36,27 @@ class ParameterLayout(NamedTuple):
 def parameter_layouts(cubin: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
     """Return the layouts of the parameters of each kernel, by its lowered name.
 
+    Kernels of the prelude, which exist for their names alone, are left out.
+
     Raises
     ------
     UnreadableCubin
     """
-    return {
-        name.removeprefix(_INFORMATION): tuple(layout for _, layout in sorted(_parameters(content)))
+    described = (
+        (name.removeprefix(_INFORMATION), content)
         for name, content in _sections(cubin)
         if name.startswith(_INFORMATION)
+    )
+    return {
+        kernel: tuple(layout for _, layout in sorted(_parameters(content)))
+        for kernel, content in described
+        if not is_of_prelude(kernel)
     }
+
+
+def is_of_prelude(kernel: str) -> bool:
+    """Return whether a lowered name is of a kernel that the prelude makes for its name alone."""
+    return _PRELUDE_KERNEL.match(kernel) is not None
 
 
 def symbols(cubin: bytes) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ _NAME_FILE = re.compile(r"(?:__nv_name_map|name expressions)\(\d+\): ")
 _WRAPPINGS = tuple(
     re.compile(rf"( *)(?:{start})(.*?)(?:{end})")
     for start, end in (
-        (r"#pragma nv_mangled_name &gridstride_signature<gridstride_arguments_of<decltype\(&", r"\)>::type>"),
-        (r"#pragma nv_mangled_name &gridstride_constant<\(long long\)\(", r"\)>"),
+        (r"#pragma nv_mangled_name gridstride_signature<gridstride_arguments_of<decltype\(&", r"\)>::type>"),
+        (r"#pragma nv_mangled_name gridstride_constant<\(long long\)\(", r"\)>"),
         (r"#pragma nv_mangled_name &?", "$"),
         (
             r"template \S+ char gridstride_signature_at<\d+, gridstride_arguments_of<decltype\(&",

@@ -43,6 +43,8 @@ DLPACK_CUDA = 2
 DLPACK_MANAGED = 13
 
 _STREAM_NON_BLOCKING = 1
+#: The default stream, the legacy one by its other name, and the calling thread's.
+_DEFAULT_STREAMS = (0, 1, 2)
 _EVENT_BLOCKING, _EVENT_NO_TIMING, _EVENT_INTERPROCESS = 1, 2, 4
 _LAZY_PEER_ACCESS = 1
 _ATTACH_GLOBAL = 1
@@ -117,6 +119,8 @@ class CudaTarget(GraphCalls):
         self._device_of: dict[int, int] = {}
         self._limits: dict[int, Limits] = {}
         self._lock = threading.Lock()
+        #: Whether the default stream waits for a stream. The driver must not be asked during captures.
+        self._blocking = dict.fromkeys(_DEFAULT_STREAMS, True)
 
     # devices
 
@@ -314,12 +318,17 @@ class CudaTarget(GraphCalls):
     def create_stream(self, non_blocking: bool) -> int:
         self._ensure_context()
         stream: int = self.driver.new_stream(_STREAM_NON_BLOCKING if non_blocking else 0)
+        self._blocking[stream] = not non_blocking
         return stream
 
     def destroy_stream(self, stream: int) -> None:
+        del self._blocking[stream]
         self.driver.cuStreamDestroy_v2(stream)
 
     def is_blocking(self, stream: int) -> bool:
+        known = self._blocking.get(stream)
+        if known is not None:
+            return known
         self._ensure_context()
         flags = c_uint()
         self.driver.cuStreamGetFlags(stream, byref(flags))

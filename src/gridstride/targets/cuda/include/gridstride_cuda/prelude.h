@@ -87,8 +87,11 @@ template <class Kernel, unsigned Index>
 using gridstride_parameter_t = typename gridstride_parameter<Kernel, Index>::type;
 
 // Variables that exist for their names: the mangled name spells the template arguments.
-template <class Arguments> __device__ char gridstride_signature;
-template <long long Value> __device__ char gridstride_constant;
+#ifdef __CUDACC_RTC__
+// Kernels, since a module with variables takes the driver longer to load.
+template <class Arguments> __global__ void gridstride_signature() {}
+template <long long Value> __global__ void gridstride_constant() {}
+#endif
 // nvcc lowers no name expressions: its instances also carry which expression they answer.
 template <int Index, class Arguments> __device__ char gridstride_signature_at;
 template <int Index, long long Value> __device__ char gridstride_constant_at;
