@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gridstride import _native
 from gridstride._runtime import keeping
 from gridstride.targets.base import Access, CopyDirection, Function, LaunchConfig, Target
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """Describe work about to be issued.
 
     Attributes
