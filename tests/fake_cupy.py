@@ -11,17 +11,23 @@ import numpy as np
 
 
 class Memory:
+    __slots__ = ("device_id", "owner", "ptr", "size")  # CuPy's memory cannot be referred to weakly
+
     def __init__(self, ptr: int, size: int, owner: object, device_id: int) -> None:
         self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
 
 
 class Pointer:
+    __slots__ = ("device_id", "mem", "ptr")
+
     def __init__(self, mem: Memory, offset: int) -> None:
         self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id
 
 
 class Array:
     """Stands for ``cupy.ndarray``: attributes of a NumPy array, memory said to be on a device."""
+
+    base: Array | None = None
 
     def __init__(
         self,
@@ -106,6 +112,8 @@ class MemoryHook:
 
 
 class PooledMemory:
+    __slots__ = ("_host", "device_id", "ptr", "size")
+
     def __init__(self, size: int) -> None:
         self.size, self.device_id = -(-size // 512) * 512, current_device()
         self._host = np.empty(self.size, np.uint8)

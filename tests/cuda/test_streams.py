@@ -5,11 +5,12 @@ import gc
 import sys
 import weakref
 
+import fake_cupy
 import numpy as np
 import pytest
 
 from gridstride import _native
-from gridstride._runtime import keeping
+from gridstride._runtime import keeping, tracking
 from gridstride._runtime.capture import at_begin
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event
@@ -18,6 +19,7 @@ from gridstride._runtime.memory import Memory, MemoryPointer
 from gridstride._runtime.order import check_stream_order
 from gridstride._runtime.stream import Stream
 from gridstride.errors import CUDAError, StreamOrderError
+from gridstride.targets.base import Access
 
 THREAD_LOCAL, RELAXED = 1, 2
 
@@ -255,3 +257,103 @@ def test_the_order_of_streams_is_checked(cuda, stub):
         pointer.memset_async(2, stream=second)
         with pytest.raises(StreamOrderError):
             pointer.memset_async(3, stream=0)
+
+
+def test_a_graph_launched_into_a_capture_becomes_a_child(cuda, stub, stream):
+    pointer, seen = memory(cuda, 1), []
+    with stream, Graph(target=cuda) as inner:
+        pointer.memset_async(5)
+        stream.launch_host_func(seen.append, 1)
+    with stream, Graph(target=cuda) as outer:
+        inner.launch()
+        inner.launch()
+    assert [call["dependencies"] for call in stub.calls("cuGraphAddChildGraphNode")] == [0, 1]
+    assert [call["flags"] for call in stub.calls("cuStreamUpdateCaptureDependencies")] == [1, 1]
+    assert not stub.calls("cuGraphLaunch")
+    del inner
+    gc.collect()
+    outer.launch(stream)
+    assert first_byte(pointer) == 5
+    assert seen == [1, 1]
+    del outer
+    gc.collect()
+    keeping.sweep()
+    assert not cuda._host_functions._captured
+
+
+def test_branches_of_a_capture_are_checked(cuda, stub):
+    pointer = memory(cuda, 1)
+    first, second = Stream(target=cuda), Stream(target=cuda)
+    graph = Graph(target=cuda)
+    with check_stream_order():
+        graph.begin_capture(first)
+        second.wait_event(first.record())
+        pointer.memset_async(2, stream=first)
+        with pytest.raises(StreamOrderError):
+            pointer.memset_async(3, stream=second)
+        graph.end_capture()
+    assert not stub.calls("cuStreamGetFlags")  # forbidden in a capture
+
+
+def test_streams_of_others_are_asked_for_their_flags_outside_of_captures(cuda, stub):
+    pointer, other = memory(cuda, 1), memory(cuda, 1)
+    external = cuda.driver.new_stream(1)
+    graph = Graph(target=cuda)
+    with check_stream_order():
+        graph.begin_capture(external)
+        pointer.memset_async(2, stream=external)
+        graph.end_capture()
+        assert not stub.calls("cuStreamGetFlags")
+        for _ in range(2):
+            other.memset_async(2, stream=external)
+        with pytest.raises(StreamOrderError):
+            other.memset_async(3, stream=0)
+    assert len(stub.calls("cuStreamGetFlags")) == 1
+
+
+def test_arrays_are_followed_whose_memory_refuses_weak_references(cuda, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make_module())
+    first, second = Stream(target=cuda), Stream(non_blocking=True, target=cuda)
+    arrays = [fake_cupy.Array(8, np.uint8)]
+    address, host = arrays[0].data.ptr, arrays[0]._host
+
+    def view():
+        made = fake_cupy.Array(8, np.uint8, arrays[0].data)
+        made.base = arrays[0]
+        return made
+
+    def fill(array, stream):
+        tracking.fill(cuda, 0, Access(array, address, 8, written=True), 1, 8, stream.ptr)
+
+    with pytest.raises(TypeError, match="weak reference"):
+        weakref.ref(arrays[0].data.mem)
+    with check_stream_order():
+        fill(view(), first)
+        gc.collect()  # the view is gone, its memory is not
+        with pytest.raises(StreamOrderError):
+            fill(view(), second)
+        keeping.sweep()
+        arrays.clear()
+        gc.collect()
+        fill(memory(cuda, 1), second)  # other memory at the same address
+    assert host.tolist() == [1] * 8
+
+
+class Stubborn:
+    mem = object()
+
+
+def test_owners_that_refuse_weak_references_are_kept_until_the_host_has_waited(cuda):
+    owner = Stubborn()
+    gone, pointer = [], memory(cuda, 1)
+    weakref.finalize(owner, gone.append, 1)
+    stream = Stream(non_blocking=True, target=cuda)
+    with check_stream_order():
+        tracking.fill(cuda, 0, Access(owner, pointer.ptr, 8, written=True), 1, 8, stream.ptr)
+        del owner
+        gc.collect()
+        keeping.sweep()
+        assert not gone
+        stream.synchronize()
+        gc.collect()
+        assert gone

@@ -197,8 +197,8 @@ def test_warnings_point_at_the_line_and_the_work_is_issued(pair, monkeypatch):
             memory.memset_async(2, stream=pair[0])
             memory.memset_async(3, stream=pair[1])  # warned of
 
-    monkeypatch.setattr(tracking, "_observers", ())
-    with warnings.catch_warnings(record=True) as caught:
+    with monkeypatch.context() as without_the_fixture, warnings.catch_warnings(record=True) as caught:
+        without_the_fixture.setattr(tracking, "_observers", ())
         warnings.simplefilter("always")
         race()
     assert [warning.category for warning in caught] == [StreamOrderWarning]

@@ -1,6 +1,13 @@
 """CuPy's and JAX's adapters, driven through stand-ins that record what is asked of them."""
 
+import os
+import subprocess
 import sys
+import threading
+import time
+import weakref
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import fake_cupy
@@ -48,6 +55,48 @@ def test_cupy_streams_come_and_go(cupy):
     assert adapter.current_stream(1) == 7
     leave_outer()
     assert (adapter.current_stream(1), fake_cupy.State.device) == (0, 0)
+
+
+def test_memory_of_cupy_is_followed_by_the_array_it_was_made_for(cupy):
+    x = cupy.ndarray(4, np.float32)
+    part = cupy.ndarray(2, np.float32, x.data)
+    part.base = x
+    assert arrays.memory_of(x) is arrays.memory_of(part) is weakref.ref(x)()
+    with pytest.raises(TypeError, match="weak reference"):
+        weakref.ref(x.data.mem)
+
+
+def test_cupys_allocator_is_put_back_at_exit_where_nobody_did():
+    """Left to the interpreter, CuPy's context managers fail when the functions that they call are gone."""
+    program = """
+import ctypes, sys
+from gridstride import arrays
+import fake_cupy
+sys.modules["cupy"] = fake_cupy.make_module()
+arrays.leaves = [arrays.adapter_of("cupy").enter_allocator(None) for _ in range(2)]
+for module in (arrays, fake_cupy):  # the interpreter empties what lives on, the last one first
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
+    )
+    assert ended.stderr == ""
+
+
+def test_a_library_that_another_thread_is_importing_is_waited_for(tmp_path, monkeypatch):
+    name = "slowly_imported_library"
+    (tmp_path / f"{name}.py").write_text("import time\ntime.sleep(0.2)\nvalue = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importer = threading.Thread(target=import_module, args=(name,))
+    importer.start()
+    while name not in sys.modules:
+        time.sleep(0.001)
+    try:
+        assert arrays.library_module(name).value == 1
+    finally:
+        importer.join()
+        del sys.modules[name]
 
 
 def test_cupy_wraps_memory_on_a_device(cupy):

@@ -13,7 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,7 +111,8 @@ class StreamOrderChecker(Observer):
         with self._lock:
             if (target, event) in self._events:
                 world, clock = self._events[target, event]
-                _join(world.clocks.setdefault(self._lane(target, device, stream), {}), clock)
+                _, lane = self._find(target, device, stream)
+                _join(world.clocks.setdefault(lane, {}), clock)
 
     def finished_stream(self, target: Target, device: int, stream: int) -> None:
         """Let all later work know what the stream knows."""
@@ -139,19 +140,20 @@ class StreamOrderChecker(Observer):
             self._instances[target, stream] = self._instances.get((target, stream), 0) + 1
 
     def _find(self, target: Target, device: int, stream: int) -> tuple[_World, _Lane]:
-        return self._world(target, target.capture_of(stream)), self._lane(target, device, stream)
+        capture, lane = target.capture_of(stream), self._lane(target, device, stream)
+        if (
+            not capture and lane not in self._blocking
+        ):  # in a capture nobody may ask, and nothing follows from it
+            self._blocking[lane] = target.is_blocking(stream)
+        return self._world(target, capture), lane
 
     def _lane(self, target: Target, device: int, stream: int) -> _Lane:
         if stream == _PER_THREAD:
-            lane = _Lane(device, stream, threading.get_ident())
-        elif stream == _LEGACY:
-            lane = _Lane(device, _DEFAULT)
-        else:
-            instance = self._instances.get((target, stream), 0)
-            lane = _Lane(tracking.device_of(target, stream, device), stream, instance)
-        if lane not in self._blocking:
-            self._blocking[lane] = target.is_blocking(stream)
-        return lane
+            return _Lane(device, stream, threading.get_ident())
+        if stream == _LEGACY:
+            return _Lane(device, _DEFAULT)
+        instance = self._instances.get((target, stream), 0)
+        return _Lane(tracking.device_of(target, stream, device), stream, instance)
 
     def _world(self, target: Target, capture: int) -> _World:
         return self._worlds.setdefault((target, capture), _World())
@@ -163,9 +165,9 @@ class StreamOrderChecker(Observer):
         default = _Lane(lane.device, _DEFAULT)
         if lane == default:
             for other, others_clock in world.clocks.items():
-                if other.device == lane.device and other != lane and self._blocking[other]:
+                if other.device == lane.device and other != lane and self._blocking.get(other, True):
                     _join(clock, others_clock)
-        elif default in world.clocks and self._blocking[lane]:
+        elif default in world.clocks and self._blocking.get(lane, True):
             _join(clock, world.clocks[default])
         return clock
 
@@ -289,11 +291,12 @@ def _note(world: _World, access: Access, use: _Use) -> None:
 
 
 def _while_alive(owner: object) -> Callable[[], object]:
-    """Return what gives the memory's owner as long as it lives; where nobody can tell, it is kept alive."""
+    """Return what gives an object as long as the memory lives; where nobody can tell, the owner is kept alive."""
     memory: Any = getattr(owner, "mem", None) or arrays.memory_of(owner)
-    if memory is None:
-        return lambda: owner
-    return weakref.ref(memory)
+    if memory is not None:
+        with suppress(TypeError):  # from a class of some library that cannot be referred to weakly
+            return weakref.ref(memory)
+    return lambda: owner
 
 
 def _caller() -> str:

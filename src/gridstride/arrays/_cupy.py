@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from types import ModuleType
 from typing import Any
 
@@ -59,14 +60,16 @@ class CuPyAdapter(Adapter):
         return lambda: _make_current(cupy, previous, device)
 
     def memory_of(self, array: Any) -> object | None:
-        memory: object = array.data.mem
-        return memory
+        # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.
+        whole: object = array if array.base is None else array.base
+        return whole
 
     def enter_allocator(self, malloc: Malloc | None) -> Leave:
         cupy = library_module("cupy")
         block = cupy.cuda.using_allocator(_allocator(cupy, malloc))
         block.__enter__()
-        return lambda: block.__exit__(None, None, None)
+        _entered_blocks[id(block)] = block
+        return lambda: _leave_block(id(block))
 
     def set_allocator(self, malloc: Malloc | None) -> None:
         cupy = library_module("cupy")
@@ -92,6 +95,23 @@ class CuPyAdapter(Adapter):
         low, high = seen.extent
         whole = cupy.cuda.UnownedMemory(low, high - low, memory, seen.device)
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(whole, 0), strides)
+
+
+#: CuPy's blocks that were not left yet.
+_entered_blocks: dict[int, Any] = {}
+
+
+def _leave_block(key: int) -> None:
+    block = _entered_blocks.pop(key, None)
+    if block is not None:
+        block.__exit__(None, None, None)
+
+
+@atexit.register
+def _leave_all_blocks() -> None:
+    """Leave what is left open at exit: the interpreter would do it when CuPy's functions are gone."""
+    for key in reversed(list(_entered_blocks)):
+        _leave_block(key)
 
 
 def _allocator(cupy: Any, malloc: Malloc | None) -> Malloc | None:

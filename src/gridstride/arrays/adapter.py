@@ -111,7 +111,10 @@ class Adapter(ABC):
 
 def library_module(name: str) -> ModuleType:
     """Return the module of an array library; ImportError where it is not installed."""
-    return sys.modules.get(name) or import_module(name)
+    module = sys.modules.get(name)
+    if module is None or getattr(module.__spec__, "_initializing", False):
+        return import_module(name)  # waits where another thread is importing it
+    return module
 
 
 def descends_from(kind: type, root: str, names: frozenset[str]) -> bool:

@@ -18,7 +18,7 @@ typedef unsigned long long Address;
 typedef struct { int device; } Context;
 /* What a capture records: copies and fills are done again by every launch of the graph, the rest is counted. */
 typedef struct { char kind; Address to, from; size_t size; void (*function)(void *); } Node;
-typedef struct { Node *nodes; int count, status; unsigned long long number; } Graph;
+typedef struct { Node *nodes; int count, status; unsigned long long number; void *last; } Graph;
 typedef struct Stream { Graph *capture; unsigned flags; struct Stream *next; } Stream;
 typedef struct { Graph *capture; } Event;
 typedef struct { char *image; size_t size; Address variable; } Module;
@@ -348,10 +348,30 @@ Result cuStreamEndCapture(Stream *stream, Graph **graph) {
 
 Result cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *number, void **graph, void **nodes,
                                  size_t *count) {
-    (void)graph, (void)nodes, (void)count;
     Graph *capture = capture_of(stream);
     *status = capture ? capture->status : CAPTURE_NONE;
-    if (*status == CAPTURE_ACTIVE) *number = capture->number;
+    if (*status != CAPTURE_ACTIVE) return SUCCESS;
+    *number = capture->number;
+    *graph = capture;
+    *nodes = &capture->last;
+    *count = capture->last != 0;
+    return SUCCESS;
+}
+
+Result cuGraphAddChildGraphNode(void **node, Graph *graph, void **dependencies, size_t count, Graph *child) {
+    CALL("\"graph\": %llu, \"dependencies\": %zu, \"child\": %llu", (Address)graph, count, (Address)child);
+    if (count && dependencies[0] != graph->last) return INVALID_VALUE;
+    graph->nodes = realloc(graph->nodes, (graph->count + child->count) * sizeof *graph->nodes);
+    memcpy(graph->nodes + graph->count, child->nodes, child->count * sizeof *graph->nodes);
+    graph->count += child->count;
+    *node = malloc(1);
+    return SUCCESS;
+}
+
+Result cuStreamUpdateCaptureDependencies(void *stream, void **nodes, size_t count, unsigned flags) {
+    CALL("\"stream\": %llu, \"count\": %zu, \"flags\": %u", (Address)stream, count, flags);
+    if (!capture_of(stream)) return 401;
+    capture_of(stream)->last = nodes[0];
     return SUCCESS;
 }
 
@@ -372,8 +392,9 @@ Result cuGraphUpload(Graph *executable, void *stream) {
 }
 Result cuGraphLaunch(Graph *executable, void *stream) {
     CALL("\"executable\": %llu, \"stream\": %llu", (Address)executable, (Address)stream);
-    for (int index = 0; index < executable->count; index++) issue(stream, executable->nodes[index]);
-    return SUCCESS;
+    Result refused = refuse_capture(stream);
+    for (int index = 0; !refused && index < executable->count; index++) run_node(&executable->nodes[index]);
+    return refused;
 }
 Result cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
     CALL("\"flags\": %u", flags);
@@ -471,8 +492,9 @@ Result cuStreamCreate(void **stream, unsigned flags) {
     return SUCCESS;
 }
 Result cuStreamGetFlags(void *stream, unsigned *flags) {
+    CALL("\"stream\": %llu", (Address)stream);
     *flags = find_stream(stream) ? find_stream(stream)->flags : 0;
-    return SUCCESS;
+    return refuse_capture(stream);
 }
 Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); return SUCCESS; }
 Result cuStreamSynchronize(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return refuse_capture(stream); }

@@ -193,7 +193,7 @@ class GraphCalls(ABC):
         return _CaptureState(number.value or -1, graph.value or 0, last, count.value)
 
     def _add_to_capture(self, graph: int, stream: int, state: _CaptureState) -> None:
-        """Let a captured stream go on behind a copy of a graph, as launching it there would: the driver refuses that."""
+        """Let a captured stream go on behind a copy of a graph; the driver refuses to launch one there."""
         node = c_void_p()
         self.driver.cuGraphAddChildGraphNode(byref(node), state.graph, state.last, state.last_count, graph)
         self.driver.cuStreamUpdateCaptureDependencies(stream, byref(node), 1, _SET_DEPENDENCIES)

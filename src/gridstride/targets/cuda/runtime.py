@@ -322,7 +322,7 @@ class CudaTarget(GraphCalls):
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        del self._blocking[stream]
+        self._blocking.pop(stream, None)
         self.driver.cuStreamDestroy_v2(stream)
 
     def is_blocking(self, stream: int) -> bool:
