@@ -32,7 +32,7 @@ TEXT = 'extern "C" __global__ void k(float* x, char c, double d) { x[0] = c + d;
 def cupy(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """CuPy's arrays on the devices of the stub, device 0 being current."""
     monkeypatch.setitem(registry._targets, "cuda", cuda)
-    monkeypatch.setattr(registry, "_servers", {})
+    monkeypatch.setattr(registry, "_found", {})
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
     module = fake_cupy.make_module()
     monkeypatch.setitem(sys.modules, "cupy", module)

@@ -30,7 +30,7 @@ class DeviceArray:
 def array(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> DeviceArray:
     """An array on device 0 of the stub, which is the CUDA target for the length of a test."""
     monkeypatch.setitem(registry._targets, "cuda", cuda)
-    monkeypatch.setattr(registry, "_servers", {})
+    monkeypatch.setattr(registry, "_found", {})
     return DeviceArray(cuda.allocate(64, 0), (16,))
 
 

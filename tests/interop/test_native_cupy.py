@@ -29,7 +29,7 @@ def recorder(monkeypatch):
     target = Recorder()
     target.devices = 4
     monkeypatch.setitem(registry._targets, target.name, target)
-    monkeypatch.setattr(registry, "_servers", {})
+    monkeypatch.setattr(registry, "_found", {})
     monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
     return target

@@ -52,7 +52,7 @@ _numbers = itertools.count()
 def recorder(monkeypatch):
     target = Recorder()
     monkeypatch.setitem(registry._targets, target.name, target)
-    monkeypatch.setattr(registry, "_servers", {})
+    monkeypatch.setattr(registry, "_found", {})
     monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
     return target

@@ -34,8 +34,9 @@ _ENTRY_POINTS = "gridstride.targets"
 _lock = threading.RLock()
 _targets: dict[str, Target | TargetUnavailable] = {}
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("gridstride_target", default=None)
-_automatic: list[str] = []
-_servers: dict[tuple[str | None, int], Target] = {}
+_environment = config.teller("GRIDSTRIDE_TARGET")
+#: By what the block or the environment says and by the device type of arrays; None: the default target.
+_found: dict[tuple[object, int | None], Target] = {}
 
 
 def names() -> tuple[str, ...]:
@@ -81,12 +82,8 @@ def created() -> tuple[Target, ...]:
 
 def default() -> Target:
     """Return the default target: `use_target`, else ``GRIDSTRIDE_TARGET``, else the first that answers."""
-    chosen = _chosen.get() or config.text("GRIDSTRIDE_TARGET")
-    if chosen:
-        return get(chosen)
-    if not _automatic:
-        _automatic.append(_first_available())
-    return get(_automatic[0])
+    key = (_chosen.get() or _environment(), None)
+    return _found.get(key) or _remember(key, get(_named() or _first_available()))
 
 
 def serving(device_type: int) -> Target:
@@ -99,12 +96,8 @@ def serving(device_type: int) -> Target:
     TypeError
         Where no known target serves them.
     """
-    chosen = _chosen.get() or config.text("GRIDSTRIDE_TARGET") or None
-    key = (chosen, device_type)
-    found = _servers.get(key)
-    if found is None:
-        found = _servers[key] = _find_server(chosen, device_type)
-    return found
+    key = (_chosen.get() or _environment(), device_type)
+    return _found.get(key) or _remember(key, _find_server(_named(), device_type))
 
 
 @contextmanager
@@ -153,10 +146,18 @@ def forget() -> None:
     """Forget which targets answered, so that the next use asks again."""
     with _lock:
         _targets.clear()
-        _automatic.clear()
-        _servers.clear()
+        _found.clear()
         _native.targets_forgotten()
         _entry_points.cache_clear()
+
+
+def _named() -> str | None:
+    return _chosen.get() or config.text("GRIDSTRIDE_TARGET") or None
+
+
+def _remember(key: tuple[object, int | None], target: Target) -> Target:
+    _found[key] = target
+    return target
 
 
 def _first_available() -> str:
