@@ -518,6 +518,30 @@ def test_streams_of_other_targets(recorder):
         k(1, 32, (0,), stream=gs.cuda.Stream(null=True, target=Recorder()))
 
 
+def test_extents_are_read_anew_where_they_change(recorder):
+    k = kernel("int n")
+    k(1, 32, (0,))
+    same, lists = (2, 3), [4]
+    for grid in (same, same, (2, 4), same, 5, same, 2**12, 2**12, same):
+        k(grid, same, (0,))
+        expected = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1)
+        assert recorder.launches[-1] == ("native", (expected, (2, 3, 1), 0, 0, bytes(4), 0))
+    for _ in range(2):
+        assert left_to_pipeline(recorder, lambda: k(lists, 32, (0,)))[0] == (lists[0], 1, 1)
+        lists[0] += 1
+
+
+def test_extents_are_let_go(recorder):
+    k = kernel("int n")
+    grid, block = (2**12, 1), (2**5, 1)
+    before = sys.getrefcount(grid), sys.getrefcount(block)
+    for _ in range(100):
+        k(grid, block, (0,))
+    assert (sys.getrefcount(grid), sys.getrefcount(block)) == (before[0] + 1, before[1] + 1)
+    k._forget()
+    assert (sys.getrefcount(grid), sys.getrefcount(block)) == before
+
+
 # ---- CuPy ----
 
 

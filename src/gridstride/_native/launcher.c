@@ -5,8 +5,15 @@
 
 enum { MOST_ENTRIES = 16, USUAL_BYTES = 64 /* of packed arguments */ };
 
+/* An extent as it was last given. Loops give the same object again; tuples and ints do not change. */
+struct given_extent {
+    PyObject *value;
+    unsigned extent[3];
+};
+
 struct launcher {
     PyObject_HEAD
+    struct given_extent grid, block;
     struct entry *entries[MOST_ENTRIES];
     int entry_count, oldest;
 };
@@ -53,6 +60,19 @@ static int read_extent(PyObject *value, unsigned extent[3])
     return 1;
 }
 
+static int read_given_extent(struct given_extent *last, PyObject *value, unsigned extent[3])
+{
+    if (value != last->value) {
+        unsigned read[3];
+        if (!read_extent(value, read))
+            return 0;
+        memcpy(last->extent, read, sizeof read);
+        set_reference(&last->value, value);
+    }
+    memcpy(extent, last->extent, sizeof last->extent);
+    return 1;
+}
+
 static int read_keywords(PyObject *keywords, PyObject **values, Py_ssize_t positional)
 {
     Py_ssize_t found = 0;
@@ -81,7 +101,7 @@ static int read_arguments(PyObject *arguments, PyObject **tuple)
     return *tuple != NULL;
 }
 
-static int read_call(PyObject *positional, PyObject *keywords, struct call *call)
+static int read_call(struct launcher *self, PyObject *positional, PyObject *keywords, struct call *call)
 {
     PyObject *values[5] = {NULL};
     call->arguments = NULL;
@@ -95,8 +115,9 @@ static int read_call(PyObject *positional, PyObject *keywords, struct call *call
     call->stream = values[4];
     call->configuration.shared_mem = 0;
     call->configuration.flags = 0;
-    return values[0] != NULL && values[1] != NULL && read_extent(values[0], call->configuration.grid) &&
-           read_extent(values[1], call->configuration.block) &&
+    return values[0] != NULL && values[1] != NULL &&
+           read_given_extent(&self->grid, values[0], call->configuration.grid) &&
+           read_given_extent(&self->block, values[1], call->configuration.block) &&
            (values[3] == NULL || read_count(values[3], &call->configuration.shared_mem)) &&
            read_arguments(values[2], &call->arguments);
 }
@@ -357,7 +378,7 @@ static enum outcome replay(PyObject *self, PyObject *positional, PyObject *keywo
         return MISS;
     if (((struct launcher *)self)->entry_count == 0)
         return UNKNOWN_PLACE; /* before any look at the arguments: the first call waits for enough */
-    if (!read_call(positional, keywords, &call))
+    if (!read_call((struct launcher *)self, positional, keywords, &call))
         return MISS;
     enum outcome outcome = replay_call(self, positional, keywords, &call);
     Py_DECREF(call.arguments);
@@ -418,6 +439,8 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg)
 {
     struct launcher *launcher = (struct launcher *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(launcher->grid.value);
+    Py_VISIT(launcher->block.value);
     for (int k = 0; k < launcher->entry_count; ++k) {
         int stopped = visit_entry(launcher->entries[k], visit, arg);
         if (stopped)
@@ -432,6 +455,8 @@ static int launcher_clear(PyObject *self)
     while (launcher->entry_count > 0)
         release_entry(launcher->entries[--launcher->entry_count]);
     launcher->oldest = 0;
+    Py_CLEAR(launcher->grid.value);
+    Py_CLEAR(launcher->block.value);
     return 0;
 }
 
