@@ -35,7 +35,8 @@ launcher = Extension(
     ],
     depends=[f"{FOLDER}/{name}.h" for name in ("native", "launch_abi", "numpy_abi", "dlpack_abi")],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
-    extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
+    extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-plt"],
+    extra_link_args=["-Wl,-z,now"],
     py_limited_api=True,
     optional=True,
 )
