@@ -168,3 +168,38 @@ def test_warming_up_changes_nothing(target):
     target.warm_up()
     target.warm_up()
     assert (target.current_device(), target.memory_info(target.current_device())[1]) == before
+
+
+def test_a_thread_that_never_chose_a_device_uses_what_others_made(target):
+    stream, event, pointer = cuda.Stream(), cuda.Event(), cuda.alloc(4)
+    calls = (
+        lambda: event.record(stream),
+        lambda: event.record(cuda.Stream.null),
+        lambda: stream.wait_event(event),
+        lambda: cuda.Stream.null.wait_event(event),
+        lambda: stream.synchronize(),
+        lambda: cuda.Stream.null.synchronize(),
+        lambda: cuda.Stream.ptds.synchronize(),
+        lambda: event.synchronize(),
+        lambda: stream.done,
+        lambda: event.done,
+        lambda: pointer.memset_async(1, stream=stream),
+        lambda: pointer.memset_async(1),
+        lambda: cuda.Event().record(),
+        lambda: cuda.Stream(),
+        lambda: cuda.malloc_async(8),
+        lambda: cuda.synchronize(),
+    )
+    failures = []
+
+    def attempt(call):
+        try:
+            call()
+        except Exception as error:
+            failures.append(error)
+
+    for call in calls:
+        thread = threading.Thread(target=attempt, args=(call,))
+        thread.start()
+        thread.join()
+    assert failures == []

@@ -26,37 +26,51 @@ static int function_init(PyObject *object, PyObject *arguments, PyObject *keywor
     return 0;
 }
 
-static int read_values(PyObject *arguments, value *values, Py_ssize_t room)
+static int read_values(PyObject *const *arguments, Py_ssize_t count, value *values, Py_ssize_t room)
 {
-    Py_ssize_t count = PyTuple_Size(arguments);
     if (count > room) {
         PyErr_Format(PyExc_TypeError, "a driver function takes at most %zd values, got %zd", room, count);
         return 0;
     }
     for (Py_ssize_t k = 0; k < count; ++k) {
-        PyObject *argument = PyTuple_GetItem(arguments, k);
-        values[k] = argument == Py_None ? 0 : PyLong_AsUnsignedLongLongMask(argument);
+        values[k] = arguments[k] == Py_None ? 0 : PyLong_AsUnsignedLongLongMask(arguments[k]);
+        if (values[k] == (value)-1 && PyErr_Occurred())
+            return 0;
     }
-    return !PyErr_Occurred();
+    return 1;
 }
 
-/* Return None, or what the driver wrote behind its first argument; where it failed, what `fail(code)` returns. */
-static PyObject *function_call(PyObject *object, PyObject *arguments, PyObject *keywords)
+static int call_driver(const struct driver_function *self, const value *values)
+{
+    int code;
+    Py_BEGIN_ALLOW_THREADS
+    code = self->function(values[0], values[1], values[2], values[3], values[4]);
+    Py_END_ALLOW_THREADS
+    return code;
+}
+
+/* Return None, or what the driver wrote behind its first argument; where it failed, what `fail(code)` returns.
+   NotImplemented from there: what was missing is there now, so the driver is asked once more. */
+static PyObject *function_call(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
 {
     const struct driver_function *self = (struct driver_function *)object;
     value values[MOST_VALUES] = {0}, result = 0;
     if (self->function == NULL)
         return PyErr_Format(PyExc_RuntimeError, "this driver has no such function");
-    if (!read_values(arguments, values + self->has_result, MOST_VALUES - self->has_result))
+    if (!read_values(arguments, count, values + self->has_result, MOST_VALUES - self->has_result))
         return NULL;
     if (self->has_result)
         values[0] = (value)(uintptr_t)&result;
-    int code;
-    Py_BEGIN_ALLOW_THREADS
-    code = self->function(values[0], values[1], values[2], values[3], values[4]);
-    Py_END_ALLOW_THREADS
-    if (code != 0)
-        return PyObject_CallFunction(self->fail, "i", code);
+    int code = call_driver(self, values);
+    if (code != 0) {
+        PyObject *answer = PyObject_CallFunction(self->fail, "i", code);
+        if (answer != Py_NotImplemented)
+            return answer;
+        Py_DECREF(answer);
+        code = call_driver(self, values);
+        if (code != 0)
+            return PyObject_CallFunction(self->fail, "i", code);
+    }
     if (self->has_result)
         return PyLong_FromUnsignedLongLong(result);
     Py_RETURN_NONE;
@@ -84,10 +98,16 @@ static void function_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
+/* A method, not `__call__`: its arguments come without a tuple around them. */
+static PyMethodDef function_methods[] = {
+    {"call", (PyCFunction)(void (*)(void))function_call, METH_FASTCALL, "Call the function with integers; None: 0."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot function_slots[] = {
     {Py_tp_doc, "DriverFunction(address, has_result, fail): call a C function that takes integers and returns a code."},
     {Py_tp_init, function_init},
-    {Py_tp_call, function_call},
+    {Py_tp_methods, function_methods},
     {Py_tp_traverse, function_traverse},
     {Py_tp_clear, function_clear},
     {Py_tp_dealloc, function_dealloc},

@@ -52,7 +52,8 @@ class DriverFunction:
     has_result : bool
         Whether its first argument is where it writes an integer, which a call returns.
     fail : callable
-        Is given every code but 0; what it returns is what the call returns.
+        Is given every code but 0; what it returns is what the call returns. NotImplemented: the
+        function is called once more.
     """
 
     _MOST_VALUES = 5
@@ -62,15 +63,22 @@ class DriverFunction:
         self._has_result = has_result
         self._fail = fail
 
-    def __call__(self, *values: int | None) -> Any:
+    def call(self, *values: int | None) -> Any:
+        """Call the function; None stands for 0."""
         result = ctypes.c_uint64()
         given = [ctypes.addressof(result)] if self._has_result else []
         given += [value or 0 for value in values]
         if len(given) > self._MOST_VALUES:
             raise TypeError(f"a driver function takes at most {self._MOST_VALUES} values, got {len(given)}")
-        code = self._function(*given, *[0] * (self._MOST_VALUES - len(given)))
+        given += [0] * (self._MOST_VALUES - len(given))
+        code = self._function(*given)
         if code:
-            return self._fail(code)
+            answer = self._fail(code)
+            if answer is not NotImplemented:
+                return answer
+            code = self._function(*given)
+            if code:
+                return self._fail(code)
         return result.value if self._has_result else None
 
 

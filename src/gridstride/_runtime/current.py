@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -61,16 +63,15 @@ class Entries(Generic[Value]):
 
     def push(self, value: Value) -> None:
         """Remember a value at entry."""
-        self._by_thread.setdefault(threading.get_ident(), []).append(value)
+        thread = get_ident()
+        values = self._by_thread.get(thread)
+        if values is None:
+            values = self._by_thread[thread] = []
+        values.append(value)
 
     def pop(self) -> Value:
         """Return the value of the calling thread's last entry and forget it."""
-        thread = threading.get_ident()
-        values = self._by_thread[thread]
-        value = values.pop()
-        if not values:
-            del self._by_thread[thread]
-        return value
+        return self._by_thread[get_ident()].pop()  # the empty list stays: the next entry comes soon
 
 
 class _Streams(threading.local):
@@ -81,9 +82,19 @@ class _Streams(threading.local):
 _streams = _Streams()
 
 
-def current_stream(target: Target, device: int) -> BaseStream | None:
-    """Return the stream that is current for the calling thread; None for the default stream."""
-    return _streams.current.get((target, device))
+def current_stream(target: Target, device: int | None) -> BaseStream | None:
+    """Return the stream that is current for the calling thread; None for the default stream.
+
+    Parameters
+    ----------
+    target : Target
+    device : int or None
+        None: the current one, which is asked for only where the thread has a stream at all.
+    """
+    current = _streams.current
+    if not current:
+        return None
+    return current.get((target, target.current_device() if device is None else device))
 
 
 def exchange_stream(target: Target, device: int, stream: BaseStream | None) -> Callable[[], None]:
@@ -92,7 +103,7 @@ def exchange_stream(target: Target, device: int, stream: BaseStream | None) -> C
     key = target, device
     previous = current.get(key)
     _assign(current, key, stream)
-    return lambda: _assign(current, key, previous)
+    return partial(_assign, current, key, previous)
 
 
 def _assign(

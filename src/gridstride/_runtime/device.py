@@ -42,7 +42,8 @@ class Device:
 
     def __enter__(self) -> Device:
         previous = self.target.current_device()
-        self.target.set_device(self.id)
+        if previous != self.id:
+            self.target.set_device(self.id)
         self._entries.push(previous)
         return self
 

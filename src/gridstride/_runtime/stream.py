@@ -40,7 +40,7 @@ class BaseStream:
         self.target = target
         self._handle = handle
         self._device = device
-        self._entries: Entries[tuple[Leave, Capture | None]] = Entries()
+        self._entries: Entries[tuple[list[Leave], Capture | None]] = Entries()
 
     def __enter__(self) -> BaseStream:
         self._entries.push((self._make_current(), capture_in(self)))
@@ -52,8 +52,8 @@ class BaseStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        leave, outer_capture = self._entries.pop()
-        leave()
+        leaves, outer_capture = self._entries.pop()
+        _leave_all(leaves)
         capture = capture_in(self) if kind is not None else None
         if capture is not None and capture is not outer_capture:
             capture.abandon()
@@ -197,17 +197,11 @@ class BaseStream:
         with on_device(self.target, device):
             return tracking.stream_done(self.target, device, self.ptr)
 
-    def _make_current(self) -> Leave:
-        device = self.device_id
-        leave_libraries = _enter_libraries(self.target, self.ptr, device)
-        leave_ours = exchange_stream(self.target, device, self)
-
-        def leave() -> None:
-            leave_ours()
-            for leave_library in reversed(leave_libraries):
-                leave_library()
-
-        return leave
+    def _make_current(self) -> list[Leave]:
+        target, device = self.target, self.device_id
+        leaves = _enter_libraries(target, self.ptr, device)
+        leaves.append(exchange_stream(target, device, self))
+        return leaves
 
 
 class Stream(BaseStream):
@@ -292,23 +286,18 @@ class _Callback:
         self._callback(self._stream, 0, arg)
 
 
-class _DefaultStream:
-    """Give a default stream of the default target as an attribute of a class."""
+class _DefaultStream(dict[Target, Stream]):
+    """Hold a default stream of each target; as an attribute of a class it is the default target's."""
 
     def __init__(self, per_thread: bool) -> None:
         self._per_thread = per_thread
-        self._by_target: dict[Target, Stream] = {}
+
+    def __missing__(self, target: Target) -> Stream:
+        made = Stream(null=not self._per_thread, ptds=self._per_thread, target=target)
+        return self.setdefault(target, made)
 
     def __get__(self, instance: object, owner: type) -> Stream:
-        return self.of(registry.default())
-
-    def of(self, target: Target) -> Stream:
-        """Return the default stream of a target."""
-        stream = self._by_target.get(target)
-        if stream is None:
-            stream = Stream(null=not self._per_thread, ptds=self._per_thread, target=target)
-            self._by_target[target] = stream
-        return stream
+        return self[registry.default()]
 
 
 _null, _ptds = _DefaultStream(per_thread=False), _DefaultStream(per_thread=True)
@@ -327,8 +316,7 @@ def get_current_stream(device_id: int | None = None, *, target: Target | None = 
         The default target unless given.
     """
     target = registry.default() if target is None else target
-    device = target.current_device() if device_id is None else device_id
-    return current_stream(target, device) or _null.of(target)
+    return current_stream(target, device_id) or _null[target]
 
 
 def stream_handle(stream: Any, target: Target) -> int:
@@ -387,10 +375,14 @@ def _enter_libraries(target: Target, handle: int, device: int) -> list[Leave]:
             if adapter.stream_device_type in target.device_types:
                 entered.append(adapter.enter_stream(handle, device))
     except BaseException:
-        for leave in reversed(entered):
-            leave()
+        _leave_all(entered)
         raise
     return entered
+
+
+def _leave_all(entered: list[Leave]) -> None:
+    while entered:
+        entered.pop()()
 
 
 class _ThreadStreams(threading.local):

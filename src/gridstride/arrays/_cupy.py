@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -57,7 +58,7 @@ class CuPyAdapter(Adapter):
         cupy = library_module("cupy")
         previous = cupy.cuda.get_current_stream(device)
         _make_current(cupy, _foreign_stream(cupy, stream, device), device)
-        return lambda: _make_current(cupy, previous, device)
+        return partial(_make_current, cupy, previous, device)
 
     def memory_of(self, array: Any) -> object | None:
         # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.
@@ -140,10 +141,12 @@ class _Handle:
         return 0, self.handle
 
 
+@lru_cache(maxsize=64)
 def _foreign_stream(cupy: Any, stream: int, device: int) -> Any:
     """Return CuPy's object for a stream of ours; CuPy 14 deprecates `ExternalStream`."""
     make = getattr(getattr(cupy.cuda, "Stream", None), "from_external", None)
-    return cupy.cuda.ExternalStream(stream, device) if make is None else make(_Handle(stream))
+    with cupy.cuda.Device(device):
+        return cupy.cuda.ExternalStream(stream, device) if make is None else make(_Handle(stream))
 
 
 def _make_current(cupy: ModuleType, stream: Any, device: int) -> None:

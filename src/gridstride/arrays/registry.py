@@ -31,6 +31,7 @@ _ADAPTERS: tuple[Adapter, ...] = (
     DLPackAdapter(),
     BufferAdapter(),
 )
+_WITH_STREAMS = tuple(adapter for adapter in _ADAPTERS if adapter.stream_device_type is not None)
 _BY_NAME: dict[str, Adapter] = {adapter.name: adapter for adapter in _ADAPTERS}
 _COLLECTIONS = frozenset({"Array"})
 _DASK_REMEDY = (
@@ -100,8 +101,8 @@ def allocating_adapters(device_types: frozenset[int]) -> list[Adapter]:
 
 def loaded_adapters() -> Iterator[Adapter]:
     """Yield the adapters that follow streams and whose library is loaded in this process."""
-    for adapter in _ADAPTERS:
-        if adapter.stream_device_type is not None and adapter.name in sys.modules:
+    for adapter in _WITH_STREAMS:
+        if adapter.name in sys.modules:
             yield adapter
 
 

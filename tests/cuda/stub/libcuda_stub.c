@@ -102,6 +102,7 @@ static Result record(const char *function, const char *members, ...) {
         Result code_ = record(__func__, __VA_ARGS__);                                                       \
         if (code_) return code_;                                                                            \
     } while (0)
+/* Comes first: what is refused for want of a context is called once more when there is one. */
 #define NEED_CONTEXT                                                                                        \
     if (!current) return INVALID_CONTEXT
 
@@ -181,36 +182,36 @@ Result cuCtxSetCurrent(void *context) {
     return SUCCESS;
 }
 Result cuCtxGetDevice(int *device) { NEED_CONTEXT; *device = current->device; return SUCCESS; }
-Result cuCtxSynchronize(void) { CALL(""); NEED_CONTEXT; return SUCCESS; }
+Result cuCtxSynchronize(void) { NEED_CONTEXT; CALL(""); return SUCCESS; }
 
 Result cuMemAlloc_v2(Address *address, size_t size) {
-    CALL("\"size\": %zu", size);
     NEED_CONTEXT;
+    CALL("\"size\": %zu", size);
     *address = (Address)calloc(1, size);
     return SUCCESS;
 }
-Result cuMemFree_v2(Address address) { CALL("\"address\": %llu", address); NEED_CONTEXT; free((void *)address); return SUCCESS; }
+Result cuMemFree_v2(Address address) { NEED_CONTEXT; CALL("\"address\": %llu", address); free((void *)address); return SUCCESS; }
 Result cuMemGetInfo_v2(size_t *available, size_t *total) {
-    CALL("");
     NEED_CONTEXT;
+    CALL("");
     *available = 1ull << 29;
     *total = 1ull << 30;
     return SUCCESS;
 }
 
 Result cuMemAllocManaged(Address *address, size_t size, unsigned flags) {
-    CALL("\"size\": %zu, \"flags\": %u", size, flags);
     NEED_CONTEXT;
+    CALL("\"size\": %zu, \"flags\": %u", size, flags);
     *address = (Address)calloc(1, size);
     return SUCCESS;
 }
 Result cuMemHostAlloc(void **address, size_t size, unsigned flags) {
-    CALL("\"size\": %zu, \"flags\": %u", size, flags);
     NEED_CONTEXT;
+    CALL("\"size\": %zu, \"flags\": %u", size, flags);
     *address = calloc(1, size);
     return SUCCESS;
 }
-Result cuMemFreeHost(void *address) { CALL("\"address\": %llu", (Address)address); NEED_CONTEXT; free(address); return SUCCESS; }
+Result cuMemFreeHost(void *address) { NEED_CONTEXT; CALL("\"address\": %llu", (Address)address); free(address); return SUCCESS; }
 
 /* ---- pools ---- */
 
@@ -243,8 +244,8 @@ Result cuMemPoolTrimTo(Pool *pool, size_t keep) {
     return SUCCESS;
 }
 Result cuMemAllocFromPoolAsync(Address *address, size_t size, Pool *pool, void *stream) {
-    CALL("\"size\": %zu, \"pool\": %llu, \"stream\": %llu", size, (Address)pool, (Address)stream);
     NEED_CONTEXT;
+    CALL("\"size\": %zu, \"pool\": %llu, \"stream\": %llu", size, (Address)pool, (Address)stream);
     for (int k = 0; k < MOST_PIECES; ++k)
         if (!pieces[k].address) {
             pieces[k].address = calloc(1, size);
@@ -262,8 +263,8 @@ Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
     return cuMemAllocFromPoolAsync(address, size, &device_pools[current->device], stream);
 }
 Result cuMemFreeAsync(Address address, void *stream) {
-    CALL("\"address\": %llu, \"stream\": %llu", address, (Address)stream);
     NEED_CONTEXT;
+    CALL("\"address\": %llu, \"stream\": %llu", address, (Address)stream);
     for (int k = 0; k < MOST_PIECES; ++k)
         if (pieces[k].address == (void *)address) {
             pieces[k].pool->used -= pieces[k].size;
@@ -452,15 +453,15 @@ Result cuProfilerStop(void) { CALL(""); return SUCCESS; }
 
 #define COPY(name)                                                                                          \
     Result name(Address to, Address from, size_t size) {                                                    \
-        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu", to, from, size);                                \
         NEED_CONTEXT;                                                                                       \
+        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu", to, from, size);                                \
         memmove((void *)to, (void *)from, size);                                                            \
         return SUCCESS;                                                                                     \
     }
 #define COPY_ASYNC(name)                                                                                    \
     Result name(Address to, Address from, size_t size, void *stream) {                                      \
-        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu, \"stream\": %llu", to, from, size, (Address)stream); \
         NEED_CONTEXT;                                                                                       \
+        CALL("\"to\": %llu, \"from\": %llu, \"size\": %zu, \"stream\": %llu", to, from, size, (Address)stream); \
         return issue(stream, (Node){'c', to, from, size, 0});                                               \
     }
 COPY(cuMemcpyHtoD_v2)
@@ -471,20 +472,20 @@ COPY_ASYNC(cuMemcpyDtoHAsync_v2)
 COPY_ASYNC(cuMemcpyDtoDAsync_v2)
 
 Result cuMemsetD8_v2(Address to, unsigned char value, size_t size) {
-    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu", to, value, size);
     NEED_CONTEXT;
+    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu", to, value, size);
     memset((void *)to, value, size);
     return SUCCESS;
 }
 Result cuMemsetD8Async(Address to, unsigned char value, size_t size, void *stream) {
-    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu, \"stream\": %llu", to, value, size, (Address)stream);
     NEED_CONTEXT;
+    CALL("\"to\": %llu, \"value\": %u, \"size\": %zu, \"stream\": %llu", to, value, size, (Address)stream);
     return issue(stream, (Node){'f', to, value, size, 0});
 }
 
 Result cuStreamCreate(void **stream, unsigned flags) {
-    CALL("\"flags\": %u", flags);
     NEED_CONTEXT;
+    CALL("\"flags\": %u", flags);
     Stream *made = calloc(1, sizeof *made);
     made->flags = flags;
     made->next = streams;
@@ -497,21 +498,22 @@ Result cuStreamGetFlags(void *stream, unsigned *flags) {
     return refuse_capture(stream);
 }
 Result cuStreamDestroy_v2(void *stream) { CALL("\"stream\": %llu", (Address)stream); return SUCCESS; }
-Result cuStreamSynchronize(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return refuse_capture(stream); }
-Result cuStreamQuery(void *stream) { CALL("\"stream\": %llu", (Address)stream); NEED_CONTEXT; return refuse_capture(stream); }
+Result cuStreamSynchronize(void *stream) { NEED_CONTEXT; CALL("\"stream\": %llu", (Address)stream); return refuse_capture(stream); }
+Result cuStreamQuery(void *stream) { NEED_CONTEXT; CALL("\"stream\": %llu", (Address)stream); return refuse_capture(stream); }
 Result cuStreamWaitEvent(void *stream, Event *event, unsigned flags) {
     CALL("\"stream\": %llu, \"event\": %llu, \"flags\": %u", (Address)stream, (Address)event, flags);
     if (event->capture && find_stream(stream)) find_stream(stream)->capture = event->capture;
     return SUCCESS;
 }
 Result cuEventCreate(void **event, unsigned flags) {
-    CALL("\"flags\": %u", flags);
     NEED_CONTEXT;
+    CALL("\"flags\": %u", flags);
     *event = calloc(1, sizeof(Event));
     return SUCCESS;
 }
 Result cuEventDestroy_v2(void *event) { CALL("\"event\": %llu", (Address)event); free(event); return SUCCESS; }
 Result cuEventRecord(Event *event, void *stream) {
+    if (!stream) NEED_CONTEXT;
     CALL("\"event\": %llu, \"stream\": %llu", (Address)event, (Address)stream);
     event->capture = capture_of(stream);
     return SUCCESS;
@@ -543,8 +545,8 @@ static size_t image_size(const char *image) {
 Result cuModuleLoadDataEx(void **module, const char *image, unsigned options, int *names, void **values) {
     (void)options, (void)names, (void)values;
     size_t size = image_size(image);
-    CALL("\"size\": %zu", size);
     NEED_CONTEXT;
+    CALL("\"size\": %zu", size);
     Module *loaded = calloc(1, sizeof *loaded);
     loaded->image = malloc(size);
     loaded->size = size;
@@ -558,8 +560,8 @@ static int is_in_image(Module *module, const char *name) {
 }
 
 Result cuModuleGetFunction(void **function, Module *module, const char *name) {
-    CALL("\"name\": \"%s\"", name);
     NEED_CONTEXT;
+    CALL("\"name\": \"%s\"", name);
     if (!is_in_image(module, name)) return NOT_FOUND;
     Function *found = calloc(1, sizeof *found);
     snprintf(found->name, sizeof found->name, "%s", name);

@@ -216,5 +216,5 @@ class GraphCalls(ABC):
             self.driver.cuThreadExchangeStreamCaptureMode(byref(mode))
 
     @abstractmethod
-    def _ensure_context(self) -> None:
+    def _ensure_context(self) -> bool:
         """Make a device current where none is."""

@@ -14,6 +14,7 @@ LIBRARY = "libcuda.so.1"
 NOT_FOUND = 500
 NOT_READY = 600
 INVALID_VALUE = 1
+INVALID_CONTEXT = 201
 
 _HANDLE = c_void_p
 _ADDRESS = c_uint64
@@ -171,8 +172,12 @@ class Driver:
         There is no such library.
     """
 
+    #: Called where a function of integers finds no context; returns whether there is one now.
+    provide_context: Callable[[], bool]
+
     def __init__(self, library: str = LIBRARY) -> None:
         self._library = ctypes.CDLL(library)
+        self.provide_context = lambda: False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         is_of_integers = name in _OF_INTEGERS or name in _WITH_RESULT
@@ -190,15 +195,17 @@ class Driver:
         function.errcheck = self._check  # type: ignore[assignment]
         return function
 
-    def _of_integers(self, name: str) -> _native.DriverFunction:
+    def _of_integers(self, name: str) -> Callable[..., Any]:
         function = _WITH_RESULT.get(name, name)
 
-        def fail(code: int) -> bool:
+        def fail(code: int) -> object:
             if code == NOT_READY:
                 return False
+            if code == INVALID_CONTEXT and self.provide_context():
+                return NotImplemented
             raise self.error(code, function)
 
-        return _native.DriverFunction(self.address(function), name in _WITH_RESULT, fail)
+        return _native.DriverFunction(self.address(function), name in _WITH_RESULT, fail).call
 
     def address(self, name: str) -> int:
         """Return the address of a function; 0 where this driver lacks it."""

@@ -114,6 +114,7 @@ class CudaTarget(GraphCalls):
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
         super().__init__()
         self.driver = driver
+        driver.provide_context = self._ensure_context
         self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
         self._device_of: dict[int, int] = {}
@@ -125,8 +126,12 @@ class CudaTarget(GraphCalls):
     # devices
 
     def warm_up(self) -> None:
-        """Read the device's limits and import what compiling needs."""
-        arch = self.arch(self.current_device())
+        """Read the device's limits, find the driver's functions, and import what compiling needs."""
+        device = self.current_device()
+        arch = self.arch(device)
+        self._primary_context(device)
+        for name in ("cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuLaunchKernel"):
+            getattr(self.driver, name)
         self.fingerprint(Program("", "", CompileOptions()), arch)
         self.compiler.warm_up()
 
@@ -149,7 +154,7 @@ class CudaTarget(GraphCalls):
         return self.driver.current_device() if device is None else device
 
     def set_device(self, device: int) -> None:
-        self.driver.cuCtxSetCurrent(self._primary_context(device))
+        self.driver.cuCtxSetCurrent(self._primary.get(device) or self._primary_context(device))
 
     def synchronize(self, device: int) -> None:
         with self._on(device):
@@ -215,7 +220,6 @@ class CudaTarget(GraphCalls):
     def allocate_async(self, size: int, pool: int, stream: int) -> int:
         if size == 0:
             return 0
-        self._ensure_context()
         address: int
         if pool:
             address = self.driver.new_memory_of_pool(size, pool, stream)
@@ -225,7 +229,6 @@ class CudaTarget(GraphCalls):
 
     def free_async(self, address: int, stream: int) -> None:
         if address:
-            self._ensure_context()
             self.driver.cuMemFreeAsync(address, stream)
 
     def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
@@ -316,7 +319,6 @@ class CudaTarget(GraphCalls):
     # streams and events
 
     def create_stream(self, non_blocking: bool) -> int:
-        self._ensure_context()
         stream: int = self.driver.new_stream(_STREAM_NON_BLOCKING if non_blocking else 0)
         self._blocking[stream] = not non_blocking
         return stream
@@ -335,15 +337,12 @@ class CudaTarget(GraphCalls):
         return not flags.value & _STREAM_NON_BLOCKING
 
     def synchronize_stream(self, stream: int) -> None:
-        self._ensure_context()
         self.driver.cuStreamSynchronize(stream)
 
     def stream_done(self, stream: int) -> bool:
-        self._ensure_context()
         return self.driver.cuStreamQuery(stream) is None
 
     def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
-        self._ensure_context()
         flags = (_EVENT_BLOCKING if blocking else 0) | (0 if timing else _EVENT_NO_TIMING)
         flags |= _EVENT_INTERPROCESS if interprocess else 0
         event: int = self.driver.new_event(flags)
@@ -364,7 +363,6 @@ class CudaTarget(GraphCalls):
         self.driver.cuEventDestroy_v2(event)
 
     def record_event(self, event: int, stream: int) -> None:
-        self._ensure_context()
         self.driver.cuEventRecord(event, stream)
 
     def synchronize_event(self, event: int) -> None:
@@ -380,7 +378,6 @@ class CudaTarget(GraphCalls):
         return milliseconds.value
 
     def wait_event(self, stream: int, event: int) -> None:
-        self._ensure_context()
         self.driver.cuStreamWaitEvent(stream, event, 0)
 
     def start_profiler(self) -> None:
@@ -456,9 +453,15 @@ class CudaTarget(GraphCalls):
         self.driver.cuDevicePrimaryCtxRetain(byref(context), ordinal)
         return context.value or 0
 
-    def _ensure_context(self) -> None:
-        if not self.driver.current_context():
-            self.set_device(0)
+    def _ensure_context(self) -> bool:
+        """Make a device current where none is, and return whether that was so.
+
+        The driver's functions of integers come here by themselves.
+        """
+        if self.driver.current_context():
+            return False
+        self.set_device(0)
+        return True
 
     @contextmanager
     def _on(self, device: int) -> Iterator[None]:
