@@ -110,7 +110,7 @@ _SUBMODULES = frozenset(
 
 
 if import_module("gridstride.targets.registry").anticipate():
-    import_module("gridstride._compilation.functions").warm_up()
+    import_module("gridstride._module").warm_up()
 
 
 def __getattr__(name: str) -> Any:

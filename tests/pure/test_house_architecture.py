@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,10 @@ def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: 
     )
     registry.anticipate()
     assert created == ["used"], "getpid() gives no 0, sched_yield() does"
+
+
+def test_warming_up_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
+    import_module("gridstride._module").warm_up()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert registry.default().name != "null"

@@ -61,12 +61,6 @@ def load_program(target: Target, device: int, program: Program) -> LoadedProgram
     return found
 
 
-def warm_up() -> None:
-    """Import what the first look into the caches needs; these imports are slow and late on purpose."""
-    import hashlib  # noqa: F401
-    import json  # noqa: F401
-
-
 def forget_programs() -> None:
     """Forget the loaded programs; kernels that hold one go on working."""
     _loaded.clear()

@@ -264,7 +264,8 @@ class NullTarget:
             signature = None if declaration is None or declaration.is_template else _signature(declaration)
             records[name] = FunctionRecord(name, signature)
         digest = hashlib.sha256(program.text.encode()).digest()
-        return ObjectCode("null", digest, records, {name: name for name in program.globals})
+        variables = {name: name for name in program.globals}
+        return ObjectCode("null", digest, records, variables, dependencies=None)  # nothing to keep
 
     def adopt(self, code: bytes, name: str) -> ObjectCode:
         raise NotImplementedError(f"{name}: the null target takes source only")

@@ -26,7 +26,8 @@ _BUILT_IN: dict[str, str] = {
     "null": "gridstride.targets.null:create",
 }
 #: Never chosen without being named: it runs nothing.
-_BY_NAME_ONLY = frozenset({"null"})
+IDLE = "null"
+_BY_NAME_ONLY = frozenset({IDLE})
 #: Libraries of drivers, and a function that returns 0 once somebody initialized the driver.
 _DRIVERS: dict[str, tuple[str, str]] = {"cuda": ("libcuda.so.1", "cuCtxGetCurrent")}
 _ENTRY_POINTS = "gridstride.targets"
