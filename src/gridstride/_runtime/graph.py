@@ -153,10 +153,11 @@ class Graph:
         RuntimeError
             Where nothing was recorded yet.
         """
-        content = self._recorded()
-        stream = self._stream(stream) if stream is None else stream
-        handle = stream_handle(stream, self.target)
-        tracking.launch_graph(self.target, content.device, content.executable, handle, content.accesses)
+        content, target = self._recorded(), self.target
+        if stream is None:
+            stream = get_current_stream(target=target)
+        handle = stream_handle(stream, target)
+        tracking.launch_graph(target, content.device, content.executable, handle, content.accesses)
         content.streams[handle] = stream
 
     def upload(self, stream: Any = None) -> None:
@@ -203,11 +204,12 @@ class Graph:
         self._content = content
 
     def _recorded(self) -> _Content:
-        if self._is_capturing:
+        if self._capture is not None and self._capture.is_active:
             raise RuntimeError("the graph is still recording: call end_capture() first")
-        if self._content is None:
+        content = self._content
+        if content is None:
             raise RuntimeError("the graph is empty: record something with begin_capture() and end_capture()")
-        return self._content
+        return content
 
     def _let_go(self) -> None:
         """Give the content up; where launches may still be under way, later."""

@@ -147,15 +147,19 @@ class MemoryAsync(Memory):
 
     def __init__(self, size: int, stream: Any = None, *, pool: int = 0, target: Target | None = None) -> None:
         self._is_held = False
-        target = registry.default() if target is None else target
-        size, device = checked_size(size), target.current_device()
-        stream = get_current_stream(device, target=target) if stream is None else stream
-        self._stream = handle = stream_handle(stream, target)
+        self.target = target = registry.default() if target is None else target
+        self.size = size = checked_size(size)
+        self.device_id = device = target.current_device()
+        if stream is None:
+            stream = get_current_stream(device, target=target)
+            handle = stream.ptr
+        else:
+            handle = stream_handle(stream, target)
+        self._stream = handle
         self._was_captured = capture.is_capturing(target, handle)
-        ptr = (
+        self.ptr = ptr = (
             target.allocate(size, device) if self._was_captured else target.allocate_async(size, pool, handle)
         )
-        BaseMemory.__init__(self, size, ptr, device, target=target)
         self._is_held = size > 0
         if self._was_captured:
             capture.keep(target, handle, self)
@@ -163,12 +167,16 @@ class MemoryAsync(Memory):
             _streams[ptr] = stream
 
     def _free(self) -> None:
+        target, device = self.target, self.device_id
         if self._was_captured:
-            self.target.free(self.ptr, self.device_id)
+            target.free(self.ptr, device)
             return
         stream = _streams.pop(self.ptr)
-        with on_device(self.target, self.device_id):
-            self.target.free_async(self.ptr, self._stream)
+        if target.current_device() == device:
+            target.free_async(self.ptr, self._stream)
+        else:
+            with on_device(target, device):
+                target.free_async(self.ptr, self._stream)
         del stream
 
 

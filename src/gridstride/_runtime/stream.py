@@ -168,13 +168,12 @@ class BaseStream:
 
     def wait_event(self, event: Event) -> None:
         """Let work issued from now on wait for an event; the caller does not wait."""
-        require_target("the event", event.target, self.target)
-        device = self._device
-        if device is not None:
-            tracking.wait_event(self.target, device, self._handle, event.ptr)
-            return
-        device = self.target.current_device()
-        tracking.wait_event(self.target, device, self.ptr, event.ptr)
+        target, device = self.target, self._device
+        if event.target is not target:
+            require_target("the event", event.target, target)
+        if device is None:
+            device = target.current_device()
+        tracking.wait_event(target, device, self.ptr, event.ptr)
 
     def runs_on(self, device: int) -> bool:
         """Return whether the stream can run work of a device: its own, or any for a default stream."""
@@ -334,7 +333,8 @@ def stream_handle(stream: Any, target: Target) -> int:
         For anything else, and for a stream of another target.
     """
     if isinstance(stream, BaseStream):
-        require_target("the stream", stream.target, target)
+        if stream.target is not target:
+            require_target("the stream", stream.target, target)
         return stream.ptr
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
@@ -371,8 +371,9 @@ def _enter_libraries(target: Target, handle: int, device: int) -> list[Leave]:
     """Make a stream current for the loaded libraries whose streams the target has."""
     entered: list[Leave] = []
     try:
+        device_types = target.device_types
         for adapter in arrays.loaded_adapters():
-            if adapter.stream_device_type in target.device_types:
+            if adapter.stream_device_type in device_types:
                 entered.append(adapter.enter_stream(handle, device))
     except BaseException:
         _leave_all(entered)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 from functools import lru_cache, partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -56,9 +55,10 @@ class CuPyAdapter(Adapter):
 
     def enter_stream(self, stream: int, device: int) -> Leave:
         cupy = library_module("cupy")
-        previous = cupy.cuda.get_current_stream(device)
-        _make_current(cupy, _foreign_stream(cupy, stream, device), device)
-        return partial(_make_current, cupy, previous, device)
+        cuda = cupy.cuda
+        previous = cuda.get_current_stream(device)
+        _make_current(cuda, _foreign_stream(cupy, stream, device), device)
+        return partial(_make_current, cuda, previous, device)
 
     def memory_of(self, array: Any) -> object | None:
         # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.
@@ -149,9 +149,9 @@ def _foreign_stream(cupy: Any, stream: int, device: int) -> Any:
         return cupy.cuda.ExternalStream(stream, device) if make is None else make(_Handle(stream))
 
 
-def _make_current(cupy: ModuleType, stream: Any, device: int) -> None:
-    if cupy.cuda.runtime.getDevice() == device:
+def _make_current(cuda: Any, stream: Any, device: int) -> None:
+    if cuda.runtime.getDevice() == device:
         stream.use()
         return
-    with cupy.cuda.Device(device):  # a stream becomes the current one of the current device
+    with cuda.Device(device):  # a stream becomes the current one of the current device
         stream.use()

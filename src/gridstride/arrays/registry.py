@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,11 +99,9 @@ def allocating_adapters(device_types: frozenset[int]) -> list[Adapter]:
     return [adapter for adapter in found if _is_importable(adapter.name)]
 
 
-def loaded_adapters() -> Iterator[Adapter]:
-    """Yield the adapters that follow streams and whose library is loaded in this process."""
-    for adapter in _WITH_STREAMS:
-        if adapter.name in sys.modules:
-            yield adapter
+def loaded_adapters() -> list[Adapter]:
+    """Return the adapters that follow streams and whose library is loaded in this process."""
+    return [adapter for adapter in _WITH_STREAMS if adapter.name in sys.modules]
 
 
 def _is_importable(library: str) -> bool:

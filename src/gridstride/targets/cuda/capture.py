@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from gridstride.errors import CUDAError
@@ -88,18 +87,6 @@ class _Captured:
         self.function = function
 
 
-class _CaptureState(NamedTuple):
-    """Say what a stream's capture has recorded; `last` are the nodes that the next one depends on."""
-
-    number: int
-    graph: int = 0
-    last: Any = None
-    last_count: int = 0
-
-
-_NO_CAPTURE = _CaptureState(0)
-
-
 class GraphCalls(ABC):
     """The part of the CUDA target that captures streams and runs graphs."""
 
@@ -139,7 +126,17 @@ class GraphCalls(ABC):
         return graph.value or 0
 
     def capture_of(self, stream: int) -> int:
-        return self._capture_state(stream).number
+        self._ensure_context()
+        status, number = c_int(), c_uint64()
+        try:
+            self.driver.cuStreamGetCaptureInfo_v2(stream, byref(status), byref(number), None, None, None)
+        except CUDAError as error:
+            if error.code != _CAPTURE_IMPLICIT:
+                raise
+            return 0
+        if status.value == _NOT_CAPTURING:
+            return 0
+        return number.value or -1  # a capture that a forbidden call spoiled has no number
 
     def instantiate(self, graph: int) -> int:
         made = c_void_p()
@@ -154,9 +151,8 @@ class GraphCalls(ABC):
         self.driver.cuGraphUpload(executable, stream)
 
     def launch_graph(self, executable: int, stream: int) -> None:
-        state = self._capture_state(stream) if self._captures else _NO_CAPTURE
-        if state.number:
-            self._add_to_capture(self._graph_of[executable], stream, state)
+        if self._captures and self.capture_of(stream):
+            self._add_to_capture(self._graph_of[executable], stream)
         else:
             self.driver.cuGraphLaunch(executable, stream)
 
@@ -175,29 +171,16 @@ class GraphCalls(ABC):
         self.driver.cuGraphExecDestroy(executable)
         self._host_functions.release(executable)
 
-    def _capture_state(self, stream: int) -> _CaptureState:
-        self._ensure_context()
-        status, number, graph, last = c_int(), c_uint64(), c_void_p(), POINTER(c_void_p)()
-        count = c_size_t()
-        try:
-            self.driver.cuStreamGetCaptureInfo_v2(
-                stream, byref(status), byref(number), byref(graph), byref(last), byref(count)
-            )
-        except CUDAError as error:
-            if error.code != _CAPTURE_IMPLICIT:
-                raise
-            return _NO_CAPTURE
-        if status.value == _NOT_CAPTURING:
-            return _NO_CAPTURE
-        # A capture that a forbidden call spoiled has no number.
-        return _CaptureState(number.value or -1, graph.value or 0, last, count.value)
-
-    def _add_to_capture(self, graph: int, stream: int, state: _CaptureState) -> None:
+    def _add_to_capture(self, graph: int, stream: int) -> None:
         """Let a captured stream go on behind a copy of a graph; the driver refuses to launch one there."""
-        node = c_void_p()
-        self.driver.cuGraphAddChildGraphNode(byref(node), state.graph, state.last, state.last_count, graph)
+        status, number, captured, node = c_int(), c_uint64(), c_void_p(), c_void_p()
+        last, count = POINTER(c_void_p)(), c_size_t()
+        self.driver.cuStreamGetCaptureInfo_v2(
+            stream, byref(status), byref(number), byref(captured), byref(last), byref(count)
+        )
+        self.driver.cuGraphAddChildGraphNode(byref(node), captured, last, count, graph)
         self.driver.cuStreamUpdateCaptureDependencies(stream, byref(node), 1, _SET_DEPENDENCIES)
-        self._host_functions.include(graph, state.number)
+        self._host_functions.include(graph, number.value)
 
     @contextmanager
     def _during_captures(self) -> Iterator[None]:
