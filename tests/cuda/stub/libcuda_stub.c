@@ -353,9 +353,9 @@ Result cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *
     *status = capture ? capture->status : CAPTURE_NONE;
     if (*status != CAPTURE_ACTIVE) return SUCCESS;
     *number = capture->number;
-    *graph = capture;
-    *nodes = &capture->last;
-    *count = capture->last != 0;
+    if (graph) *graph = capture;
+    if (nodes) *nodes = &capture->last;
+    if (count) *count = capture->last != 0;
     return SUCCESS;
 }
 
