@@ -97,20 +97,24 @@ def current_stream(target: Target, device: int | None) -> BaseStream | None:
     return current.get((target, target.current_device() if device is None else device))
 
 
-def exchange_stream(target: Target, device: int, stream: BaseStream | None) -> Callable[[], None]:
+def exchange_stream(target: Target, device: int, stream: BaseStream) -> Callable[[], None]:
     """Make a stream the calling thread's current one; calling the result puts back what was current."""
     current = _streams.current
     key = target, device
     previous = current.get(key)
-    _assign(current, key, stream)
-    return partial(_assign, current, key, previous)
+    if previous is None:
+        _native.streams_entered(+1)
+    current[key] = stream
+    return partial(_put_back, current, key, previous)
 
 
-def _assign(
-    current: dict[tuple[Target, int], BaseStream], key: tuple[Target, int], stream: BaseStream | None
+def _put_back(
+    current: dict[tuple[Target, int], BaseStream], key: tuple[Target, int], previous: BaseStream | None
 ) -> None:
-    _native.streams_entered((stream is not None) - (key in current))
-    if stream is None:
-        current.pop(key, None)
-    else:
-        current[key] = stream
+    if previous is None:
+        if current.pop(key, None) is not None:
+            _native.streams_entered(-1)
+        return
+    if key not in current:
+        _native.streams_entered(+1)
+    current[key] = previous

@@ -70,7 +70,10 @@ class Adapter(ABC):
         return False
 
     def memory_of(self, array: Any) -> object | None:
-        """Return an object that lives as long as an array's memory and can be referred to weakly, or None."""
+        """Return an object that lives as long as an array's memory and can be referred to weakly, or None.
+
+        An array that views hold will do.
+        """
         return None
 
     def enter_allocator(self, malloc: Malloc | None) -> Leave:
