@@ -51,6 +51,17 @@ def test_devices_are_counted_and_current_by_thread(
     assert cpu_target.current_device() == 1
 
 
+def test_memory_outlives_the_showing_of_its_device(
+    cpu_target: CpuTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_CPU_DEVICES", "2")
+    address = cpu_target.allocate(8, 1)
+    monkeypatch.delenv("GRIDSTRIDE_CPU_DEVICES")
+    cpu_target.free(address, 1)
+    with pytest.raises(CUDAError):
+        cpu_target.free(address, 1)
+
+
 def test_memory_is_aligned_filled_and_copied(cpu_target: CpuTarget) -> None:
     first, second = cpu_target.allocate(1000, 0), cpu_target.allocate(1000, 0)
     assert first % 256 == second % 256 == 0

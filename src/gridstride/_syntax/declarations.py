@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride._syntax import lexical
 from gridstride._syntax.parser import declared_name, descendants, last_named, parse, text_of
@@ -39,16 +38,14 @@ _WORD = re.compile(rb"\w+")
 _LAUNCH_BOUNDS = re.compile(rb"\b__launch_bounds__\s*(?=\()")
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterDeclaration:
+class ParameterDeclaration(NamedTuple):
     """Name one parameter as written: its name ("" if none) and the text of its type."""
 
     name: str
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionDeclaration:
+class FunctionDeclaration(NamedTuple):
     """Describe one function as written.
 
     Attributes
@@ -80,8 +77,7 @@ class FunctionDeclaration:
 KernelDeclaration = FunctionDeclaration
 
 
-@dataclass(frozen=True, slots=True)
-class VariableDeclaration:
+class VariableDeclaration(NamedTuple):
     """Describe a variable in device memory: qualified name, "device", "constant" or "managed", line."""
 
     name: str

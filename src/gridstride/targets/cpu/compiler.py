@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride._syntax import lexical
@@ -37,15 +38,7 @@ def compile_program(program: Program) -> ObjectCode:
         return _Compilation(program, compiler, Path(folder)).run()
 
 
-def fingerprint(program: Program) -> str:
-    """Return what shapes the object code besides the program itself."""
-    compiler = toolchain.find_toolchain()
-    flags = shlex.join(compiler.compile_flags(program.options))
-    return f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Region:
+class _Region(NamedTuple):
     """A run of lines of a preprocessed text: bytes from start to end come from a file, from a line on."""
 
     start: int

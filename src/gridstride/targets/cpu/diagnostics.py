@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _LINE = re.compile(
     r"^(?P<path>[^\n]+?):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*)$"
@@ -24,8 +24,7 @@ _HINTS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One message: where, what kind ("error", "fatal error", "warning"), what."""
 
     path: str

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride._syntax import lexical
 from gridstride._syntax.declarations import bodies_of, functions_of, namespaces_at
@@ -104,8 +103,7 @@ def refuse_unsupported(code: bytes) -> None:
         raise Refusal(position, f"{name} cannot run on the CPU target: {advice}")
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedVariable:
+class _SharedVariable(NamedTuple):
     """A variable of one declaration: its name, the numbered type and tag, whether it is dynamic."""
 
     name: bytes
