@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +68,15 @@ class _World:
     ranges: dict[tuple[int, int], _Range] = field(default_factory=dict)
 
 
+class _Threads(threading.local):
+    """Number the threads; the system gives an ended thread's identity to the next one, which this never does."""
+
+    _numbers = count(1)
+
+    def __init__(self) -> None:
+        self.number = next(self._numbers)
+
+
 class StreamOrderChecker(Observer):
     """Check all work while it watches.
 
@@ -84,6 +94,7 @@ class StreamOrderChecker(Observer):
         self._worlds: dict[tuple[Target, int], _World] = {}
         self._events: dict[tuple[Target, int], tuple[_World, _Clock]] = {}
         self._instances: dict[tuple[Target, int], int] = {}
+        self._threads = _Threads()
         self._blocking: dict[_Lane, bool] = {}
 
     def issuing(self, work: Work) -> None:
@@ -149,7 +160,7 @@ class StreamOrderChecker(Observer):
 
     def _lane(self, target: Target, device: int, stream: int) -> _Lane:
         if stream == _PER_THREAD:
-            return _Lane(device, stream, threading.get_ident())
+            return _Lane(device, stream, self._threads.number)
         if stream == _LEGACY:
             return _Lane(device, _DEFAULT)
         instance = self._instances.get((target, stream), 0)
