@@ -11,7 +11,7 @@ from typing import Any
 from gridstride._runtime import hooks, keeping
 from gridstride._runtime.hooks import Piece
 from gridstride._runtime.memory import BaseMemory, MemoryAsync, MemoryPointer
-from gridstride._runtime.pool import InstanceMethods, is_out_of_memory, limit_of, out_of_memory
+from gridstride._runtime.pool import InstanceMethods, is_out_of_memory, limit_of, out_of_memory, take_back
 from gridstride.errors import OutOfMemoryError
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -90,11 +90,10 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
         ValueError
             For memory that is not this pool's, or was given back before.
         """
-        memory = mem.mem if isinstance(mem, MemoryPointer) else mem
-        if not isinstance(memory, _AsyncPoolMemory) or memory.owner is not self:
-            raise ValueError(f"{mem!r} does not come from this pool")
-        if not memory.free():
-            raise ValueError(f"{mem!r} was given back to its pool before")
+        take_back(mem, MemoryPointer, self._gave)
+
+    def _gave(self, memory: object) -> bool:
+        return isinstance(memory, _AsyncPoolMemory) and memory.owner is self
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give all memory that the pool holds free back to the device.

@@ -12,7 +12,7 @@ import numpy as np
 from gridstride import _native
 from gridstride._runtime import keeping
 from gridstride._runtime.memory import BaseMemory, checked_size
-from gridstride._runtime.pool import DevicePool, InstanceMethods, PooledMemory
+from gridstride._runtime.pool import DevicePool, InstanceMethods, PooledMemory, take_back
 from gridstride.arrays import HOST, PINNED, ArrayView
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -173,11 +173,10 @@ class PinnedMemoryPool(metaclass=InstanceMethods):
         ValueError
             For memory that is not this pool's, or was given back before.
         """
-        memory = mem.mem if isinstance(mem, PinnedMemoryPointer) else mem
-        if not isinstance(memory, PooledMemory) or memory.pool is not self._pool:
-            raise ValueError(f"{mem!r} does not come from this pool")
-        if not memory.free():
-            raise ValueError(f"{mem!r} was given back to its pool before")
+        take_back(mem, PinnedMemoryPointer, self._gave)
+
+    def _gave(self, memory: object) -> bool:
+        return isinstance(memory, PooledMemory) and memory.pool is self._pool
 
     def free_all_blocks(self) -> None:
         """Give all memory that the pool holds free back to the system."""

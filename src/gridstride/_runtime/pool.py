@@ -50,6 +50,15 @@ class InstanceMethods(type):
         return _instance_method(cls, name, value)
 
 
+def take_back(mem: Any, pointer: type, gave: Callable[[object], bool]) -> None:
+    """Take memory back before its last pointer goes; `gave` tells whether it comes from the pool that is asked."""
+    memory = mem.mem if isinstance(mem, pointer) else mem
+    if not gave(memory):
+        raise ValueError(f"{mem!r} does not come from this pool")
+    if not memory.free():
+        raise ValueError(f"{mem!r} was given back to its pool before")
+
+
 class MemoryPool(metaclass=InstanceMethods):
     """Keep memory that is given back, and hand it out again.
 
@@ -134,11 +143,10 @@ class MemoryPool(metaclass=InstanceMethods):
         ValueError
             For memory that is not this pool's, or was given back before.
         """
-        memory = mem.mem if isinstance(mem, MemoryPointer) else mem
-        if not isinstance(memory, PooledMemory) or memory.pool is not self._devices.get(memory.device_id):
-            raise ValueError(f"{mem!r} does not come from this pool")
-        if not memory.free():
-            raise ValueError(f"{mem!r} was given back to its pool before")
+        take_back(mem, MemoryPointer, self._gave)
+
+    def _gave(self, memory: object) -> bool:
+        return isinstance(memory, PooledMemory) and memory.pool is self._devices.get(memory.device_id)
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give all memory that the pool holds free back to the device, as far as whole segments are free.
