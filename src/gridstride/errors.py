@@ -192,7 +192,29 @@ class SymbolNotFound(GridstrideError, KeyError):
         return _rebuild, (type(self), str(self), self.__dict__)
 
 
-class ArgumentTypeError(TypeError):
+class _ArgumentError(Exception):
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str = "",
+        parameter: str = "",
+        position: int = -1,
+        expected: str = "",
+        got: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kernel = kernel
+        self.parameter = parameter
+        self.position = position
+        self.expected = expected
+        self.got = got
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), self.__dict__)
+
+
+class ArgumentTypeError(_ArgumentError, TypeError):
     """Report an argument of the wrong kind, dtype, layout or place.
 
     Attributes
@@ -202,28 +224,8 @@ class ArgumentTypeError(TypeError):
         Counted from 0.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        kernel: str = "",
-        parameter: str = "",
-        position: int = -1,
-        expected: str = "",
-        got: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kernel = kernel
-        self.parameter = parameter
-        self.position = position
-        self.expected = expected
-        self.got = got
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), str(self), self.__dict__)
-
-
-class ArgumentRangeError(OverflowError):
+class ArgumentRangeError(_ArgumentError, OverflowError):
     """Report a number that the parameter's type cannot hold.
 
     Attributes
@@ -231,26 +233,6 @@ class ArgumentRangeError(OverflowError):
     kernel, parameter, expected, got : str
     position : int
     """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        kernel: str = "",
-        parameter: str = "",
-        position: int = -1,
-        expected: str = "",
-        got: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kernel = kernel
-        self.parameter = parameter
-        self.position = position
-        self.expected = expected
-        self.got = got
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), str(self), self.__dict__)
 
 
 def _rebuild(cls: type[Exception], message: str, fields: dict[str, object]) -> Exception:
