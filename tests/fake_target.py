@@ -28,6 +28,9 @@ class FakeTarget(NullTarget):
     def device_count(self) -> int:
         return self._devices
 
+    def more_devices(self, device: int) -> str:
+        return f"GRIDSTRIDE_CPU_DEVICES={device + 1} makes more"
+
     def current_device(self) -> int:
         return getattr(self._current, "device", 0)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from functools import partial
 
 import pytest
 
+from gridstride.cuda import Device
 from gridstride.errors import CUDAError
 from gridstride.targets.base import CopyDirection
 from gridstride.targets.cpu import host
@@ -49,6 +51,13 @@ def test_devices_are_counted_and_current_by_thread(
         cpu_target.set_device(2)
     assert _name_of(caught) == "CUDA_ERROR_INVALID_DEVICE"
     assert cpu_target.current_device() == 1
+
+
+@pytest.mark.parametrize(("device", "needed"), [(-1, 2), (1, 2), (4, 5)])
+def test_a_missing_device_is_told_with_what_shows_it(cpu_target: CpuTarget, device: int, needed: int) -> None:
+    for call in (cpu_target.set_device, partial(Device, target=cpu_target)):
+        with pytest.raises(CUDAError, match=f"GRIDSTRIDE_CPU_DEVICES={needed} makes more"):
+            call(device)
 
 
 def test_memory_outlives_the_showing_of_its_device(

@@ -108,6 +108,7 @@ def test_a_missing_device_is_an_error_with_the_count(fake, index):
 
 def test_a_second_device_without_a_gpu_can_be_asked_for(monkeypatch):
     target = FakeTarget(devices=1)
+    target.features = frozenset({"devices on request"})
     monkeypatch.setattr(registry, "default", lambda: target)
     with pytest.raises(CUDAError, match=r"there is 1 device.*GRIDSTRIDE_CPU_DEVICES=2"):
         cuda.set_device(1)

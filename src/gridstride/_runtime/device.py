@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, cast
 
 from gridstride._runtime import tracking
 from gridstride._runtime.current import Entries, on_device
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
 from gridstride.targets.base import Limits, Target
+
+
+class ExtensibleTarget(Protocol):
+    """Show more devices when asked to; such a target has the feature ``"devices on request"``."""
+
+    def more_devices(self, device: int) -> str:
+        """Say how to get so many devices that this one is among them."""
+        ...
 
 
 class Device:
@@ -139,7 +147,9 @@ def _checked(device: int, target: Target) -> int:
     if 0 <= index < count:
         return index
     there_are = "there is 1 device" if count == 1 else f"there are {count} devices"
-    remedy = "" if "gpu" in target.features else f"; GRIDSTRIDE_CPU_DEVICES={max(index + 1, 2)} makes more"
+    remedy = ""
+    if "devices on request" in target.features:
+        remedy = f"; {cast(ExtensibleTarget, target).more_devices(index)}"
     raise CUDAError(
         f"device {index} does not exist: {there_are} on target {target.name!r}, counted from 0{remedy}",
         name="CUDA_ERROR_INVALID_DEVICE",

@@ -35,7 +35,7 @@ class Target(Protocol):
     device_types: frozenset[int]
     #: What it can do: "gpu" (a real device), "cooperative launch", "binary modules", "printf",
     #: "atomics", "warps", "shared memory", "faults are errors", "asynchronous" (work goes on after a call
-    #: returns), "no memory" (addresses are mere numbers) ...
+    #: returns), "no memory" (addresses are mere numbers), "devices on request" (a setting shows more) ...
     features: frozenset[str]
     #: The attribute through which memory of this target is shown to array libraries.
     array_protocol: str

@@ -49,6 +49,7 @@ class CpuTarget:
             "faults are errors",
             "threads",
             "deferred mode",
+            "devices on request",
         }
     )
     array_protocol = "__array_interface__"
@@ -73,6 +74,10 @@ class CpuTarget:
     def device_count(self) -> int:
         """Return the number of devices: 1, or what ``GRIDSTRIDE_CPU_DEVICES`` says."""
         return config.cpu_devices()
+
+    def more_devices(self, device: int) -> str:
+        """Say how to get so many devices that this one is among them."""
+        return f"GRIDSTRIDE_CPU_DEVICES={max(device, self.device_count()) + 1} makes more"
 
     def limits(self, device: int) -> Limits:
         """Return the numbers of a device; they are modeled on those of a GPU."""
@@ -411,8 +416,8 @@ class CpuTarget:
         count = self.device_count()
         if not 0 <= device < count:
             message = (
-                f"there is no device {device}: the CPU target has {count}, numbered from 0 "
-                f"(GRIDSTRIDE_CPU_DEVICES={device + 1} would show more)"
+                f"there is no device {device}: the CPU target has {count}, numbered from 0; "
+                f"{self.more_devices(device)}"
             )
             raise host.device_error("CUDA_ERROR_INVALID_DEVICE", message, "device")
 
