@@ -50,7 +50,7 @@ class InstanceMethods(type):
         return _instance_method(cls, name, value)
 
 
-def take_back(mem: Any, pointer: type, gave: Callable[[object], bool]) -> None:
+def take_back(mem: Any, pointer: type[Any], gave: Callable[[object], bool]) -> None:
     """Take memory back before its last pointer goes; `gave` tells whether it comes from the pool that is asked."""
     memory = mem.mem if isinstance(mem, pointer) else mem
     if not gave(memory):
