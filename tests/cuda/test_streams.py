@@ -13,7 +13,6 @@ from gridstride import _native
 from gridstride._runtime import keeping, tracking
 from gridstride._runtime.capture import at_begin
 from gridstride._runtime.device import Device
-from gridstride._runtime.event import Event
 from gridstride._runtime.graph import Graph
 from gridstride._runtime.memory import Memory, MemoryPointer
 from gridstride._runtime.order import check_stream_order
@@ -225,23 +224,6 @@ def test_copies_between_devices(cuda, stub, stream):
     there.copy_from_device(here)
     (copied,) = stub.calls("cuMemcpyPeer")
     assert (copied["to"], copied["from"]) == (1, 0)
-
-
-def test_events_for_other_processes(cuda, stub):
-    event = Event(disable_timing=True, interprocess=True, target=cuda)
-    assert stub.calls("cuEventCreate")[0]["flags"] == 2 | 4
-    opened = Event.open_handle(event.ipc_handle, target=cuda)
-    opened.synchronize()
-    assert len(event.ipc_handle) == 64
-
-
-def test_memory_handles_for_other_processes(cuda, stub):
-    pointer = memory(cuda, 3)
-    handle = cuda.memory_handle(pointer.ptr)
-    assert len(handle) == 64
-    assert cuda.open_memory_handle(handle, 0) == pointer.ptr
-    cuda.close_memory_handle(pointer.ptr, 0)
-    assert stub.calls("cuIpcOpenMemHandle_v2")[0]["flags"] == 1
 
 
 def test_the_order_of_streams_is_checked(cuda, stub):

@@ -229,3 +229,12 @@ def test_memory_on_a_gpu_is_no_host_memory(fake):
         pointer.copy_from_host(cuda.alloc(8))
     with pytest.raises(TypeError, match="no memory of target"):
         pointer.copy_from_device(np.zeros(8, np.uint8))
+
+
+@pytest.mark.parametrize("name", ["cpu", "null"])
+def test_memory_of_other_processes_is_refused(name):
+    target = registry.get(name)
+    with pytest.raises(NotImplementedError, match=r"between processes|processes could share"):
+        cuda.Memory(8, target=target).ipc_handle  # noqa: B018
+    with pytest.raises(NotImplementedError, match=r"between processes|processes could share"):
+        cuda.InterprocessMemory(bytes(64), 8, target=target)

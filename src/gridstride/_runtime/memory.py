@@ -86,6 +86,8 @@ class Memory(BaseMemory):
 
     __slots__ = ("_is_held",)
 
+    _can_be_shared = True
+
     def __init__(self, size: int, *, target: Target | None = None) -> None:
         self._is_held = False
         size = checked_size(size)
@@ -98,6 +100,19 @@ class Memory(BaseMemory):
         if self._is_held and not finalizing():
             self._is_held = False
             self._free()
+
+    @property
+    def ipc_handle(self) -> bytes:
+        """What another process of the machine opens the memory with: ``InterprocessMemory(handle, size)``.
+
+        Raises NotImplementedError for managed and asynchronous memory, and on a target that shares none.
+        """
+        if not self._can_be_shared:
+            raise NotImplementedError(
+                f"{type(self).__name__} cannot be opened by another process: share a `Memory`, "
+                f"gridstride.cuda.Memory({self.size})"
+            )
+        return self.target.memory_handle(self.ptr)
 
     def _allocate(self, target: Target, size: int, device: int) -> int:
         return target.allocate(size, device)
@@ -120,6 +135,7 @@ class ManagedMemory(Memory):
     __slots__ = ()
 
     is_on_host = True
+    _can_be_shared = False
 
     def _allocate(self, target: Target, size: int, device: int) -> int:
         return target.allocate_managed(size, device)
@@ -144,6 +160,8 @@ class MemoryAsync(Memory):
     """
 
     __slots__ = ("_stream", "_was_captured")
+
+    _can_be_shared = False
 
     def __init__(self, size: int, stream: Any = None, *, pool: int = 0, target: Target | None = None) -> None:
         self._is_held = False

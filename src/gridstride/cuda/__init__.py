@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from gridstride._runtime.async_pool import MemoryAsyncPool
     from gridstride._runtime.function_allocators import CFunctionAllocator, PythonFunctionAllocator
     from gridstride._runtime.hooks import MemoryHook
+    from gridstride._runtime.interprocess import InterprocessMemory
     from gridstride._runtime.pinned import (
         PinnedMemory,
         PinnedMemoryPointer,
@@ -67,6 +68,7 @@ __all__ = [
     "ExternalStream",
     "Function",
     "Graph",
+    "InterprocessMemory",
     "LaunchHook",
     "LineProfileHook",
     "ManagedMemory",
@@ -127,6 +129,7 @@ _LATER = {
     "async_pool": ("MemoryAsyncPool",),
     "function_allocators": ("CFunctionAllocator", "PythonFunctionAllocator"),
     "hooks": ("MemoryHook",),
+    "interprocess": ("InterprocessMemory",),
     "pinned": (
         "PinnedMemory",
         "PinnedMemoryPointer",

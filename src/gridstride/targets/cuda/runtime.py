@@ -307,9 +307,7 @@ class CudaTarget(GraphCalls):
     def open_memory_handle(self, handle: bytes, device: int) -> int:
         address = c_uint64()
         with self._on(device):
-            self.driver.cuIpcOpenMemHandle_v2(
-                byref(address), IpcHandle.from_buffer_copy(handle), _LAZY_PEER_ACCESS
-            )
+            self.driver.cuIpcOpenMemHandle_v2(byref(address), _ipc_handle(handle), _LAZY_PEER_ACCESS)
         return address.value
 
     def close_memory_handle(self, address: int, device: int) -> None:
@@ -356,7 +354,7 @@ class CudaTarget(GraphCalls):
     def open_event_handle(self, handle: bytes) -> int:
         self._ensure_context()
         event = c_void_p()
-        self.driver.cuIpcOpenEventHandle(byref(event), IpcHandle.from_buffer_copy(handle))
+        self.driver.cuIpcOpenEventHandle(byref(event), _ipc_handle(handle))
         return event.value or 0
 
     def destroy_event(self, event: int) -> None:
@@ -674,6 +672,15 @@ class CudaFunction:
         value = c_int()
         self._driver.cuFuncGetAttribute(byref(value), _FUNCTION_ATTRIBUTES[name], self.handle)
         return value.value
+
+
+def _ipc_handle(handle: bytes) -> IpcHandle:
+    if len(handle) != ctypes.sizeof(IpcHandle):
+        raise ValueError(
+            f"a handle of memory or an event of another process has {ctypes.sizeof(IpcHandle)} bytes, "
+            f"got {len(handle)}: pass its `ipc_handle`"
+        )
+    return IpcHandle.from_buffer_copy(handle)
 
 
 def _argument_buffer(packed: bytes) -> ctypes.Array[c_void_p] | None:
