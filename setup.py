@@ -26,6 +26,7 @@ launcher = Extension(
             "prepared",
             "entry",
             "arrays",
+            "torch_tensors",
             "scalars",
             "cuda_launch",
             "buffer",

@@ -1,7 +1,14 @@
 """PyTorch tensors on the compiled fast path."""
 
+import contextlib
+import ctypes
 import itertools
+import platform
+import shutil
+import subprocess
 import sys
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -162,14 +169,170 @@ def test_references_are_balanced(recorder):
     assert all(abs(a - b) < 1000 for a, b in zip(after, before, strict=True))
 
 
-def test_the_record_of_automatic_differentiation_is_found() -> None:
-    """Else every tensor is asked for its gradient, which is right but slow."""
-    launcher = pytest.importorskip("gridstride._native._launcher")
-    plain, wanting = [torch.zeros(3), torch.ones(2)], [torch.zeros(3, requires_grad=True)]
-    size = torch.Tensor.__basicsize__
-    addresses = [[tensor._cdata for tensor in tensors] for tensors in (plain, wanting)]
-    assert launcher.learn_autograd(plain[0], size, *addresses)
-    assert not launcher.learn_autograd(plain[0], size, addresses[0], addresses[0]), (
-        "no place tells them apart"
+@pytest.fixture
+def shortcuts():
+    """The module that finds fields; what a test makes of the layout is put right again."""
+    from gridstride._native import torch_shortcuts
+
+    yield torch_shortcuts
+    torch_shortcuts.learn(torch)
+
+
+def test_fields_are_where_they_were_found(shortcuts):
+    """Without a layout every tensor is asked through PyTorch's functions, which is right but slow."""
+    layout = shortcuts.find_layout(torch)
+    assert layout is not None
+    x = torch.zeros(10)[4:]
+    implementation = ctypes.c_void_p.from_address(id(x) + layout.implementation).value
+    assert implementation == x._cdata
+    storage = ctypes.c_void_p.from_address(implementation + layout.storage).value
+    assert storage == x.untyped_storage()._cdata
+    assert ctypes.c_void_p.from_address(storage + layout.data).value == x.untyped_storage().data_ptr()
+    assert ctypes.c_int64.from_address(implementation + layout.first).value == 4
+    assert ctypes.c_int64.from_address(implementation + layout.size).value == 6
+
+
+def test_fields_in_doubt_are_not_read(shortcuts, monkeypatch):
+    monkeypatch.setattr(shortcuts, "_unlike", lambda torch: [torch.zeros(1)])
+    assert shortcuts.find_layout(torch) is None, "plain tensors have the keys of those that are not"
+
+
+def test_fields_that_contradict_pytorch_are_not_trusted_again(recorder, shortcuts):
+    x = torch.zeros(10)[4:]
+    k = kernel("float* x")
+    k(1, 32, (x,))
+    layout = shortcuts.find_layout(torch)
+    from gridstride._native import _launcher
+
+    _launcher.know_torch_layout(layout._replace(first=layout.size))
+    for part in (x, x[1:], torch.zeros(3)[:2]):
+        k(1, 32, (part,))
+        assert recorder.launches[-1] == ("native", (*recorder.launches[0][1][:4], packed(part), 0))
+
+
+def packed(*tensors):
+    return b"".join(tensor.data_ptr().to_bytes(8, "little") for tensor in tensors)
+
+
+@pytest.mark.parametrize("knows_layout", [True, False])
+def test_tensors_that_change_between_calls(recorder, shortcuts, knows_layout):
+    from gridstride._native import _launcher
+
+    _launcher.know_torch_layout(shortcuts.find_layout(torch) if knows_layout else None)
+    x = torch.zeros(8)
+    k = kernel("float* x")
+    k(1, 32, (x,))
+    k(1, 32, (x,))
+    changes = {
+        "data": lambda: setattr(x, "data", torch.ones(5)),
+        "storage": lambda: x.set_(torch.ones(9).untyped_storage(), 2, (3,), (1,)),
+        "size": lambda: x.resize_(4096),
+    }
+    for change in changes.values():
+        change()
+        k(1, 32, (x,))
+        assert (recorder.launches[-1][0], recorder.launches[-1][1][4]) == ("native", packed(x))
+    x.requires_grad_()
+    with pytest.raises(TypeError, match="requires gradients"):
+        k(1, 32, (x,))
+    x.requires_grad_(False)
+    k(1, 32, (x,))
+    x.data = torch.ones(7)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(TypeError, match="no memory"):
+        k(1, 32, (x,))
+    assert recorder.who() == ["pipeline"] + ["native"] * 5
+
+
+def test_views_of_tensors_that_want_gradients_are_refused(recorder):
+    base = torch.zeros(8, requires_grad=True)
+    k = kernel("float* x")
+    k(1, 32, (torch.zeros(8)[2:],))
+    k(1, 32, (torch.zeros(8)[2:],))
+    for refused in (base[2:], base * 2):
+        with pytest.raises(TypeError, match="requires gradients"):
+            k(1, 32, (refused,))
+    with torch.no_grad():
+        k(1, 32, (base.detach()[1:],))
+    assert recorder.who() == ["pipeline", "native", "native"]
+
+
+def test_memory_shared_until_it_is_written_to_is_made_the_tensors_own(recorder):
+    x = torch.zeros(8)
+    k = kernel("float* x")
+    for _ in range(2):
+        k(1, 32, (torch.zeros(8),))
+        copied = torch._lazy_clone(x)
+        k(1, 32, (copied,))
+        assert recorder.launches[-1][1][4] == packed(copied)
+        assert copied.data_ptr() != x.data_ptr()
+
+
+def test_more_kinds_of_tensors_than_are_remembered(recorder):
+    k = kernel("const void* x")
+    tensors = [torch.zeros(shape, dtype=dtype) for dtype in DTYPES.values() for shape in ((4,), (1, 2, 3, 4))]
+    with torch.inference_mode():
+        tensors += [torch.zeros(4, dtype=dtype) for dtype in DTYPES.values()]
+    k(1, 32, (tensors[0],))
+    for _ in range(2):
+        for tensor in tensors:
+            k(1, 32, (tensor,))
+            assert recorder.launches[-1] == ("native", (*recorder.launches[0][1][:4], packed(tensor), 0))
+
+
+class Named(NamedTuple):
+    cuda_stream: int
+    stream_id: int
+
+
+def test_a_stream_function_that_contradicts_pytorch_is_not_called(shortcuts, monkeypatch):
+    """The function for the current stream is tried beside the public one."""
+    told = (1, 3, 0)
+    streams = [Named(0, 0)]
+    monkeypatch.setattr(shortcuts, "_stream_function", lambda: 0x1000)
+    monkeypatch.setattr(shortcuts._launcher, "torch_stream_fields", lambda *_: told)
+    known = []
+    monkeypatch.setattr(shortcuts._launcher, "know_torch_stream", known.append)
+    cuda = SimpleNamespace(
+        current_stream=lambda device: streams[-1],
+        ExternalStream=lambda handle, device: Named(handle, handle),
+        stream=lambda stream: _entered(streams, stream),
     )
-    assert launcher.learn_autograd(plain[0], size, *addresses)
+    assert not shortcuts.learn_stream(SimpleNamespace(cuda=cuda), 3), "it does not follow the public one"
+    monkeypatch.setattr(
+        shortcuts._launcher, "torch_stream_fields", lambda address, device: (1, device, streams[-1].stream_id)
+    )
+    assert shortcuts.learn_stream(SimpleNamespace(cuda=cuda), 3)
+    assert (known, streams) == ([0x1000], [Named(0, 0)])
+
+
+@contextlib.contextmanager
+def _entered(streams, stream):
+    streams.append(stream)
+    yield
+    streams.pop()
+
+
+def test_the_trial_of_a_stream_function_survives_another_calling_convention(tmp_path):
+    launcher = pytest.importorskip("gridstride._native._launcher")
+    compiler = shutil.which("g++")
+    if compiler is None or platform.machine() != "x86_64":
+        pytest.skip("needs g++ on x86-64")
+    (tmp_path / "streams.cpp").write_text(STREAM_FUNCTIONS)
+    library = tmp_path / "streams.so"
+    subprocess.run([compiler, "-shared", "-fPIC", tmp_path / "streams.cpp", "-o", library], check=True)
+    functions = ctypes.CDLL(str(library))
+
+    def tried(function, device):
+        return launcher.torch_stream_fields(ctypes.cast(function, ctypes.c_void_p).value, device)
+
+    assert tried(functions.in_registers, 3) == (1, 3, 40)
+    assert tried(functions.in_memory, 3) != (1, 3, 40)
+
+
+STREAM_FUNCTIONS = """
+struct Small { signed char type, device; long long id; };
+struct Large { Small stream; long long more[4]; };
+extern "C" Small in_registers(signed char device) { return {1, device, 40}; }
+extern "C" Large in_memory(signed char device) { return {{1, device, 40}, {1, 2, 3, 4}}; }
+"""

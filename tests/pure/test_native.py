@@ -616,10 +616,12 @@ def test_mixed_libraries(recorder, cupy):
 
 def test_cupys_fields_are_found_only_without_doubt(cupy):
     shortcuts = pytest.importorskip("gridstride._native.cupy_shortcuts", exc_type=ImportError)
+    search = pytest.importorskip("gridstride._native.memory_search", exc_type=ImportError)
 
     def place(objects, values):
-        return shortcuts._place(
-            objects, [int.from_bytes(struct.pack("d", value), sys.byteorder) for value in values], 8
+        samples = search.memories([id(each) for each in objects], complex.__basicsize__)
+        return search.place_of(
+            samples, [int.from_bytes(struct.pack("d", value), sys.byteorder) for value in values], 8
         )
 
     objects = [complex(1, 2), complex(1, 3)]

@@ -1,5 +1,4 @@
-/* Look at arrays: NumPy's fields, DLPack's exchange functions, CuPy's fields or attributes. */
-#include "dlpack_abi.h"
+/* Look at arrays: NumPy's fields, CuPy's fields or attributes; for PyTorch's see torch_tensors.c. */
 #include "native.h"
 #include "numpy_abi.h"
 
@@ -16,14 +15,6 @@ static PyObject *recognize;                 /* recognition.recognize */
 static PyObject *bfloat16;                  /* the dtype that stands for it */
 static PyObject *numpy_dtype_type;
 static enum dtype numpy_dtypes[NUMPY_NUMBERS]; /* by NumPy's number; NO_DTYPE elsewhere */
-
-static struct {
-    const struct dlpack_exchange *exchange;
-    PyObject *requires_grad; /* the descriptor */
-    descrgetfunc get_requires_grad;
-    Py_ssize_t implementation, autograd; /* offsets of a tensor's pointers, see learn_autograd; 0: not known */
-    PyCFunction is_neg, is_conj;
-} torch;
 
 static struct {
     PyObject *current_stream;
@@ -54,7 +45,7 @@ const struct known_type *known_type_of(PyObject *value)
     return is_known && known_types[known_count - 1].type == type ? &known_types[known_count - 1] : NULL;
 }
 
-static int remember_type(PyObject *type, enum library library, enum dtype dtype)
+int remember_type(PyObject *type, enum library library, enum dtype dtype)
 {
     if (known_count == MOST_TYPES)
         return 0;
@@ -98,91 +89,6 @@ static size_t size_of_numpy(PyObject *object)
     for (int k = 0; k < array->ndim; ++k)
         size *= (size_t)array->shape[k];
     return size;
-}
-
-/* ---- PyTorch ---- */
-
-static enum dtype dtype_of_dlpack(const struct dlpack_tensor *tensor)
-{
-    enum { MOST_BITS = 128, CODES = DLPACK_BOOL + 1, KNOWN = 1 /* added, so that 0 is none */ };
-    static const unsigned char dtypes[CODES][MOST_BITS + 1] = {
-        [DLPACK_BOOL] = {[8] = BOOL + KNOWN},
-        [DLPACK_INT] = {[8] = INT8 + KNOWN, [16] = INT16 + KNOWN, [32] = INT32 + KNOWN, [64] = INT64 + KNOWN},
-        [DLPACK_UINT] = {[8] = UINT8 + KNOWN, [16] = UINT16 + KNOWN, [32] = UINT32 + KNOWN, [64] = UINT64 + KNOWN},
-        [DLPACK_BFLOAT] = {[16] = BFLOAT16 + KNOWN},
-        [DLPACK_FLOAT] = {[16] = FLOAT16 + KNOWN, [32] = FLOAT32 + KNOWN, [64] = FLOAT64 + KNOWN},
-        [DLPACK_COMPLEX] = {[64] = COMPLEX64 + KNOWN, [128] = COMPLEX128 + KNOWN},
-    };
-    if (tensor->lanes != 1 || tensor->code >= CODES || tensor->bits > MOST_BITS)
-        return NO_DTYPE;
-    return (enum dtype)(dtypes[tensor->code][tensor->bits] - KNOWN);
-}
-
-/* Read the size, and whether elements lie side by side in the order of the axes. */
-static void read_shape(const struct dlpack_tensor *tensor, struct array_view *seen)
-{
-    int64_t size = 1;
-    int is_contiguous = 1;
-    for (int k = tensor->ndim - 1; k >= 0; --k) {
-        int64_t length = tensor->shape[k];
-        if (length != 1 && tensor->strides != NULL && tensor->strides[k] != size)
-            is_contiguous = 0;
-        size *= length;
-    }
-    seen->size = (size_t)size;
-    seen->contiguous = is_contiguous || size == 0;
-}
-
-static int is_false(PyObject *answer)
-{
-    Py_XDECREF(answer);
-    if (answer == NULL)
-        PyErr_Clear();
-    return answer == Py_False;
-}
-
-/* Whether a tensor may want a gradient: without a record of automatic differentiation it does not. */
-static int may_have_gradient(PyObject *tensor)
-{
-    if (torch.autograd == 0)
-        return 1;
-    const char *implementation = *(const char **)((const char *)tensor + torch.implementation);
-    return *(void *const *)(implementation + torch.autograd) != NULL;
-}
-
-/* Whether a tensor's values are its bytes and no gradient is asked for: DLPack's view tells neither.
- *
- * Each question costs as much as the view, so it is asked only where the answer can be yes. Gradients are
- * of floating point. Negated views are imaginary parts of conjugated arrays; their strides are even, and
- * so are those of views of them: two elements that lie side by side are of no such view, unless
- * as_strided made it. */
-static int is_plain_tensor(PyObject *tensor, const struct array_view *seen)
-{
-    int is_complex = seen->dtype == COMPLEX64 || seen->dtype == COMPLEX128;
-    int is_real = seen->dtype >= FLOAT16 && seen->dtype <= FLOAT64;
-    int may_want_gradients = (is_complex || is_real) && may_have_gradient(tensor);
-    int may_be_negated = seen->size < 2 || !seen->contiguous;
-    PyObject *type = (PyObject *)Py_TYPE(tensor);
-    return (!may_want_gradients || is_false(torch.get_requires_grad(torch.requires_grad, tensor, type))) &&
-           (!may_be_negated || is_false(torch.is_neg(tensor, NULL))) &&
-           (!is_complex || is_false(torch.is_conj(tensor, NULL)));
-}
-
-static int view_torch(PyObject *object, struct array_view *seen)
-{
-    struct dlpack_tensor tensor;
-    if (torch.exchange->view(object, &tensor) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    seen->device_type = tensor.device_type;
-    seen->device = tensor.device;
-    seen->dtype = dtype_of_dlpack(&tensor);
-    seen->writable = 1;
-    seen->address = (uintptr_t)tensor.data + tensor.byte_offset;
-    read_shape(&tensor, seen);
-    int has_memory = tensor.data != NULL || seen->size == 0;
-    return has_memory && is_plain_tensor(object, seen);
 }
 
 /* ---- CuPy ---- */
@@ -325,15 +231,11 @@ int array_size(PyObject *array, struct array_view *seen)
 
 int library_stream(enum library library, int device, unsigned long long *stream)
 {
-    if (library == CUPY)
-        return find_cupy_stream(device, stream);
-    void *handle = NULL;
-    if (library != TORCH || torch.exchange->current_stream(CUDA, device, &handle) != 0) {
-        PyErr_Clear();
-        return 0;
+    switch (library) {
+    case TORCH: return torch_stream(device, stream);
+    case CUPY: return find_cupy_stream(device, stream);
+    default: return 0;
     }
-    *stream = (unsigned long long)(uintptr_t)handle;
-    return 1;
 }
 
 /* ---- functions for recognition.py ---- */
@@ -412,99 +314,6 @@ static PyObject *know_scalar(PyObject *module, PyObject *arguments)
     return PyBool_FromLong(remember_type(type, NUMPY_SCALAR, (enum dtype)code));
 }
 
-static PyCFunction method_without_arguments(PyObject *object, const char *name)
-{
-    PyObject *method = PyObject_GetAttrString(object, name);
-    PyCFunction function = NULL;
-    if (method != NULL && PyCFunction_Check(method) && PyCFunction_GetFlags(method) == METH_NOARGS)
-        function = PyCFunction_GetFunction(method);
-    Py_XDECREF(method);
-    PyErr_Clear();
-    return function;
-}
-
-static const struct dlpack_exchange *exchange_of(PyObject *type)
-{
-    PyObject *capsule = PyObject_GetAttrString(type, DLPACK_EXCHANGE_ATTRIBUTE);
-    const struct dlpack_exchange *exchange = NULL;
-    if (capsule != NULL && PyCapsule_IsValid(capsule, DLPACK_EXCHANGE_CAPSULE))
-        exchange = PyCapsule_GetPointer(capsule, DLPACK_EXCHANGE_CAPSULE);
-    Py_XDECREF(capsule);
-    PyErr_Clear();
-    int is_ours = exchange != NULL && exchange->major == 1 && exchange->minor >= 3 && exchange->view != NULL &&
-                  exchange->current_stream != NULL;
-    return is_ours ? exchange : NULL;
-}
-
-/* know_torch(class, a tensor of it) -> whether it can be looked at from C */
-static PyObject *know_torch(PyObject *module, PyObject *arguments)
-{
-    PyObject *type, *tensor;
-    if (!PyArg_ParseTuple(arguments, "OO", &type, &tensor))
-        return NULL;
-    PyObject *requires_grad = PyObject_GetAttrString(type, "requires_grad");
-    if (requires_grad == NULL) {
-        PyErr_Clear();
-        Py_RETURN_FALSE;
-    }
-    set_reference(&torch.requires_grad, requires_grad);
-    Py_DECREF(requires_grad);
-    torch.get_requires_grad = (descrgetfunc)PyType_GetSlot(Py_TYPE(requires_grad), Py_tp_descr_get);
-    torch.is_neg = method_without_arguments(tensor, "is_neg");
-    torch.is_conj = method_without_arguments(tensor, "is_conj");
-    torch.exchange = exchange_of(type);
-    int is_complete = torch.get_requires_grad && torch.is_neg && torch.is_conj && torch.exchange;
-    return PyBool_FromLong(is_complete && remember_type(type, TORCH, NO_DTYPE));
-}
-
-static uintptr_t word_at(const void *object, Py_ssize_t offset)
-{
-    uintptr_t word;
-    memcpy(&word, (const char *)object + offset, sizeof word);
-    return word;
-}
-
-/* Whether a word is null in the implementation of every tensor of a list, or (`wanted`) in that of none. */
-static int all_words(PyObject *addresses, Py_ssize_t offset, int wanted)
-{
-    for (Py_ssize_t k = 0; k < PyList_Size(addresses); ++k) {
-        const void *implementation = PyLong_AsVoidPtr(PyList_GetItem(addresses, k));
-        if ((word_at(implementation, offset) != 0) != wanted)
-            return 0;
-    }
-    return 1;
-}
-
-/* learn_autograd(tensor, its size as an object, addresses of the implementations of tensors that want no
- * gradient, of others that want one): find where a tensor's record of automatic differentiation is, which
- * PyTorch has a function for that takes longer than all the rest. Nothing is learned unless just one place
- * agrees with all tensors. */
-static PyObject *learn_autograd(PyObject *module, PyObject *arguments)
-{
-    enum { FIRST = 16, SMALLEST_IMPLEMENTATION = 64 };
-    PyObject *tensor, *plain, *others;
-    Py_ssize_t object_size;
-    if (!PyArg_ParseTuple(arguments, "OnO!O!", &tensor, &object_size, &PyList_Type, &plain, &PyList_Type, &others))
-        return NULL;
-    uintptr_t address = (uintptr_t)PyLong_AsVoidPtr(PyList_GetItem(plain, 0));
-    Py_ssize_t pointers = 0, records = 0;
-    for (Py_ssize_t offset = FIRST; offset + (Py_ssize_t)sizeof address <= object_size; offset += sizeof address)
-        if (word_at(tensor, offset) == address) {
-            torch.implementation = offset;
-            ++pointers;
-        }
-    for (Py_ssize_t offset = sizeof address; offset < SMALLEST_IMPLEMENTATION; offset += sizeof address)
-        if (all_words(plain, offset, 0) && all_words(others, offset, 1)) {
-            torch.autograd = offset;
-            ++records;
-        }
-    if (PyErr_Occurred() || pointers != 1 || records != 1) {
-        PyErr_Clear();
-        torch.autograd = 0;
-    }
-    return PyBool_FromLong(torch.autograd != 0);
-}
-
 /* know_cupy(class, cupy.cuda.get_current_stream) */
 static PyObject *know_cupy(PyObject *module, PyObject *arguments)
 {
@@ -565,8 +374,6 @@ PyMethodDef array_functions[] = {
     {"scalar_bytes", scalar_bytes, METH_VARARGS, "Return the bytes of a NumPy scalar."},
     {"know_numpy", know_numpy, METH_VARARGS, "Take NumPy's arrays from now on."},
     {"know_scalar", know_scalar, METH_VARARGS, "Take a class of NumPy scalars from now on."},
-    {"know_torch", know_torch, METH_VARARGS, "Take a class of PyTorch's tensors from now on."},
-    {"learn_autograd", learn_autograd, METH_VARARGS, "Find where tensors say that they may want a gradient."},
     {"know_cupy", know_cupy, METH_VARARGS, "Take CuPy's arrays from now on."},
     {"know_cupy_layout", know_cupy_layout, METH_O, "Read the fields of CuPy's arrays at these places."},
     {"know_cupy_stream", know_cupy_stream, METH_O, "Ask this function of CuPy's for the stream, or the public one."},

@@ -8,16 +8,14 @@ it is tried beside the public one. What is not found is read as attributes.
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridstride._native import _launcher
+from gridstride._native.memory_search import INT, memories, place_of
 
-_POINTER, _INT = ctypes.sizeof(ctypes.c_void_p), ctypes.sizeof(ctypes.c_int)
 _STREAM_MODULE, _STREAM_FUNCTION = "cupy_backends.cuda.stream", "get_stream_ptr"
 
 _Shape = tuple[int, ...]
@@ -75,13 +73,16 @@ def find_layout(cupy: Any) -> Layout | None:
     array_class, pointer_class = cupy.ndarray, cupy.cuda.MemoryPointer
     if {*map(type, arrays)} != {array_class} or {*map(type, pointers)} != {pointer_class}:
         return None
+    header = object.__basicsize__
+    held = memories([id(array) for array in arrays], array_class.__basicsize__)
+    held_pointers = memories([id(pointer) for pointer in pointers], pointer_class.__basicsize__)
     places = (
-        _place(arrays, [id(pointer) for pointer in pointers], _POINTER),
-        _place(arrays, [id(array.dtype) for array in arrays], _POINTER),
-        _place(arrays, [array.size for array in arrays], _POINTER),
-        _place(arrays, [int(array._c_contiguous) for array in arrays], _INT),
-        _place(pointers, [pointer.ptr for pointer in pointers], _POINTER),
-        _place(pointers, [pointer.device_id for pointer in pointers], _INT),
+        place_of(held, [id(pointer) for pointer in pointers], start=header),
+        place_of(held, [id(array.dtype) for array in arrays], start=header),
+        place_of(held, [array.size for array in arrays], start=header),
+        place_of(held, [int(array._c_contiguous) for array in arrays], INT, header),
+        place_of(held_pointers, [pointer.ptr for pointer in pointers], start=header),
+        place_of(held_pointers, [pointer.device_id for pointer in pointers], INT, header),
     )
     return Layout(array_class, pointer_class, *places) if all(places) else None
 
@@ -103,19 +104,6 @@ def _samples(cupy: Any) -> list[Any]:
         pointer = cupy.cuda.MemoryPointer(memory, 16 * k)
         arrays.append(cupy.ndarray(shape, (np.float64, np.int8, np.int16)[k % 3], pointer, strides))
     return arrays
-
-
-def _place(objects: Sequence[Any], values: Sequence[int], width: int) -> int:
-    """Return the one place behind their headers where objects of a class hold these integers, or 0."""
-    size = type(objects[0]).__basicsize__
-    memories = [ctypes.string_at(id(each), size) for each in objects]
-    wanted = [value.to_bytes(width, sys.byteorder) for value in values]
-    places = [
-        at
-        for at in range(object.__basicsize__, size - width + 1, width)
-        if all(memory[at : at + width] == value for memory, value in zip(memories, wanted, strict=True))
-    ]
-    return places[0] if len(places) == 1 else 0
 
 
 def _stream_function() -> object:

@@ -91,6 +91,7 @@ PyMODINIT_FUNC PyInit__launcher(void)
     if (intern_names() && add_type(module, &launcher_spec) && add_type(module, &prepared_launch_spec) &&
         add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
         PyModule_AddFunctions(module, array_functions) == 0 &&
+        PyModule_AddFunctions(module, torch_functions) == 0 &&
         PyModule_AddFunctions(module, entry_functions) == 0 &&
         PyModule_AddFunctions(module, allocation_functions) == 0)
         return module;

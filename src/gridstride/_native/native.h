@@ -48,6 +48,13 @@ const struct known_type *known_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
 int library_stream(enum library library, int device, unsigned long long *stream);
+/* Look at arrays of a class from now on. */
+int remember_type(PyObject *type, enum library library, enum dtype dtype);
+
+/* ---- torch_tensors.c ---- */
+
+int view_torch(PyObject *object, struct array_view *seen);
+int torch_stream(int device, unsigned long long *stream);
 
 /* ---- scalars.c ---- */
 
@@ -118,7 +125,7 @@ void set_reference(PyObject **slot, PyObject *value);
 /* ---- types ---- */
 
 extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec;
-extern PyMethodDef array_functions[], entry_functions[], allocation_functions[];
+extern PyMethodDef array_functions[], torch_functions[], entry_functions[], allocation_functions[];
 int intern_names(void);
 
 #endif

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gridstride._native import _launcher, cupy_shortcuts
+from gridstride._native import _launcher
 from gridstride._native.entry import DTYPES
 
 _NUMPY_NUMBERS = 24
@@ -45,23 +46,17 @@ def _introduce(kind: type, value: Any) -> bool:
         return _introduce_scalar(kind, value)
     torch = sys.modules.get("torch")
     if torch is not None and kind in (torch.Tensor, torch.nn.Parameter):
-        _learn_autograd(torch)
-        return _launcher.know_torch(kind, value)
+        from gridstride._native import torch_shortcuts
+
+        torch_shortcuts.learn(torch)
+        return _launcher.know_torch(kind, value, partial(torch_shortcuts.learn_stream, torch))
     cupy = sys.modules.get("cupy")
     if cupy is not None and kind is cupy.ndarray:
+        from gridstride._native import cupy_shortcuts
+
         cupy_shortcuts.learn(cupy)
         return _launcher.know_cupy(kind, cupy.cuda.get_current_stream)
     return False
-
-
-def _learn_autograd(torch: Any) -> None:
-    """Let the C code learn where tensors of both kinds differ; without that it asks PyTorch each time."""
-    with torch.enable_grad(), torch.device("cpu"):
-        plain = [torch.zeros(3), torch.ones((2, 2), dtype=torch.float64), torch.arange(4), torch.empty(0)]
-        leaf = torch.zeros(3, requires_grad=True)
-        others = [leaf, torch.nn.Parameter(torch.ones(2)), 2 * leaf]
-    addresses = [[tensor._cdata for tensor in tensors] for tensors in (plain, others)]
-    _launcher.learn_autograd(plain[0], torch.Tensor.__basicsize__, *addresses)
 
 
 def _introduce_scalar(kind: type, value: Any) -> bool:
