@@ -18,7 +18,9 @@ def memories(addresses: Sequence[int], size: int) -> list[bytes]:
     return [ctypes.string_at(address, size) for address in addresses]
 
 
-def place_of(samples: Sequence[bytes], values: Sequence[int], width: int = POINTER, start: int = POINTER) -> int:
+def place_of(
+    samples: Sequence[bytes], values: Sequence[int], width: int = POINTER, start: int = POINTER
+) -> int:
     """Return the one offset from `start` on at which each sample holds its integer; 0 where there is not one.
 
     Parameters
