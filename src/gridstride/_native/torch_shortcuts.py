@@ -177,8 +177,7 @@ def _are_null(words: tuple[bytes, ...], count: int) -> bool:
 def _are_devices(pairs: tuple[bytes, ...], tensors: list[Any]) -> bool:
     """Return whether each pair of bytes is the place of a tensor on the host or on no device at all."""
     return all(
-        pair == (_HOST if tensor.device.type == "cpu" else _NOWHERE)
-        for pair, tensor in zip(pairs, tensors, strict=True)
+        pair == (_NOWHERE if tensor.is_meta else _HOST) for pair, tensor in zip(pairs, tensors, strict=True)
     )
 
 
