@@ -20,11 +20,22 @@ def is_view(ctype: CType) -> bool:
     return _VIEW.fullmatch(ctype.name) is not None
 
 
+def element_of_view(ctype: CType) -> CType:
+    """Return the type of a view's elements; its dtype is None where it is no scalar."""
+    match = _VIEW.fullmatch(ctype.name)
+    assert match is not None
+    dtype = _dtypes.dtype_of_ctype(match[2])
+    size = dtype.itemsize if dtype is not None else 0
+    kind = "struct" if dtype is None else "scalar"
+    return CType(kind, match[2], size, size, dtype, const=bool(match[1] or match[3]))
+
+
 def view_bytes(slot: Slot, value: Any, view: ArrayView | None) -> tuple[bytes, Access | None]:
     """Return the bytes of a view (pointer, N extents, N strides in elements) over any strided array."""
     match = _VIEW.fullmatch(slot.parameter.type.name)
     assert match is not None
-    written, dtype, ndim = not (match[1] or match[3]), _dtypes.dtype_of_ctype(match[2]), int(match[4])
+    element = element_of_view(slot.parameter.type)
+    written, dtype, ndim = not element.const, element.dtype, int(match[4])
     if view is None:
         raise slot.wrong_type(value, f"Pass an array of {ndim} dimensions")
     if dtype is not None and view.dtype != dtype:

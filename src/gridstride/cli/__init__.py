@@ -11,6 +11,8 @@ import gridstride
 
 COMMANDS = {
     "info": "say what this machine offers, and prove each target by running a small kernel on it",
+    "run": "launch a kernel of a .cu file on files, random arrays and numbers; show and save what it wrote",
+    "show": "list the kernels of a .cu file; show what one becomes: C++, PTX, machine code",
     "demo": "process pictures with CUDA C++ kernels, check every stage, and print a table",
     "cache": "show or clear the compile cache",
 }

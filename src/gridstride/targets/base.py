@@ -312,6 +312,32 @@ class Target(Protocol):
         ...
 
 
+class Listings(Protocol):
+    """Show what a program becomes; needs a target's compiler and none of its devices.
+
+    A target that has some has a file ``listings.py`` with ``create()``.
+    """
+
+    #: The forms there are, the most readable first, each with what it is.
+    forms: Mapping[str, str]
+
+    def arch(self) -> str:
+        """Return what programs are listed for where nobody says it."""
+        ...
+
+    def text(self, program: Program, arch: str, form: str) -> str:
+        """Return a program in a form.
+
+        Raises
+        ------
+        CompileError
+            The compiler refused it.
+        TargetUnavailable
+            A program that makes this form is missing.
+        """
+        ...
+
+
 class Module(Protocol):
     """Hold object code that is loaded on a device."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from gridstride import _native, config
 from gridstride.errors import TargetUnavailable
-from gridstride.targets.base import Target, TargetFactory
+from gridstride.targets.base import Listings, Target, TargetFactory
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -74,6 +74,24 @@ def get(name: str) -> Target:
     if isinstance(found, TargetUnavailable):
         raise TargetUnavailable(found.target, found.reason, found.remedy)
     return found
+
+
+def listings(name: str) -> Listings:
+    """Return what shows programs as a target compiles them; the target itself need not be available.
+
+    Raises
+    ------
+    NotImplementedError
+        The target shows none.
+    TargetUnavailable
+        Its compiler cannot be used on this machine.
+    """
+    module = _factory_module(name)
+    try:
+        found = import_module(f"{module}.listings")
+    except ModuleNotFoundError:
+        raise NotImplementedError(f"target {name!r} does not show what programs become") from None
+    return cast(Listings, found.create())
 
 
 def created() -> tuple[Target, ...]:
@@ -203,10 +221,18 @@ def _factory(name: str) -> TargetFactory:
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return cast(TargetFactory, getattr(import_module(module), attribute))
+    return cast(TargetFactory, _entry_point(name).load())
+
+
+def _factory_module(name: str) -> str:
+    return (_BUILT_IN[name] if name in _BUILT_IN else _entry_point(name).value).partition(":")[0].strip()
+
+
+def _entry_point(name: str) -> EntryPoint:
     point = _entry_points().get(name)
     if point is None:
         raise ValueError(f"unknown target {name!r}; known are {', '.join(names())}")
-    return cast(TargetFactory, point.load())
+    return point
 
 
 @cache

@@ -38,6 +38,13 @@ def compile_program(program: Program) -> ObjectCode:
         return _Compilation(program, compiler, Path(folder)).run()
 
 
+def list_program(program: Program, form: str) -> str:
+    """Return a program as the compiler gets it ("source") or makes it ("assembly")."""
+    compiler = toolchain.find_toolchain()
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        return _Compilation(program, compiler, Path(folder)).listing(form)
+
+
 class _Region(NamedTuple):
     """A run of lines of a preprocessed text: bytes from start to end come from a file, from a line on."""
 
@@ -62,15 +69,25 @@ class _Compilation:
     texts: list[str] = field(default_factory=list)
 
     def run(self) -> ObjectCode:
+        return self._object_code(self._compile(self._source()))
+
+    def listing(self, form: str) -> str:
+        """Return the text that is compiled, or the assembly it becomes."""
+        source = self._source()
+        if form == "assembly":
+            arguments = [*self._flags(), "-fno-asynchronous-unwind-tables", "-x", _language(source)]
+            self._call([*arguments, source.name, "-S", "-o", "listing"])
+            source = self.folder / "listing"
+        return source.read_text(errors="replace")
+
+    def _source(self) -> Path:
+        """Write what is compiled."""
         self._write_headers()
         self.texts.append(self.program.text)
         with_options = "\n".join([*unit.option_lines(self.program), self.program.text])
         if self._reads_user_headers() or rewrite.needs_preprocessing(with_options.encode()):
-            source = self._preprocessed()
-        else:
-            source = self._direct()
-        code = self._compile(source)
-        return self._object_code(code)
+            return self._preprocessed()
+        return self._direct()
 
     # ---- the two ways to a text without __shared__ ----
 
@@ -134,7 +151,7 @@ class _Compilation:
 
     def _compile(self, source: Path) -> bytes:
         preprocessed = source.suffix == ".ii"
-        arguments = [*self._flags(), "-x", "c++-cpp-output" if preprocessed else "c++"]
+        arguments = [*self._flags(), "-x", _language(source)]
         arguments += [] if self.compiler.kind == "zig" else ["-pipe"]
         arguments += [
             source.name,
@@ -352,6 +369,10 @@ def _is_ours(path: str) -> bool:
 
 def _resolves_to_ours(name: str) -> bool:
     return any((folder / name).is_file() for folder in library.INCLUDE_FOLDERS)
+
+
+def _language(source: Path) -> str:
+    return "c++-cpp-output" if source.suffix == ".ii" else "c++"
 
 
 def _dependency_flags() -> list[str]:

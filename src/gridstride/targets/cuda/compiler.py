@@ -68,6 +68,23 @@ class Compiler:
             log=log,
         )
 
+    def ptx(self, program: Program, arch: str) -> tuple[str, list[str]]:
+        """Return the PTX of a program for an arch that NVRTC knows, and the lowered names of its kernels."""
+        includes = walk(program)
+        requests = _requests(program)
+        compilation = self.nvrtc.compile(
+            source.compose(program, includes),
+            source.display_path(program),
+            source.nvrtc_options(program, includes, arch.replace("sm_", "compute_")),
+            expressions=[request.expression for request in requests],
+            headers=program.headers,
+            form="ptx",
+        )
+        if compilation.code is None:
+            raise _refusal(program, readable_log(compilation.log))
+        names = [compilation.lowered_names[_kernel(kernel).expression] for kernel in program.kernels]
+        return compilation.code.rstrip(b"\0").decode(), names
+
     def _compile(
         self, program: Program, includes: Includes, arch: str, requests: Sequence[Request]
     ) -> tuple[str, Compilation]:

@@ -57,10 +57,15 @@ def version_headers() -> tuple[Path, ...]:
 
 def nvcc() -> Path | None:
     """Return NVIDIA's offline compiler, or None."""
+    return program("nvcc")
+
+
+def program(name: str) -> Path | None:
+    """Return one of NVIDIA's programs by its name, or None."""
     folders = [root / "bin" for root in _environment_roots()]
     folders += map(Path, os.get_exec_path())
     folders += (root / "bin" for root in _roots())
-    return next((folder / "nvcc" for folder in folders if os.access(folder / "nvcc", os.X_OK)), None)
+    return next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
 
 
 def _roots() -> Iterator[Path]:
