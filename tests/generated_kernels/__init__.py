@@ -1,0 +1,5 @@
+"""Random CUDA C++ kernels that are free of races and undefined behavior, for comparing ways to run them."""
+
+from generated_kernels.kernels import FEATURES, Batch, GeneratedKernel, generate_batch
+
+__all__ = ["FEATURES", "Batch", "GeneratedKernel", "generate_batch"]
