@@ -79,6 +79,9 @@ _NAMED: dict[str, str] = {
     "cuFloatComplex": "complex64",
     "cuDoubleComplex": "complex128",
 }
+#: The scalar dtypes of NumPy's own, which take many times as long to be made of their name and to be asked for it.
+_DTYPES: dict[str, DType] = {name: np.dtype(name) for name in _CTYPES if name != "bfloat16"}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _QUALIFIERS = re.compile(r"\b(?:const|volatile)\b")
 _NAMESPACES = re.compile(r"^(?:::)?(?:std::|cuda::std::|thrust::)?")
 
@@ -118,14 +121,17 @@ def dtype_of_ctype(spelling: str) -> DType | None:
 
 def name_of_dtype(dtype: DType) -> str:
     """Return a scalar dtype's name, ``bfloat16`` included; NumPy's own text for any other dtype."""
-    return "bfloat16" if is_bfloat16(dtype) else dtype.name
+    return _NAMES.get(dtype) or ("bfloat16" if is_bfloat16(dtype) else dtype.name)
 
 
 def dtype_of_name(name: str) -> DType:
     """Return the dtype of a name, ``bfloat16`` included; TypeError for an unknown one."""
+    dtype = _DTYPES.get(name)
+    if dtype is not None:
+        return dtype
     if name == "bfloat16":
         return bfloat16()
-    dtype: DType = np.dtype(name)
+    dtype = np.dtype(name)
     return dtype
 
 

@@ -201,6 +201,7 @@ def is_for_type_checkers(node: ast.AST) -> bool:
 
 def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     created: list[str] = []
+    monkeypatch.setattr(registry, "serving", lambda device_type: None)
     monkeypatch.setattr(registry, "get", lambda name: created.append(name) or create_null())
     monkeypatch.setattr(registry, "_DRIVERS", {"absent": ("libnobody-has-this.so.7", "f")})
     registry.anticipate()
@@ -217,3 +218,10 @@ def test_warming_up_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     import_module("gridstride._module").warm_up()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     assert registry.default().name != "null"
+
+
+def test_warming_up_fails_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import shall not raise what only a launch is about."""
+    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
+    import_module("gridstride._module").warm_up()

@@ -1,5 +1,6 @@
 """The compile cache on disk."""
 
+import marshal
 import os
 import stat
 import subprocess
@@ -9,10 +10,16 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gridstride._compilation import store
+from gridstride import _dtypes
+from gridstride._compilation import functions, store
+from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.store import Store, make_private, open_store
+from gridstride.targets.base import CType, FunctionRecord, ObjectCode, Parameter, Program
+from gridstride.targets.null import NullTarget
+from gridstride.targets.options import CompileOptions
 
 KEY = "ab" + "0" * 62
 
@@ -187,3 +194,41 @@ store.Store(Path({str(tmp_path / "cache")!r})).write({KEY!r}, "cpu", "k", b"half
     assert cache.read(KEY, "cpu", "k") is None
     assert cache.write(KEY, "cpu", "k", b"whole")
     assert cache.read(KEY, "cpu", "k") == b"whole"
+
+
+OBJECT = ObjectCode(
+    "cubin",
+    bytes(range(256)),
+    {
+        "f<float>": FunctionRecord(
+            "_Z1fIfEvPfi",
+            (
+                Parameter(
+                    "x",
+                    CType("pointer", "float *", 8, 8, pointee=CType("scalar", "float", 4, 4, np.dtype("f4"))),
+                    0,
+                ),
+                Parameter("", CType("vector", "float4", 16, 16, np.dtype("f4"), 4), 16),
+                Parameter("h", CType("scalar", "__nv_bfloat16", 2, 2, _dtypes.bfloat16(), const=True), 32),
+            ),
+        ),
+        "unknown": FunctionRecord("unknown", None),
+    },
+    {"counter": "counter"},
+    {"sizeof(S)": -1},
+    (("/usr/include/x.h", "00"),),
+    "warning: äöü",
+)
+
+
+def test_object_code_comes_back_as_it_was():
+    assert decode(encode(OBJECT)) == OBJECT
+    assert decode(encode(OBJECT._replace(dependencies=None))).dependencies is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", marshal.dumps(1), marshal.dumps(("cubin", b"")), encode(OBJECT)[:-9]]
+)
+def test_content_of_another_form_is_a_miss(monkeypatch, content):
+    monkeypatch.setattr(Store, "read", lambda *_: content)
+    assert functions._read(Store("/nowhere"), KEY, NullTarget(), Program("", "f", CompileOptions())) is None

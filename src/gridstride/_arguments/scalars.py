@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from gridstride import _dtypes, arrays
 from gridstride._arguments.slot import Slot
 from gridstride.arrays.view import HOST
 from gridstride.targets.base import CType
+
+#: By the dtype's own text; they refuse finite numbers that would become infinite.
+_FORMS = {
+    text: struct.Struct(form)
+    for text, form in {"<f4": "<f", "<f8": "<d", "<c8": "<2f", "<c16": "<2d"}.items()
+}
 
 
 def scalar_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
@@ -24,6 +31,8 @@ def scalar_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
     TypeError, OverflowError
     """
     assert ctype.dtype is not None
+    if isinstance(value, np.generic) and value.dtype == ctype.dtype:
+        return value.tobytes()
     number = python_number(value)
     if number is None:
         raise slot.wrong_type(value, f"Pass a number that `{ctype.name}` can hold")
@@ -88,6 +97,16 @@ def _as_float(slot: Slot, number: int | float) -> float:
 def _floating_bytes(slot: Slot, dtype: np.dtype[Any], number: float | complex) -> bytes:
     if _dtypes.is_bfloat16(dtype):
         return _bfloat16_bytes(slot, float(number.real))
+    form = _FORMS.get(dtype.str)
+    if form is None:
+        return _rounded_by_numpy(slot, dtype, number)
+    try:
+        return form.pack(number) if dtype.kind == "f" else form.pack(number.real, number.imag)
+    except OverflowError:
+        raise slot.out_of_range(number, f"beyond the largest {dtype.name}") from None
+
+
+def _rounded_by_numpy(slot: Slot, dtype: np.dtype[Any], number: float | complex) -> bytes:
     with np.errstate(over="ignore"):
         stored = np.array(number).astype(dtype)
     if np.isfinite(number) and not np.isfinite(stored):
@@ -108,7 +127,8 @@ def _bfloat16_bytes(slot: Slot, number: float) -> bytes:
 
 
 def _integer_bytes(slot: Slot, dtype: np.dtype[Any], number: int) -> bytes:
-    low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    bits = 1 if dtype.kind == "b" else 8 * dtype.itemsize
+    low, high = (-1 << bits - 1, (1 << bits - 1) - 1) if dtype.kind == "i" else (0, (1 << bits) - 1)
     if not low <= number <= high:
         raise slot.out_of_range(number, f"it holds {low} to {high}")
     return int(number).to_bytes(dtype.itemsize, "little", signed=low < 0)

@@ -119,7 +119,7 @@ def _read(disk: store.Store, key: str, target: Target, program: Program) -> Obje
         return None
     try:
         object_code = decode(content)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, TypeError, EOFError):
         return None
     current = all(_digest(path) == digest for path, digest in object_code.dependencies or ())
     return object_code if current else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
+from typing import Any
+
 from gridstride.targets.base import Program, Target
 
 #: Raised when the meaning or the format of an entry changes.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def cache_key(target: Target, arch: str, program: Program) -> str:
@@ -15,22 +18,22 @@ def cache_key(target: Target, arch: str, program: Program) -> str:
     their digests, which are compared when it is read.
     """
     import hashlib
-    import json
 
-    payload = {
-        "schema": SCHEMA,
-        "target": target.name,
-        "arch": arch,
-        "fingerprint": target.fingerprint(program, arch),
-        "text": program.text,
-        "path": program.path,
-        "options": program.options._asdict(),
-        "kernels": program.kernels,
-        "globals": program.globals,
-        "constants": program.constants,
-        "headers": program.headers,
-        "includes": program.includes,
-        "specialization": program.specialization,
-    }
-    # Only strings, numbers, tuples and None can be written; anything else is refused by json.
-    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+    payload: Any = (
+        SCHEMA,
+        target.name,
+        arch,
+        target.fingerprint(program, arch),
+        program.text,
+        program.path,
+        tuple(program.options),
+        program.kernels,
+        program.globals,
+        program.constants,
+        program.headers,
+        program.includes,
+        program.specialization,
+    )
+    # Format 0 tells values alone; later ones also which objects are the same. Only strings, numbers,
+    # bytes, tuples and None can be written: anything else is a ValueError.
+    return hashlib.sha256(marshal.dumps(payload, 0)).hexdigest()

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from gridstride import config
 
-_MAGIC = b"gridstride object code 1\n"
-_DIGEST = 32
+_MAGIC = b"gridstride object code 2\n"
+_HEAD = len(_MAGIC) + 32
 _SUFFIX = ".bin"
 _TEMPORARY = ".writing-"
 _UNREADABLE = re.compile(r"\W+", re.ASCII)
@@ -46,18 +46,13 @@ class Store:
         """Return an entry's content, or None: absent, unreadable, damaged, or not ours."""
         path = self._path(key, group, name)
         try:
-            with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                if not _is_private(status):
-                    return None
-                data = file.read()
+            data, status = _read_private(path)
             if time.time() - status.st_mtime > _RENEW:
                 os.utime(path)
         except OSError:
             return None
-        content = data[len(_MAGIC) + _DIGEST :]
-        intact = data[: len(_MAGIC)] == _MAGIC and data[len(_MAGIC) :][:_DIGEST] == _digest(content)
-        return content if intact else None
+        content = data[_HEAD:]
+        return content if data[:_HEAD] == _MAGIC + _digest(content) else None
 
     def write(self, key: str, group: str, name: str, content: bytes) -> bool:
         """Store an entry; return False where the disk refuses (full, read-only), leaving nothing behind."""
@@ -102,8 +97,9 @@ class Store:
         return sum(_remove(entry.path) for entry in self.entries())
 
     def _path(self, key: str, group: str, name: str) -> str:
-        readable = _UNREADABLE.sub("-", name).strip("-")[:40] or "kernel"
-        return os.path.join(self.directory, group, key[:2], f"{readable}-{key}{_SUFFIX}")
+        is_readable = name.isascii() and name.isidentifier()
+        readable = name[:40] if is_readable else _UNREADABLE.sub("-", name).strip("-")[:40] or "kernel"
+        return f"{self.directory}/{group}/{key[:2]}/{readable}-{key}{_SUFFIX}"
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
         """Yield target, path and status of every file two folders down."""
@@ -149,6 +145,21 @@ def make_private(directory: str) -> None:
         raise PermissionError(f"{directory} belongs to another user, is no folder, or others may write to it")
     if not os.access(directory, os.R_OK | os.X_OK):
         raise PermissionError(f"{directory} cannot be read")
+
+
+def _read_private(path: str) -> tuple[bytes, os.stat_result]:
+    """Return a file's content and status; PermissionError where others may write to it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not _is_private(status):
+            raise PermissionError(f"others may write to {path}")
+        data = os.read(descriptor, status.st_size)
+        while len(data) < status.st_size and (rest := os.read(descriptor, status.st_size - len(data))):
+            data += rest
+        return data, status
+    finally:
+        os.close(descriptor)
 
 
 def _digest(content: bytes) -> bytes:

@@ -22,6 +22,7 @@ from gridstride.targets.base import (
 )
 
 NO_ARRAYS = 0
+_CODES = {name: code for code, name in enumerate(_native.DTYPES)}
 _EVERY_DTYPE = (1 << len(_native.DTYPES)) - 1
 
 
@@ -139,10 +140,10 @@ def _pairs(pointee: CType, component: np.dtype[np.generic]) -> int:
 
 
 def _bits(*names: str) -> int:
-    return sum(1 << _native.DTYPES.index(name) for name in names)
+    return sum(1 << _CODES[name] for name in names)
 
 
 def _code(dtype: np.dtype[np.generic]) -> int:
     if _dtypes.is_bfloat16(dtype):
         _native.know_bfloat16(dtype)
-    return _native.DTYPES.index(_dtypes.name_of_dtype(dtype))
+    return _CODES[_dtypes.name_of_dtype(dtype)]

@@ -119,7 +119,8 @@ def _look_closely(argument: Any) -> ArrayView | None:
     """
     kind = type(argument)
     viewer = _viewer_for(kind, argument)
-    if viewer is not _no_array or not any(hasattr(kind, name) for name in _PROTOCOLS):
+    is_settled = viewer is not _no_array or issubclass(kind, np.generic)
+    if is_settled or not any(hasattr(kind, name) for name in _PROTOCOLS):
         _viewers[kind] = viewer
     return viewer(argument)
 

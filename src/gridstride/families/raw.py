@@ -250,8 +250,12 @@ def _source(
         raise ValueError(f"backend must be 'nvrtc' or 'nvcc', got {backend!r}")
     if isinstance(headers, str):
         raise TypeError(f"headers must be a sequence of names or a mapping, got the string {headers!r}")
-    texts = tuple(headers.items()) if isinstance(headers, Mapping) else ()
-    includes = () if isinstance(headers, Mapping) else tuple(headers)
+    texts: tuple[tuple[str, str], ...] = ()
+    includes: tuple[str, ...] = ()
+    if headers and isinstance(headers, Mapping):
+        texts = tuple(headers.items())
+    elif headers:
+        includes = tuple(headers)
     return RawSource(code, name, tuple(options), texts, includes, bool(cooperative), backend, path)
 
 

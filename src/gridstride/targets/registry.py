@@ -155,9 +155,12 @@ def anticipate() -> bool:
         except OSError:
             continue
         if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
-            with suppress(TargetUnavailable):
-                get(name).warm_up()
+            with suppress(TargetUnavailable, ValueError):  # a launch meets them again and reports them
+                target = get(name)
+                target.warm_up()
                 is_used = True
+                for device_type in target.device_types:
+                    serving(device_type)
     return is_used
 
 

@@ -115,12 +115,11 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),
-    "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
     "cuLaunchKernel": (
-        _HANDLE, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, _HANDLE, POINTER(c_void_p), POINTER(c_void_p),
+        _HANDLE, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, _HANDLE, POINTER(c_void_p), c_void_p,
     ),
-    "cuLaunchKernelEx": (POINTER(LaunchConfiguration), _HANDLE, POINTER(c_void_p), POINTER(c_void_p)),
+    "cuLaunchKernelEx": (POINTER(LaunchConfiguration), _HANDLE, POINTER(c_void_p), c_void_p),
 }  # fmt: skip
 #: Called often and with integers alone, so not through ctypes.
 _OF_INTEGERS = frozenset(
@@ -147,6 +146,7 @@ _OF_INTEGERS = frozenset(
 _WITH_RESULT = {
     "current_context": "cuCtxGetCurrent",
     "current_device": "cuCtxGetDevice",
+    "function_attribute": "cuFuncGetAttribute",
     "new_event": "cuEventCreate",
     "new_memory_async": "cuMemAllocAsync",
     "new_memory_of_pool": "cuMemAllocFromPoolAsync",
@@ -177,6 +177,7 @@ class Driver:
 
     def __init__(self, library: str = LIBRARY) -> None:
         self._library = ctypes.CDLL(library)
+        self._addresses: dict[str, int] = {}
         self.provide_context = lambda: False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -209,6 +210,12 @@ class Driver:
 
     def address(self, name: str) -> int:
         """Return the address of a function; 0 where this driver lacks it."""
+        found = self._addresses.get(name)
+        if found is None:
+            found = self._addresses[name] = self._find(name)
+        return found
+
+    def _find(self, name: str) -> int:
         try:
             return ctypes.cast(self._library[name], c_void_p).value or 0
         except AttributeError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridstride import _native, config
 from gridstride.errors import CUDAError, LaunchError
@@ -76,6 +76,8 @@ _LARGE_PARAMETERS_SINCE = 12010
 #: How cuLaunchKernel is told that arguments come as one buffer.
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
 _COOPERATIVE = 2
+#: What the launch routine of the compiled fast path calls, in the order of `FunctionContext`.
+_LAUNCHING = ("cuLaunchKernel", "cuLaunchKernelEx", "cuCtxGetCurrent")
 #: Options of cuModuleLoadDataEx: where to write messages of the driver's own compiler.
 _LOG_OPTIONS = (5, 6)
 _LOG_SIZE = 16384
@@ -130,8 +132,10 @@ class CudaTarget(GraphCalls):
         device = self.current_device()
         arch = self.arch(device)
         self._primary_context(device)
-        for name in ("cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuLaunchKernel"):
+        for name in ("cuModuleLoadDataEx", "cuModuleGetFunction", "function_attribute", "cuLaunchKernel"):
             getattr(self.driver, name)
+        for name in _LAUNCHING:
+            self.driver.address(name)
         self.fingerprint(Program("", "", CompileOptions()), arch)
         self.compiler.warm_up()
 
@@ -487,16 +491,24 @@ class CudaTarget(GraphCalls):
 
     def _load(self, object_code: ObjectCode) -> int:
         module = c_void_p()
+        try:
+            self.driver.cuModuleLoadDataEx(byref(module), object_code.code, 0, None, None)
+        except CUDAError as error:
+            log = self._load_log(object_code)
+            if log:
+                error.args = (f"{error}: {log}",)
+            raise
+        return module.value or 0
+
+    def _load_log(self, object_code: ObjectCode) -> str:
+        """Return what the driver's own compiler says of object code that it does not load."""
+        module = c_void_p()
         log = ctypes.create_string_buffer(_LOG_SIZE)
         options = (c_int * 2)(*_LOG_OPTIONS)
         values = (c_void_p * 2)(ctypes.addressof(log), _LOG_SIZE)
-        try:
+        with suppress(CUDAError):
             self.driver.cuModuleLoadDataEx(byref(module), object_code.code, 2, options, values)
-        except CUDAError as error:
-            if log.value:
-                error.args = (f"{error}: {log.value.decode('utf-8', 'replace').strip()}",)
-            raise
-        return module.value or 0
+        return log.value.decode("utf-8", "replace").strip()
 
     def _read_limits(self, device: int) -> Limits:
         ordinal = c_int()
@@ -586,6 +598,18 @@ class FunctionContext(ctypes.Structure):
     )
 
 
+class ArgumentBuffer(ctypes.Structure):
+    """Tell the driver that arguments come as one buffer: what its launches take as ``extra``."""
+
+    _fields_ = (
+        ("pointer_follows", c_void_p),
+        ("packed", ctypes.c_char_p),
+        ("size_follows", c_void_p),
+        ("size", ctypes.POINTER(c_size_t)),
+        ("end", c_void_p),
+    )
+
+
 class CudaFunction:
     """Hold an entry of a module, ready to launch on the module's device."""
 
@@ -595,9 +619,7 @@ class CudaFunction:
         self.name = name
         self._driver = module.target.driver
         self.context = FunctionContext(
-            self._driver.address("cuLaunchKernel"),
-            self._driver.address("cuLaunchKernelEx"),
-            self._driver.address("cuCtxGetCurrent"),
+            *map(self._driver.address, _LAUNCHING),
             module.target._primary_context(module.device),
             handle,
             max(0, _SHARED_WITHOUT_OPT_IN - self._attribute("shared_size_bytes")),
@@ -631,7 +653,8 @@ class CudaFunction:
         """Launch with the argument bytes `packed`."""
         if configuration.shared_mem > self.context.dynamic_shared_limit:
             self.set_attribute("max_dynamic_shared_size_bytes", configuration.shared_mem)
-        arguments = _argument_buffer(packed)
+        buffer = _argument_buffer(packed)
+        arguments = None if buffer is None else byref(buffer)
         try:
             if configuration.cooperative:
                 self._launch_cooperatively(configuration, stream, arguments)
@@ -654,9 +677,7 @@ class CudaFunction:
                 f"{self.name}: {error}", kernel=self.name, name=error.name, code=error.code, call=error.call
             ) from None
 
-    def _launch_cooperatively(
-        self, configuration: LaunchConfig, stream: int, arguments: ctypes.Array[c_void_p] | None
-    ) -> None:
+    def _launch_cooperatively(self, configuration: LaunchConfig, stream: int, arguments: Any) -> None:
         attribute = LaunchAttribute(_COOPERATIVE, 0, (ctypes.c_uint * 16)(1))
         launch = LaunchConfiguration(
             configuration.grid,
@@ -669,9 +690,8 @@ class CudaFunction:
         self._driver.cuLaunchKernelEx(byref(launch), self.handle, None, arguments)
 
     def _attribute(self, name: str) -> int:
-        value = c_int()
-        self._driver.cuFuncGetAttribute(byref(value), _FUNCTION_ATTRIBUTES[name], self.handle)
-        return value.value
+        value: int = self._driver.function_attribute(_FUNCTION_ATTRIBUTES[name], self.handle)
+        return value - (1 << 32) if value >> 31 else value  # the driver writes an int
 
 
 def _ipc_handle(handle: bytes) -> IpcHandle:
@@ -683,17 +703,12 @@ def _ipc_handle(handle: bytes) -> IpcHandle:
     return IpcHandle.from_buffer_copy(handle)
 
 
-def _argument_buffer(packed: bytes) -> ctypes.Array[c_void_p] | None:
+def _argument_buffer(packed: bytes) -> ArgumentBuffer | None:
     """Return the driver's description of packed argument bytes; it keeps them alive."""
     if not packed:
         return None
     size = c_size_t(len(packed))
-    data = ctypes.c_char_p(packed)
-    description = (c_void_p * 5)(
-        _BUFFER_POINTER, ctypes.cast(data, c_void_p), _BUFFER_SIZE, ctypes.addressof(size), _END
-    )
-    description.owners = (packed, size)  # type: ignore[attr-defined]
-    return description
+    return ArgumentBuffer(_BUFFER_POINTER, packed, _BUFFER_SIZE, ctypes.pointer(size), _END)
 
 
 @contextmanager
