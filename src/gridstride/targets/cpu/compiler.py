@@ -9,9 +9,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,8 +32,12 @@ _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
 def compile_program(program: Program) -> ObjectCode:
     """Compile a program; raise `CompileError` that points at the user's lines."""
     compiler = toolchain.find_toolchain()
-    with _runtime_built_meanwhile(), tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        return _Compilation(program, compiler, Path(folder)).run()
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        compilation = _Compilation(program, compiler, Path(folder))
+        try:
+            return compilation.run()
+        finally:
+            compilation.wait_for_runtime()
 
 
 def list_program(program: Program, form: str) -> str:
@@ -55,18 +57,25 @@ class _Region(NamedTuple):
     system: bool
 
 
-@dataclass(slots=True)
 class _Compilation:
-    """One program on its way through the compiler, in a folder of its own."""
+    """One program on its way through the compiler, in a folder of its own.
 
-    program: Program
-    compiler: toolchain.Toolchain
-    folder: Path
-    commands: list[str] = field(default_factory=list)
-    log: str = ""
-    rewritten: Rewritten | None = None
-    #: What declarations are looked for in: the user's text, and the same with its headers.
-    texts: list[str] = field(default_factory=list)
+    Attributes
+    ----------
+    rewritten : Rewritten or None
+    texts : list of str
+        What declarations are looked for in: the user's text, and the same with its headers.
+    """
+
+    def __init__(self, program: Program, compiler: toolchain.Toolchain, folder: Path) -> None:
+        self.program = program
+        self.compiler = compiler
+        self.folder = folder
+        self.commands: list[str] = []
+        self.log = ""
+        self.rewritten: Rewritten | None = None
+        self.texts: list[str] = []
+        self._building: threading.Thread | None = None
 
     def run(self) -> ObjectCode:
         return self._object_code(self._compile(self._source()))
@@ -159,12 +168,25 @@ class _Compilation:
             "kernel.so",
             *self.compiler.link_flags(),
         ]
-        self._call(arguments if preprocessed else [*arguments, *_dependency_flags()])
+        self._call(arguments if preprocessed else [*arguments, *_dependency_flags()], self._prepare_launch)
         return (self.folder / "kernel.so").read_bytes()
 
-    def _call(self, arguments: list[str]) -> None:
+    def _prepare_launch(self) -> None:
+        """Do beside the compiler what comes after it: the runtime, and parsing for the parameters' names."""
+        if not library.runtime_is_loaded():
+            self._building = threading.Thread(target=_build_runtime_quietly)
+            self._building.start()
+        for text in self.texts:
+            _syntax.functions(text)
+
+    def wait_for_runtime(self) -> None:
+        """Wait for what was started beside the compiler."""
+        if self._building is not None:
+            self._building.join()
+
+    def _call(self, arguments: list[str], meanwhile: Callable[[], None] | None = None) -> None:
         try:
-            done = self.compiler.run(arguments, self.folder)
+            done = self.compiler.run(arguments, self.folder, meanwhile)
         except subprocess.TimeoutExpired:
             raise self._error(f"the compiler was ended after {toolchain.TIME_LIMIT:g} seconds") from None
         except OSError as error:
@@ -381,20 +403,6 @@ def _dependency_flags() -> list[str]:
 
 def _line_and_column(text: bytes, position: int) -> tuple[int, int]:
     return lexical.line_of(text, position), position - (text.rfind(b"\n", 0, position) + 1) + 1
-
-
-@contextmanager
-def _runtime_built_meanwhile() -> Iterator[None]:
-    """Build the runtime beside the first kernel, which takes less time than it."""
-    if library.runtime_is_loaded():
-        yield
-        return
-    building = threading.Thread(target=_build_runtime_quietly)
-    building.start()
-    try:
-        yield
-    finally:
-        building.join()
 
 
 def _build_runtime_quietly() -> None:

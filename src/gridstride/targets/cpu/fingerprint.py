@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from gridstride.targets.base import Program
 from gridstride.targets.cpu import abi, library, toolchain
 
@@ -11,5 +9,5 @@ from gridstride.targets.cpu import abi, library, toolchain
 def fingerprint(program: Program) -> str:
     """Return the fingerprint of a compilation: compiler, processor, flags, headers of ours."""
     compiler = toolchain.find_toolchain()
-    flags = shlex.join(compiler.compile_flags(program.options))
+    flags = " ".join(compiler.compile_flags(program.options))
     return f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {flags}; {library.digest_of_sources()}"

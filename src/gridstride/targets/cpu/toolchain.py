@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import json
 import os
 import platform
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from gridstride import config
 from gridstride.errors import TargetUnavailable
@@ -65,8 +62,7 @@ _X86_LEVELS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(NamedTuple):
     """Call one host C++ compiler.
 
     Attributes
@@ -113,8 +109,17 @@ class Toolchain:
         libraries = [] if self.kind == "zig" else ["-lm", "-lgcc"]
         return ["-shared", "-Wl,-Bsymbolic", "-nostdlib", *libraries]
 
-    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, arguments: Sequence[str], folder: Path, meanwhile: Callable[[], None] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run the compiler in a folder; what it started ends with it at the latest after `TIME_LIMIT`.
+
+        Parameters
+        ----------
+        arguments : sequence of str
+        folder : pathlib.Path
+        meanwhile : callable, optional
+            Is called while the compiler runs.
 
         Raises
         ------
@@ -135,6 +140,8 @@ class Toolchain:
             start_new_session=True,
         )
         try:
+            if meanwhile is not None:
+                meanwhile()
             output, _ = process.communicate(timeout=TIME_LIMIT)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
@@ -166,6 +173,8 @@ def find_toolchain() -> Toolchain:
 @cache
 def _find(chosen: str, search_path: str) -> Toolchain:
     if chosen:
+        import shlex
+
         words = shlex.split(chosen)
         program = shutil.which(words[0], path=search_path)
         if program is None:
@@ -186,6 +195,8 @@ def _find(chosen: str, search_path: str) -> Toolchain:
 
 
 def _packaged_zig() -> str | None:
+    import importlib.util
+
     found = importlib.util.find_spec("ziglang")
     folders = found.submodule_search_locations if found else None
     for folder in folders or ():
@@ -198,18 +209,19 @@ def _packaged_zig() -> str | None:
 def _identify(command: tuple[str, ...]) -> Toolchain:
     """Ask a compiler what it is, unless it was asked before: its answer is kept beside the runtime."""
     status = os.stat(os.path.realpath(command[0]))
-    subject = json.dumps([command, os.path.realpath(command[0]), status.st_mtime_ns, status.st_size])
+    subject = repr((command, os.path.realpath(command[0]), status.st_mtime_ns, status.st_size))
     folder = private_folder("cpu-runtime")
-    note = folder / f"compiler-{hashlib.sha256(subject.encode()).hexdigest()[:24]}.json" if folder else None
+    note = folder / f"compiler-{hashlib.sha256(subject.encode()).hexdigest()[:24]}.txt" if folder else None
     if note is not None:
         try:
-            fields = json.loads(note.read_bytes())
-            return Toolchain(command, str(fields["kind"]), str(fields["version"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            kind, version = note.read_text().split("\n", 1)
+            if kind in _KIND_FLAGS:
+                return Toolchain(command, kind, version)
+        except (OSError, ValueError):
             pass  # never asked, or unreadable: ask
     found = _ask(command)
     if note is not None:
-        store(note, json.dumps(asdict(found)).encode())
+        store(note, f"{found.kind}\n{found.version}".encode())
     return found
 
 
@@ -221,10 +233,10 @@ def _ask(command: tuple[str, ...]) -> Toolchain:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise TargetUnavailable(
-            "cpu", f"the compiler {shlex.join(command)} does not run: {error}", _REMEDY
+            "cpu", f"the compiler {' '.join(command)} does not run: {error}", _REMEDY
         ) from error
     if answer.returncode != 0 or not answer.stdout.strip():
-        reason = f"{shlex.join(command)} --version failed: {(answer.stderr or answer.stdout).strip()[:200]}"
+        reason = f"{' '.join(command)} --version failed: {(answer.stderr or answer.stdout).strip()[:200]}"
         raise TargetUnavailable("cpu", reason, _REMEDY)
     version = answer.stdout.strip().splitlines()[0]
     if any(Path(word).name.startswith("zig") for word in command):
