@@ -44,7 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(
         toolchain.Toolchain,
         "run",
-        lambda self, arguments, folder: (seen.append(arguments), run(self, arguments, folder))[1],
+        lambda self, arguments, *rest: (seen.append(arguments), run(self, arguments, *rest))[1],
     )
     monkeypatch.setattr(compiler, "_build_runtime_quietly", lambda: None)
     return seen

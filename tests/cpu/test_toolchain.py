@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
@@ -81,11 +80,12 @@ def test_another_compiler_under_the_same_name_is_asked_again(fake: Path) -> None
 
 def test_an_unreadable_note_is_written_anew(fake: Path) -> None:
     found = toolchain.find_toolchain()
-    (note,) = (fake.parent / "cache" / "cpu-runtime").glob("compiler-*.json")
-    note.write_text("{")
-    toolchain._find.cache_clear()
-    assert toolchain.find_toolchain() == found
-    assert json.loads(note.read_text())["version"] == "g++ (Fake) 99.1"
+    (note,) = (fake.parent / "cache" / "cpu-runtime").glob("compiler-*.txt")
+    for unreadable in (b"", b"gcc", b"cobol\n1", b"\xff\n"):
+        note.write_bytes(unreadable)
+        toolchain._find.cache_clear()
+        assert toolchain.find_toolchain() == found
+        assert note.read_text() == "gcc\ng++ (Fake) 99.1"
 
 
 def test_a_broken_compiler_does_not_hide_the_next(fake: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from gridstride._native import _launcher
 from gridstride._native.memory_search import memories, place_of, place_where
 
-#: Bytes of what is searched, at most those of the smallest version known.
-_TENSOR_BYTES, _STORAGE_BYTES = 176, 80
+#: Bytes of what is searched: as many as the allocator gives for the smallest version known.
+_TENSOR_BYTES, _STORAGE_BYTES = 184, 80
 _WORD = 8
 #: Type and index of a device as tensors keep them: of the host, and of the device "meta", which has no memory.
 _HOST, _NOWHERE = b"\x00\xff", b"\x0e\xff"

@@ -97,10 +97,15 @@ static int is_false(PyObject *answer)
     return answer == Py_False;
 }
 
+static int is_complex(enum dtype dtype)
+{
+    return dtype == COMPLEX64 || dtype == COMPLEX128;
+}
+
 /* Gradients are of floating point. */
 static int can_want_gradient(enum dtype dtype)
 {
-    return dtype == COMPLEX64 || dtype == COMPLEX128 || (dtype >= FLOAT16 && dtype <= FLOAT64);
+    return is_complex(dtype) || (dtype >= FLOAT16 && dtype <= FLOAT64);
 }
 
 static int wants_no_gradient(PyObject *tensor)
@@ -112,7 +117,7 @@ static int wants_no_gradient(PyObject *tensor)
 static int is_plain_tensor(PyObject *tensor, const struct array_view *seen)
 {
     return (!can_want_gradient(seen->dtype) || wants_no_gradient(tensor)) && is_false(torch.is_neg(tensor, NULL)) &&
-           is_false(torch.is_conj(tensor, NULL));
+           (!is_complex(seen->dtype) || is_false(torch.is_conj(tensor, NULL)));
 }
 
 static int ask_torch(PyObject *object, struct array_view *seen)
