@@ -1,4 +1,4 @@
-"""Host cost of the runtime's objects on a GPU, beside CuPy's and, for graphs, the driver's own."""
+"""Host cost of the runtime's objects on a GPU, beside CuPy's and the driver's own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from measure import save, table
 
 import gridstride as gs
 
+GRAPH = "graph launch of 10 kernels"
 BURST, ROUNDS = 300, 31
 SIZE = 64 << 10
 #: Microseconds; of the stream switch: over CuPy's own; of the graph: times the driver's floor.
@@ -29,46 +30,45 @@ GOALS = {
     "with stream": 0.5,
     "with device": 0.5,
     "current stream": 0.1,
-    "graph launch of 10 kernels": 1.1,
+    GRAPH: 1.1,
 }
 
 CODE = r"""
 extern "C" __global__ void step(float* x) { x[threadIdx.x] += 1; }
 """
 
-FLOOR = r"""
-extern "C" int burst(int (*launch)(void *, void *), void *graph, void *stream, int count) {
-    for (int k = 0; k < count; ++k) {
-        int code = launch(graph, stream);
-        if (code) return code;
-    }
-    return 0;
+#: By row, the function of runtime_floors.cpp that makes the driver's calls which the row needs.
+FLOORS = {
+    "pool malloc + free": "current_context",
+    "asynchronous pool malloc + free": "allocate_and_free",
+    "event record": "record_event",
+    "event create": "create_event",
+    "event wait": "wait_event",
+    "with stream": "current_context",
+    "with device": "switch_context",
+    "current stream": "current_context",
+    GRAPH: "launch_graph",
 }
-"""
 
 
 def main() -> None:
     ours, theirs = cases_of(gs.cuda), cases_of(cupy.cuda)
-    graphs = graph_cases()
+    graph, peer_graph, floors = graph_cases()
+    ours[GRAPH], theirs[GRAPH] = graph, peer_graph
     times = time_bursts(
         {
             **{f"ours {name}": case for name, case in ours.items()},
             **{f"CuPy {name}": case for name, case in theirs.items()},
-            **graphs,
+            **{f"floor {name}": floors[call] for name, call in FLOORS.items()},
         }
     )
     rows = []
     for name in ours:
-        own, peer = times[f"ours {name}"], times[f"CuPy {name}"]
-        goal = GOALS[name] + (peer if name == "with stream" else 0)
-        rows.append({"id": f"cuda.runtime.{name}", "ours": own, "CuPy": peer, "goal": goal})
-    floor = times["graph floor"]
-    rows.append(
-        {"id": "cuda.runtime.graph launch of 10 kernels", "ours": times["graph ours"], "CuPy": times["graph CuPy"],
-         "goal": floor * GOALS["graph launch of 10 kernels"]}
-    )  # fmt: skip
+        own, peer, floor = (times[f"{who} {name}"] for who in ("ours", "CuPy", "floor"))
+        goal = floor * GOALS[name] if name == GRAPH else GOALS[name] + (peer if name == "with stream" else 0)
+        rows.append({"id": f"cuda.runtime.{name}", "ours": own, "CuPy": peer, "floor": floor, "goal": goal})
     print(table(rows))
-    print("driver's floor of a graph launch:", round(floor, 3), "microseconds")
+    print("floor: the driver's own calls in a C loop; microseconds")
     print("written to", save("runtime-objects", rows))
 
 
@@ -97,7 +97,8 @@ def cases_of(cuda: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-def graph_cases() -> dict[str, Callable[[], Any]]:
+def graph_cases() -> tuple[Callable[[], Any], Callable[[], Any], dict[str, Callable[[], Any]]]:
+    """Return a launch of our graph, one of CuPy's, and the driver's floors by name."""
     x = cupy.zeros(32, cupy.float32)
     stream = gs.cuda.Stream(non_blocking=True)
     kernel, theirs = gs.RawKernel(CODE, "step"), cupy.RawKernel(CODE, "step")
@@ -121,25 +122,41 @@ def graph_cases() -> dict[str, Callable[[], Any]]:
     peer_graph.launch(peer_stream)
     cupy.cuda.runtime.deviceSynchronize()
     assert float(x[0]) == before + 20
-    return {
-        "graph ours": lambda: graph.launch(stream),
-        "graph CuPy": lambda: peer_graph.launch(peer_stream),
-        "graph floor": floor(peer_graph, peer_stream),
+    return (
+        lambda: graph.launch(stream),
+        lambda: peer_graph.launch(peer_stream),
+        floor_cases(peer_graph.graphExec, peer_stream.ptr),
+    )
+
+
+def floor_cases(graph: int, stream: int) -> dict[str, Callable[[], Any]]:
+    """Return for each function of runtime_floors.cpp one call that makes the driver's calls `BURST` times."""
+    library = Path(tempfile.mkdtemp()) / "floors.so"
+    source = Path(__file__).with_name("runtime_floors.cpp")
+    command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
+    subprocess.run(command, check=True)
+    floors = ctypes.CDLL(str(library))
+    pool, event = ctypes.c_void_p(), cupy.cuda.Event()
+    assert floors.create_pool(ctypes.byref(pool)) == 0
+    handle = ctypes.c_void_p(stream)
+    marker = ctypes.c_void_p(event.ptr)
+    arguments = {
+        "current_context": (),
+        "switch_context": (),
+        "create_event": (),
+        "record_event": (marker, handle),
+        "wait_event": (marker, handle),
+        "allocate_and_free": (pool, handle, ctypes.c_size_t(SIZE)),
+        "launch_graph": (ctypes.c_void_p(graph), handle),
     }
+    return {name: burst(getattr(floors, name), event, *rest) for name, rest in arguments.items()}
 
 
-def floor(graph: Any, stream: Any) -> Callable[[], None]:
-    """Return one call that launches a graph `BURST` times from C."""
-    library = Path(tempfile.mkdtemp()) / "floor.so"
-    source = library.with_suffix(".cpp")
-    source.write_text(FLOOR)
-    subprocess.run(["g++", "-O2", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    loop = ctypes.CDLL(str(library)).burst
-    launch = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuGraphLaunch, ctypes.c_void_p)
-    handles = ctypes.c_void_p(graph.graphExec), ctypes.c_void_p(stream.ptr)
+def burst(function: Any, kept: object, *arguments: Any) -> Callable[[], None]:
+    """Return a case that is a burst by itself."""
 
     def run() -> None:
-        assert loop(launch, *handles, BURST) == 0
+        assert function(BURST, *arguments) == 0, kept
 
     run.is_burst = True  # type: ignore[attr-defined]
     return run

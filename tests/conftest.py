@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from gridstride import _native
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -31,6 +32,16 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
 def xp(target: Target) -> ModuleType:
     """The array library whose arrays the target runs on."""
     return import_module("numpy" if _HOST_ARRAYS in target.device_types else "cupy")
+
+
+@pytest.fixture(params=["shortcuts", "definitions"])
+def each_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test with the shortcuts of the compiled extension, and without."""
+    if request.param == "shortcuts" and not _native.is_compiled():
+        pytest.skip("the extension is not built")
+    before = _native.use_shortcuts(request.param == "shortcuts")
+    yield
+    _native.use_shortcuts(before)
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,19 @@ import ctypes
 import threading
 from collections.abc import Iterable, Sequence
 
+import pytest
+
 from gridstride.errors import CUDAError
+from gridstride.targets import registry
 from gridstride.targets.base import Access, CopyDirection
 from gridstride.targets.null import NullTarget
+
+
+def make_default(monkeypatch: pytest.MonkeyPatch, target: NullTarget) -> None:
+    """Make a target the default one until the end of a test."""
+    monkeypatch.setitem(registry._targets, target.name, target)
+    monkeypatch.setattr(registry, "_found", {})
+    monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
 
 
 class FakeTarget(NullTarget):

@@ -11,7 +11,7 @@ import pytest
 
 from gridstride.cuda import Device
 from gridstride.errors import CUDAError
-from gridstride.targets.base import CopyDirection
+from gridstride.targets.base import CopyDirection, EventFlags
 from gridstride.targets.cpu import host
 from gridstride.targets.cpu.target import CpuTarget
 
@@ -125,7 +125,7 @@ def test_the_standing_streams_need_no_creation(cpu_target: CpuTarget) -> None:
 
 
 def test_events_carry_times(cpu_target: CpuTarget) -> None:
-    start, end = (cpu_target.create_event(timing=True, blocking=False) for _ in range(2))
+    start, end = (cpu_target.create_event(0) for _ in range(2))
     stream = cpu_target.create_stream(non_blocking=False)
     cpu_target.record_event(start, 0)
     cpu_target.record_event(end, stream)
@@ -136,9 +136,7 @@ def test_events_carry_times(cpu_target: CpuTarget) -> None:
 
 
 def test_times_that_do_not_exist_are_errors(cpu_target: CpuTarget) -> None:
-    recorded, never, untimed = (
-        cpu_target.create_event(timing=timing, blocking=False) for timing in (True, True, False)
-    )
+    recorded, never, untimed = (cpu_target.create_event(flags) for flags in (0, 0, EventFlags.NO_TIMING))
     for event in (recorded, untimed):
         cpu_target.record_event(event, 0)
     with pytest.raises(CUDAError, match="end event was never recorded"):

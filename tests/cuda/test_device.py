@@ -13,7 +13,7 @@ import pytest
 from cuda_support import program
 
 from gridstride.targets import registry
-from gridstride.targets.base import CopyDirection, Function, LaunchConfig, Program
+from gridstride.targets.base import CopyDirection, EventFlags, Function, LaunchConfig, Program
 from gridstride.targets.cuda import toolkit
 from gridstride.targets.cuda.binaries import object_code_from_binary
 from gridstride.targets.cuda.runtime import CudaTarget
@@ -201,7 +201,7 @@ def test_the_native_routine_launches(device_target: CudaTarget) -> None:
 
 def test_streams_and_events_order_and_time_work(device_target: CudaTarget) -> None:
     stream, other = device_target.create_stream(True), device_target.create_stream(False)
-    start, end = device_target.create_event(True, False), device_target.create_event(True, True)
+    start, end = device_target.create_event(0), device_target.create_event(EventFlags.BLOCKING)
     values = np.zeros(1 << 22, np.uint8)
     memory = Memory(device_target, values)
     device_target.record_event(start, stream)

@@ -14,7 +14,7 @@ import pytest
 from cuda_support import ARCH, Stub, program
 
 from gridstride.errors import CUDAError, LaunchError, TargetUnavailable
-from gridstride.targets.base import CopyDirection, LaunchConfig, ObjectCode
+from gridstride.targets.base import CopyDirection, EventFlags, LaunchConfig, ObjectCode
 from gridstride.targets.cuda import create, nvrtc
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.runtime import CudaFunction, CudaTarget, FunctionContext
@@ -274,7 +274,7 @@ def test_nothing_is_asked_for_size_zero(cuda: CudaTarget, stub: Stub) -> None:
 
 def test_streams_and_events(cuda: CudaTarget, stub: Stub) -> None:
     streams = [cuda.create_stream(non_blocking) for non_blocking in (False, True)]
-    events = [cuda.create_event(timing, blocking) for timing, blocking in ((True, False), (False, True))]
+    events = [cuda.create_event(flags) for flags in (0, EventFlags.BLOCKING | EventFlags.NO_TIMING)]
     assert [call["flags"] for call in stub.calls("cuStreamCreate", "cuEventCreate")] == [0, 1, 0, 3]
     cuda.record_event(events[0], streams[1])
     cuda.wait_event(streams[0], events[0])

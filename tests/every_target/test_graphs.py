@@ -15,6 +15,8 @@ from gridstride import cuda
 from gridstride._runtime import keeping
 from gridstride.errors import CUDAError
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 ADD = gs.RawKernel(
     r"""extern "C" __global__ void add(float* x, const float* y, int n) {
         int i = blockDim.x * blockIdx.x + threadIdx.x;

@@ -11,6 +11,8 @@ import gridstride as gs
 from gridstride import cuda
 from gridstride.errors import CUDAError
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 
 def test_memory_keeps_what_was_copied(target):
     values = np.arange(100, dtype=np.float64)

@@ -8,20 +8,21 @@ import threading
 import fake_cupy
 import numpy as np
 import pytest
-from fake_target import FakeTarget, SmallTarget
+from fake_target import FakeTarget, SmallTarget, make_default
 from native_support import follows_numpy, shows_buffers
 
 import gridstride as gs
 from gridstride import _native, cuda
 from gridstride._runtime import allocator as allocator_room
 from gridstride.errors import OutOfMemoryError
-from gridstride.targets import registry
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 UNIT = 512
 
 
 def use(monkeypatch, target):
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     monkeypatch.setattr(allocator_room._process, "allocator", allocator_room._DEFAULT)
     return target
 

@@ -48,12 +48,13 @@ def test_cupy_allocates_on_the_array_s_device_in_stream_order(cupy):
 
 def test_cupy_streams_come_and_go(cupy):
     adapter = arrays.adapter_of("cupy")
-    leave_outer = adapter.enter_stream(7, 1)
-    leave_inner = adapter.enter_stream(8, 1)
-    assert (adapter.current_stream(1), adapter.current_stream(0)) == (8, 0)
-    leave_inner()
-    assert adapter.current_stream(1) == 7
-    leave_outer()
+    current, of, use = adapter.stream_switch()
+    with cupy.cuda.Device(1):
+        before = current(1)
+        use(of(7, 1))
+        assert (adapter.current_stream(1), adapter.current_stream(0)) == (7, 0)
+        assert current(1) is of(7, 1)
+        use(before)
     assert (adapter.current_stream(1), fake_cupy.State.device) == (0, 0)
 
 

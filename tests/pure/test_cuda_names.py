@@ -6,7 +6,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import cuda
 from gridstride.errors import CUDAError, TargetUnavailable
@@ -16,7 +16,7 @@ from gridstride.targets import registry
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     monkeypatch.setattr(registry, "names", lambda: ("fake", "absent"))
     monkeypatch.setattr(registry, "get", lambda name: target if name == "fake" else absent())
     return target

@@ -7,11 +7,12 @@ import threading
 
 import fake_cupy
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import cuda
 from gridstride._runtime import hooks
-from gridstride.targets import registry
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 UNIT = 512
 EVENTS = [f"{what}_{when}process" for what in ("alloc", "malloc", "free") for when in ("pre", "post")]
@@ -51,7 +52,7 @@ class Tracker(cuda.MemoryHook):
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     return target
 
 

@@ -6,12 +6,13 @@ import threading
 
 import numpy as np
 import pytest
-from fake_target import SmallTarget
+from fake_target import SmallTarget, make_default
 
 from gridstride import cuda, get_default_memory_pool
 from gridstride._runtime import tracking
 from gridstride.errors import CUDAError, OutOfMemoryError
-from gridstride.targets import registry
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 UNIT = 512
 
@@ -472,7 +473,7 @@ def test_threads_take_the_same_sizes(pool):
 
 
 def test_the_default_pool_is_of_the_default_target(small, monkeypatch):
-    monkeypatch.setattr(registry, "default", lambda: small)
+    make_default(monkeypatch, small)
     pool = get_default_memory_pool()
     assert pool is get_default_memory_pool() is cuda.get_default_memory_pool()
     pointer = cuda.alloc(100)

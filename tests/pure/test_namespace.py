@@ -8,13 +8,12 @@ from types import SimpleNamespace
 import fake_cupy
 import numpy as np
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 import gridstride as gs
 from gridstride import cuda
 from gridstride.namespace import backend, forward, forwarded_names
 from gridstride.namespace.numpy_random import TAKING_DTYPE
-from gridstride.targets import registry
 
 
 @pytest.fixture(autouse=True)
@@ -224,7 +223,7 @@ def test_asnumpy(cupy):
 
 def test_asnumpy_of_memory(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     pointer = cuda.alloc(3)
     pointer.memset(7)
     copy = gs.asnumpy(pointer)
@@ -255,7 +254,7 @@ def test_ndarray_tells_arrays_of_the_active_library(cupy):
 
 def test_ndarray_over_memory(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     pointer = cuda.alloc(48)
     x = gs.ndarray((2, 3), dtype=gs.float64, memptr=cuda.MemoryPointer(pointer, 0, 48))
     x[:] = [[1, 2, 3], [4, 5, 6]]
@@ -275,7 +274,7 @@ def test_ndarray_over_memory(monkeypatch):
 def test_ndarray_over_memory_of_a_gpu_is_cupy_s(monkeypatch, cupy):
     target = FakeTarget()
     target.array_protocol = "__cuda_array_interface__"
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     pointer = cuda.alloc(64)
     x = gs.ndarray((2, 4), "f8", memptr=pointer)
     assert isinstance(x, cupy.ndarray)

@@ -7,20 +7,19 @@ import sys
 import fake_cupy
 import numpy as np
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 from native_support import shows_buffers
 
 import gridstride as gs
 from gridstride import arrays, cuda
 from gridstride._native import stand_in
 from gridstride._runtime import pinned as pinned_room
-from gridstride.targets import registry
 
 
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     monkeypatch.setattr(pinned_room, "_chosen", [])
     return target
 

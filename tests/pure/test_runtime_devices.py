@@ -4,18 +4,20 @@ import pickle
 import threading
 
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import cuda
 from gridstride._runtime.current import on_device
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget(devices=3)
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     return target
 
 
@@ -109,7 +111,7 @@ def test_a_missing_device_is_an_error_with_the_count(fake, index):
 def test_a_second_device_without_a_gpu_can_be_asked_for(monkeypatch):
     target = FakeTarget(devices=1)
     target.features = frozenset({"devices on request"})
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     with pytest.raises(CUDAError, match=r"there is 1 device.*GRIDSTRIDE_CPU_DEVICES=2"):
         cuda.set_device(1)
     target.features = frozenset({"gpu"})

@@ -3,17 +3,18 @@ import gc
 
 import numpy as np
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import arrays, cuda
-from gridstride.targets import registry
 from gridstride.targets.base import CopyDirection
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     return target
 
 

@@ -6,18 +6,17 @@ from types import ModuleType, SimpleNamespace
 
 import fake_cupy
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import cuda
 from gridstride.cuda import nvtx
 from gridstride.errors import TargetUnavailable
-from gridstride.targets import registry
 
 
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     return target
 
 

@@ -8,18 +8,19 @@ from types import SimpleNamespace
 import fake_cupy
 import numpy as np
 import pytest
-from fake_target import FakeTarget
+from fake_target import FakeTarget, make_default
 
 from gridstride import arrays, cuda
 from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._runtime.stream import stream_handle
-from gridstride.targets import registry
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 @pytest.fixture
 def fake(monkeypatch):
     target = FakeTarget()
-    monkeypatch.setattr(registry, "default", lambda: target)
+    make_default(monkeypatch, target)
     return target
 
 

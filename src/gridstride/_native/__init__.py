@@ -5,6 +5,10 @@ where an `Entry` from an earlier launch fits (a *hit*); anything else is a *miss
 kernel's `_launch`, the readable pipeline. Hits and misses do the same: ``GRIDSTRIDE_NATIVE=verify``
 sends every hit through both and compares.
 
+The runtime's objects keep their fields in records, and Python functions decorated with `shortcut` have
+a C function in front of them, which does the usual call and hands any other to the Python one.
+``GRIDSTRIDE_NATIVE=0`` at the start of the process switches these off as well.
+
 Where the extension is not built, `stand_in` offers the same names and every call is a miss.
 """
 
@@ -12,12 +16,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gridstride import config
 from gridstride._native.entry import DTYPES, MOST_BYTES, Entry, Extent, Launch, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from gridstride._native.stand_in import Buffer, DriverFunction, Launcher, PreparedLaunch
+    from gridstride._native.stand_in import (
+        AsyncPoolRecord,
+        BlockRecord,
+        Buffer,
+        ContentRecord,
+        Contexts,
+        DevicePoolRecord,
+        DeviceRecord,
+        DriverFunction,
+        Entries,
+        EventRecord,
+        GraphRecord,
+        Launcher,
+        MemoryRecord,
+        PointerRecord,
+        PoolRecord,
+        PreparedLaunch,
+        StreamRecord,
+        shortcut,
+    )
 
     def exchange_numpy_handler(api: object, handler: object | None, /) -> object: ...
     def numpy_handler(
@@ -28,11 +53,19 @@ if TYPE_CHECKING:
     ) -> object: ...
     def cuda_launch_routine() -> int | None: ...
     def know_bfloat16(dtype: object, /) -> None: ...
+    def definition_of(name: str, /) -> Callable[..., Any]: ...
+    def follow_libraries(names: tuple[str, ...], find: Callable[[Any], tuple[Any, ...]], /) -> None: ...
+    def know_null_streams(streams: dict[Any, Any], /) -> None: ...
+    def hooks_entered(delta: int, /) -> int: ...
+    def know_async_memory(memory: type, streams: dict[int, object], /) -> None: ...
+    def know_pooled_memory(memory: type, pointer: type, /) -> None: ...
     def set_keeper(keeper: Callable[..., object], /) -> None: ...
     def statistics() -> tuple[int, int]: ...
     def streams_entered(delta: int, /) -> int: ...
     def targets_chosen(delta: int, /) -> int: ...
     def targets_forgotten() -> None: ...
+    def thread_streams() -> dict[Any, dict[int, Any]]: ...
+    def use_shortcuts(flag: bool, /) -> bool: ...
     def watchers(delta: int, /) -> int: ...
 
 else:
@@ -46,19 +79,42 @@ else:
         recognition.start()
 
     Buffer = _surface.Buffer
+    Contexts = _surface.Contexts
+    DeviceRecord = _surface.DeviceRecord
     DriverFunction = _surface.DriverFunction
+    Entries = _surface.Entries
     Launcher = _surface.Launcher
     PreparedLaunch = _surface.PreparedLaunch
+    StreamRecord = _surface.StreamRecord
     cuda_launch_routine = _surface.cuda_launch_routine
+    definition_of = _surface.definition_of
     exchange_numpy_handler = _surface.exchange_numpy_handler
-    numpy_handler = _surface.numpy_handler
+    follow_libraries = _surface.follow_libraries
     know_bfloat16 = _surface.know_bfloat16
+    know_null_streams = _surface.know_null_streams
+    numpy_handler = _surface.numpy_handler
     set_keeper = _surface.set_keeper
+    shortcut = _surface.shortcut
     statistics = _surface.statistics
     streams_entered = _surface.streams_entered
     targets_chosen = _surface.targets_chosen
     targets_forgotten = _surface.targets_forgotten
+    thread_streams = _surface.thread_streams
+    use_shortcuts = _surface.use_shortcuts
     watchers = _surface.watchers
+    EventRecord = _surface.EventRecord
+    MemoryRecord = _surface.MemoryRecord
+    PointerRecord = _surface.PointerRecord
+    BlockRecord = _surface.BlockRecord
+    DevicePoolRecord = _surface.DevicePoolRecord
+    PoolRecord = _surface.PoolRecord
+    AsyncPoolRecord = _surface.AsyncPoolRecord
+    GraphRecord = _surface.GraphRecord
+    ContentRecord = _surface.ContentRecord
+    know_pooled_memory = _surface.know_pooled_memory
+    know_async_memory = _surface.know_async_memory
+    hooks_entered = _surface.hooks_entered
+    use_shortcuts(config.native_mode() != "0")
 
 
 def is_compiled() -> bool:
@@ -70,21 +126,43 @@ __all__ = [
     "DTYPES",
     "MOST_BYTES",
     "Buffer",
+    "Contexts",
+    "DeviceRecord",
     "DriverFunction",
+    "Entries",
     "Entry",
     "Extent",
     "Launch",
     "Launcher",
     "Parameter",
     "PreparedLaunch",
+    "StreamRecord",
     "cuda_launch_routine",
+    "definition_of",
     "exchange_numpy_handler",
+    "follow_libraries",
     "is_compiled",
     "know_bfloat16",
+    "know_null_streams",
     "set_keeper",
+    "shortcut",
     "statistics",
     "streams_entered",
     "targets_chosen",
     "targets_forgotten",
+    "thread_streams",
+    "use_shortcuts",
+    "EventRecord",
+    "MemoryRecord",
+    "PointerRecord",
+    "BlockRecord",
+    "DevicePoolRecord",
+    "PoolRecord",
+    "AsyncPoolRecord",
+    "GraphRecord",
+    "ContentRecord",
+    "know_pooled_memory",
+    "know_async_memory",
+    "hooks_entered",
     "watchers",
 ]

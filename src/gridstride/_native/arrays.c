@@ -207,6 +207,18 @@ static int find_cupy_stream(int device, unsigned long long *stream)
     return 0;
 }
 
+int loaded_cupy_stream(PyObject *module, int device, unsigned long long *stream)
+{
+    if (cupy.current_stream == NULL && recognize != NULL) {
+        PyObject *kind = PyObject_GetAttrString(module, "ndarray");
+        PyObject *met = kind == NULL ? NULL : PyObject_CallFunctionObjArgs(recognize, kind, Py_None, NULL);
+        Py_XDECREF(kind);
+        Py_XDECREF(met);
+        PyErr_Clear();
+    }
+    return cupy.current_stream != NULL && find_cupy_stream(device, stream);
+}
+
 /* ---- every library ---- */
 
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen)

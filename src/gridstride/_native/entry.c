@@ -49,7 +49,12 @@ static void adopt_key(void)
         }
 }
 
-static PyObject *chosen_environment(void)
+int knows_environment(void)
+{
+    return environment_values != NULL;
+}
+
+PyObject *chosen_environment(void)
 {
     return environment_values == NULL ? NULL : PyDict_GetItemWithError(environment_values, environment_name);
 }
@@ -124,12 +129,10 @@ int visit_entry(struct entry *entry, visitproc visit, void *arg)
     return 0;
 }
 
-static int has_same_environment(const struct entry *entry)
+int is_environment(PyObject *before)
 {
     PyObject *now = chosen_environment();
-    if (now == entry->environment)
-        return 1;
-    return now != NULL && entry->environment != NULL && PyObject_RichCompareBool(now, entry->environment, Py_EQ) == 1;
+    return now == before || (now != NULL && before != NULL && PyObject_RichCompareBool(now, before, Py_EQ) == 1);
 }
 
 int is_chosen_target(const struct entry *entry)
@@ -137,7 +140,7 @@ int is_chosen_target(const struct entry *entry)
     if (entry->target_generation != target_generation)
         return 0;
     if (targets_chosen == 0)
-        return !entry->is_chosen && has_same_environment(entry);
+        return !entry->is_chosen && is_environment(entry->environment);
     PyObject *target = PyObject_CallNoArgs(entry->choose);
     int is_same = target == entry->target;
     Py_XDECREF(target);

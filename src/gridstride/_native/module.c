@@ -1,9 +1,10 @@
 /* The module: counters, and what the other files define. */
-#include "native.h"
+#include "objects.h"
 
 #include <string.h>
 
 long watchers, streams_entered, targets_chosen, target_generation;
+int targets_were_chosen;
 unsigned long long hits, misses;
 PyObject *keeper;
 
@@ -35,7 +36,13 @@ static PyObject *change_streams_entered(PyObject *module, PyObject *delta)
 
 static PyObject *change_targets_chosen(PyObject *module, PyObject *delta)
 {
+    targets_were_chosen = 1;
     return change(&targets_chosen, delta);
+}
+
+static PyObject *change_hooks_entered(PyObject *module, PyObject *delta)
+{
+    return change(&hooks_entered, delta);
 }
 
 static PyObject *set_keeper(PyObject *module, PyObject *callable)
@@ -64,6 +71,7 @@ static PyMethodDef functions[] = {
     {"watchers", change_watchers, METH_O, "Add to the count of watchers; while it is above 0 nothing is replayed."},
     {"streams_entered", change_streams_entered, METH_O, "Add to the count of streams of ours that are current."},
     {"targets_chosen", change_targets_chosen, METH_O, "Add to the count of blocks that choose a target."},
+    {"hooks_entered", change_hooks_entered, METH_O, "Add to the count of memory hooks that are entered."},
     {"set_keeper", set_keeper, METH_O, "Call keeper(target, device, stream, arguments) after every replay on a GPU."},
     {"targets_forgotten", targets_forgotten, METH_NOARGS, "Replay nothing that was launched on a target until now."},
     {"statistics", statistics, METH_NOARGS, "Return how many calls were hits and how many misses."},
@@ -90,6 +98,10 @@ PyMODINIT_FUNC PyInit__launcher(void)
         return NULL;
     if (intern_names() && add_type(module, &launcher_spec) && add_type(module, &prepared_launch_spec) &&
         add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
+        add_type(module, &contexts_spec) && add_type(module, &entries_spec) && prepare_current() && prepare_events() &&
+        prepare_pools() && prepare_graphs() &&
+        add_records(module) && PyModule_AddFunctions(module, shortcut_functions) == 0 &&
+        PyModule_AddFunctions(module, current_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&
         PyModule_AddFunctions(module, array_functions) == 0 &&
         PyModule_AddFunctions(module, torch_functions) == 0 &&
         PyModule_AddFunctions(module, entry_functions) == 0 &&

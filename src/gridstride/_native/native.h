@@ -48,6 +48,8 @@ const struct known_type *known_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
 int library_stream(enum library library, int device, unsigned long long *stream);
+/* The same for CuPy, which is loaded though none of its arrays may have been seen yet. */
+int loaded_cupy_stream(PyObject *cupy, int device, unsigned long long *stream);
 /* Look at arrays of a class from now on. */
 int remember_type(PyObject *type, enum library library, enum dtype dtype);
 
@@ -97,6 +99,10 @@ struct entry *make_entry(PyObject *description);
 void hold_entry(struct entry *entry);
 void release_entry(struct entry *entry);
 int visit_entry(struct entry *entry, visitproc visit, void *arg);
+/* What the environment says of the default target (borrowed; null: nothing), once the extension may look there. */
+int knows_environment(void);
+PyObject *chosen_environment(void);
+int is_environment(PyObject *before);
 /* Return whether the target that arrays choose is still the entry's. */
 int is_chosen_target(const struct entry *entry);
 
@@ -115,6 +121,7 @@ int launch_cuda(void *context, const struct gridstride_configuration *configurat
 
 /* Counts of what is going on anywhere in the process that a replay could miss. */
 extern long watchers, streams_entered, targets_chosen, target_generation;
+extern int targets_were_chosen; /* ever */
 extern unsigned long long hits, misses;
 /* Called after every replay on a GPU with what must live until the stream is done; NULL while there is one stream. */
 extern PyObject *keeper;
@@ -124,7 +131,7 @@ void set_reference(PyObject **slot, PyObject *value);
 
 /* ---- types ---- */
 
-extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec;
+extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec, contexts_spec;
 extern PyMethodDef array_functions[], torch_functions[], entry_functions[], allocation_functions[];
 int intern_names(void);
 

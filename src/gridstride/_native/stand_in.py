@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
-from typing import Any
+from threading import get_ident
+from typing import Any, TypeVar
 
 from gridstride._native.entry import Launch
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Launcher:
@@ -82,6 +86,136 @@ class DriverFunction:
         return result.value if self._has_result else None
 
 
+class Contexts:
+    """Know devices by their contexts.
+
+    Parameters
+    ----------
+    get, set : int
+        Addresses of functions of a driver: one writes the current context behind its argument, the other
+        makes its argument the current one.
+    find : callable
+        Returns the current device where its context is not known.
+    enter : callable
+        Makes a device current whose context is not known, or which cannot be made current.
+    """
+
+    def __init__(
+        self, get: int, set: int, find: Callable[[], int], enter: Callable[[int], object], /
+    ) -> None:
+        self._get = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(get)
+        self._set = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(set)
+        self._find, self._enter = find, enter
+        self._contexts: dict[int, int] = {}
+        self._devices: dict[int, int] = {}
+
+    def know(self, device: int, context: int, /) -> None:
+        """Remember the context of a device."""
+        self._contexts[device] = context
+        self._devices[context] = device
+
+    def current_device(self) -> int:
+        """Return the calling thread's current device."""
+        device = self._devices.get(self._current())
+        return self._find() if device is None else device
+
+    def set_device(self, device: int, /) -> None:
+        """Make a device the calling thread's current one."""
+        context = self._contexts.get(device)
+        if context is None or (self._current() != context and self._set(context)):
+            self._enter(device)
+
+    def _current(self) -> int:
+        context = ctypes.c_void_p()
+        return 0 if self._get(ctypes.addressof(context)) else context.value or 0
+
+
+class Entries:
+    """Keep what a context manager has to put back, for each thread and each time it was entered."""
+
+    __slots__ = ("_by_thread",)
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, list[Any]] = {}
+
+    def push(self, value: object, /) -> None:
+        """Remember a value at entry."""
+        self._by_thread.setdefault(get_ident(), []).append(value)
+
+    def pop(self) -> Any:
+        """Return the value of the calling thread's last entry and forget it."""
+        values = self._by_thread.get(get_ident())
+        if not values:
+            raise RuntimeError("this thread is not inside a block of this object")
+        return values.pop()
+
+
+class DeviceRecord:
+    """Keep the fields of a device."""
+
+    __slots__ = ("_entries", "id", "target")
+
+
+class StreamRecord:
+    """Keep the fields of a stream."""
+
+    __slots__ = ("_device", "_entries", "_handle", "_per_thread", "target")
+
+
+class EventRecord:
+    """Keep the fields of an event."""
+
+    __slots__ = ("_handle", "_recorded", "_times", "device_id", "target")
+
+
+class MemoryRecord:
+    """Keep the fields of memory."""
+
+    __slots__ = ("_block", "_is_held", "_stream", "device_id", "pool", "ptr", "size", "target")
+
+
+class PointerRecord:
+    """Keep the fields of a pointer to memory."""
+
+    __slots__ = ("mem", "owner", "ptr", "size")
+
+
+class BlockRecord:
+    """Keep the fields of a block of a pool."""
+
+    __slots__ = ("arena", "following", "is_free", "previous", "ptr", "segment", "size")
+
+
+class DevicePoolRecord:
+    """Keep those fields of the pool of a device that a request looks at."""
+
+    __slots__ = ("_arenas", "_has_streams", "device", "returned", "target")
+
+
+class PoolRecord:
+    """Keep the fields of a pool."""
+
+    __slots__ = ("_devices", "target")
+
+
+class AsyncPoolRecord:
+    """Keep the fields of an asynchronous pool."""
+
+    __slots__ = ("_handles", "_limits", "target")
+
+
+class GraphRecord:
+    """Keep the fields of a graph."""
+
+    __slots__ = ("_capture", "_content", "target")
+
+
+class ContentRecord:
+    """Keep those fields of what a graph holds that a launch looks at."""
+
+    __slots__ = ("device", "executable", "streams", "target")
+
+
 class Buffer:
     """Show a range of memory through the buffer protocol: that of Python 3.12 and later."""
 
@@ -91,6 +225,47 @@ class Buffer:
 
     def __buffer__(self, flags: int, /) -> memoryview:
         return memoryview(self._shown).cast("B")
+
+
+def shortcut(definition: Function, /) -> Function:
+    """Return the function itself: there are no shortcuts."""
+    return definition
+
+
+def definition_of(name: str, /) -> Callable[..., Any]:
+    """Raise KeyError: there are no shortcuts."""
+    raise KeyError(f"there is no shortcut for {name}")
+
+
+def use_shortcuts(flag: bool, /) -> bool:
+    """Return False: there are no shortcuts."""
+    return False
+
+
+def know_pooled_memory(memory: type, pointer: type, /) -> None:
+    """Set the classes of what a pool hands out."""
+
+
+def know_async_memory(memory: type, streams: dict[int, object], /) -> None:
+    """Set the class of what an asynchronous pool hands out."""
+
+
+def hooks_entered(delta: int, /) -> int:
+    """Add to the count of memory hooks that are entered."""
+    return _change("hooks_entered", delta)
+
+
+def thread_streams() -> dict[Any, dict[int, Any]]:
+    """Return the calling thread's streams, by target and device."""
+    return _threads.streams
+
+
+def know_null_streams(streams: dict[Any, Any], /) -> None:
+    """Set the dictionary of each target's default stream."""
+
+
+def follow_libraries(names: tuple[str, ...], find: Callable[[Any], tuple[Any, ...]], /) -> None:
+    """Set which libraries have streams, and what finds their switches."""
 
 
 def watchers(delta: int, /) -> int:
@@ -141,8 +316,14 @@ def exchange_numpy_handler(api: object, handler: object | None, /) -> None:
     """Return None: NumPy has never had another handler than its own."""
 
 
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.streams: dict[Any, dict[int, Any]] = {}
+
+
+_threads = _Threads()
 _misses = 0
-_counts = {"watchers": 0, "streams_entered": 0, "targets_chosen": 0}
+_counts = {"watchers": 0, "streams_entered": 0, "targets_chosen": 0, "hooks_entered": 0}
 
 
 def _change(name: str, delta: int) -> int:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from gridstride import arrays
+from gridstride import _native, arrays
 from gridstride._runtime import capture
 from gridstride._runtime.capture import Capture
-from gridstride._runtime.current import Entries
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -105,7 +104,7 @@ class using_allocator:  # noqa: N801 - reads as a statement: with using_allocato
     def __init__(self, allocator: Allocator | None = None) -> None:
         _checked(allocator)
         self._allocator = allocator
-        self._entries: Entries[Leave] = Entries()
+        self._entries = _native.Entries()
 
     def __enter__(self) -> using_allocator:
         allocator = _from_device if self._allocator is None else self._allocator

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from gridstride._runtime import hooks, keeping
+from gridstride import _native
+from gridstride._runtime import hooks, keeping, memory
+from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory
 from gridstride._runtime.hooks import Piece
 from gridstride._runtime.memory import BaseMemory, MemoryAsync, MemoryPointer
-from gridstride._runtime.pool import InstanceMethods, is_out_of_memory, limit_of, out_of_memory, take_back
+from gridstride._runtime.pool import InstanceMethods, limit_of, take_back
 from gridstride.errors import OutOfMemoryError
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -20,7 +22,7 @@ from gridstride.targets.base import Target
 _SHARED = ("current", "default")
 
 
-class MemoryAsyncPool(metaclass=InstanceMethods):
+class MemoryAsyncPool(_native.AsyncPoolRecord, metaclass=InstanceMethods):
     """Take memory from a pool of the driver and give it back, both in the order of the current stream.
 
     Every device has such a pool of its own for each object of this class. The driver lets later work
@@ -38,11 +40,16 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
         The default target unless given.
     """
 
+    target: Target
+    #: By device; of the pool, 0: the one that the device has.
+    _handles: dict[int, int]
+    _limits: dict[int, int]
+
     def __init__(self, allocator: Any = None, *, target: Target | None = None) -> None:
-        self.target: Target = registry.default() if target is None else target
+        self.target = registry.default() if target is None else target
         self._is_shared = allocator in _SHARED
-        self._handles: dict[int, int] = {}
-        self._limits: dict[int, int] = {}
+        self._handles = {}
+        self._limits = {}
         self._lock = threading.Lock()
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -51,6 +58,7 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
                 if pool:
                     self.target.destroy_pool(pool)
 
+    @_native.shortcut
     def malloc(self, size: int) -> MemoryPointer:
         """Hand out memory of the current device, for the current stream.
 
@@ -93,7 +101,7 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
         take_back(mem, MemoryPointer, self._gave)
 
     def _gave(self, memory: object) -> bool:
-        return isinstance(memory, _AsyncPoolMemory) and memory.owner is self
+        return isinstance(memory, AsyncPoolMemory) and memory.pool is self
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give all memory that the pool holds free back to the device.
@@ -147,31 +155,40 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
             For both, and for numbers outside these ranges; the limit stays what it was.
         """
         device = self.target.current_device()
-        self._limits[device] = limit_of(self.target, device, size, fraction)
+        limit = limit_of(self.target, device, size, fraction)
+        if limit:
+            self._limits[device] = limit
+        else:
+            self._limits.pop(device, None)
 
     def get_limit(self) -> int:
         """Return the limit in bytes; 0: there is none."""
         return self._limits.get(self.target.current_device(), 0)
 
-    def _allocate(self, size: int, device: int, handle: int) -> _AsyncPoolMemory:
+    def _allocate(self, size: int, device: int, handle: int) -> AsyncPoolMemory:
         limit = self._limits.get(device, 0)
         if limit and self.target.pool_bytes(handle, device)[0] + size > limit:
             keeping.sweep()
             if self.target.pool_bytes(handle, device)[0] + size > limit:
                 raise self._out_of_memory(size, device, handle)
-        for recover in (self.free_all_blocks, gc.collect):
-            try:
-                return _AsyncPoolMemory(self, size, handle)
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-            recover()
         try:
-            return _AsyncPoolMemory(self, size, handle)
+            return AsyncPoolMemory(self, size, handle)
         except Exception as error:
+            return self._after_failure(error, size, device, handle)
+
+    def _after_failure(self, error: Exception, size: int, device: int, handle: int) -> AsyncPoolMemory:
+        """Make room and try again, where the target had no memory; else raise."""
+        for recover in (self.free_all_blocks, gc.collect):
             if not is_out_of_memory(error):
-                raise
-            raise self._out_of_memory(size, device, handle) from error
+                raise error
+            recover()
+            try:
+                return AsyncPoolMemory(self, size, handle)
+            except Exception as again:
+                error = again
+        if not is_out_of_memory(error):
+            raise error
+        raise self._out_of_memory(size, device, handle) from error
 
     def _out_of_memory(self, size: int, device: int, handle: int) -> OutOfMemoryError:
         used, total = self.target.pool_bytes(handle, device)
@@ -180,14 +197,13 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
     def _current(self) -> tuple[int, int]:
         """Return the current device and the handle of its pool."""
         device = self.target.current_device()
-        if self._is_shared:
-            return device, 0
         handle = self._handles.get(device)
         if handle is None:
             with self._lock:
                 handle = self._handles.get(device)
                 if handle is None:
-                    handle = self._handles[device] = self.target.create_pool(device)
+                    handle = 0 if self._is_shared else self.target.create_pool(device)
+                    self._handles[device] = handle
         return device, handle
 
     def _numbers(self) -> tuple[int, int]:
@@ -195,14 +211,20 @@ class MemoryAsyncPool(metaclass=InstanceMethods):
         return self.target.pool_bytes(handle, device)
 
 
-class _AsyncPoolMemory(MemoryAsync):
+class AsyncPoolMemory(MemoryAsync):
     """Stand for memory of a pool; its return is told to hooks."""
 
-    __slots__ = ("owner",)
+    __slots__ = ()
+
+    pool: MemoryAsyncPool
 
     def __init__(self, pool: MemoryAsyncPool, size: int, handle: int) -> None:
-        self.owner = pool
+        self.pool = pool
         super().__init__(size, pool=handle, target=pool.target)
+
+    @_native.shortcut
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        super().__del__(finalizing)
 
     def free(self) -> bool:
         """Give the memory back to its pool; return False where it was before."""
@@ -222,3 +244,6 @@ class _AsyncPoolMemory(MemoryAsync):
         finally:
             super()._free()
             hooks.tell_all("free_postprocess", piece)
+
+
+_native.know_async_memory(AsyncPoolMemory, memory.streams)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Protocol, cast
 
+from gridstride import _native
 from gridstride._runtime import tracking
-from gridstride._runtime.current import Entries, on_device
+from gridstride._runtime.current import on_device
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
 from gridstride.targets.base import Limits, Target
@@ -20,7 +21,7 @@ class ExtensibleTarget(Protocol):
         ...
 
 
-class Device:
+class Device(_native.DeviceRecord):
     """Name a device and make it current.
 
     As a context manager it makes the device current for the calling thread; leaving makes that
@@ -39,15 +40,19 @@ class Device:
         Where there is no such device.
     """
 
-    __slots__ = ("_entries", "id", "target")
+    __slots__ = ()
+
+    id: int
+    target: Target
 
     def __init__(self, device: int | Device | None = None, *, target: Target | None = None) -> None:
         if isinstance(device, Device):
             target, device = device.target, device.id
-        self.target: Target = registry.default() if target is None else target
-        self.id: int = self.target.current_device() if device is None else _checked(device, self.target)
-        self._entries: Entries[int] = Entries()
+        self.target = registry.default() if target is None else target
+        self.id = self.target.current_device() if device is None else _checked(device, self.target)
+        self._entries = _native.Entries()
 
+    @_native.shortcut
     def __enter__(self) -> Device:
         previous = self.target.current_device()
         if previous != self.id:
@@ -55,6 +60,7 @@ class Device:
         self._entries.push(previous)
         return self
 
+    @_native.shortcut
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gridstride import _native
 from gridstride._runtime import tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import require_target
 from gridstride._runtime.stream import BaseStream, get_current_stream, stream_handle
 from gridstride.targets import registry
-from gridstride.targets.base import Target
+from gridstride.targets.base import EventFlags, Target
 
 
-class Event:
+class Event(_native.EventRecord):
     """Make an event on the current device.
 
     Parameters
@@ -36,8 +37,13 @@ class Event:
         For an interprocess event that is to keep time.
     """
 
-    _handle: int | None = None
+    target: Target
+    device_id: int
+    _handle: int | None
+    _times: bool
+    _recorded: bool
 
+    @_native.shortcut
     def __init__(
         self,
         block: bool = False,
@@ -48,11 +54,16 @@ class Event:
     ) -> None:
         if interprocess and not disable_timing:
             raise ValueError("an event for several processes keeps no time: pass disable_timing=True")
-        self.target: Target = registry.default() if target is None else target
+        self.target = registry.default() if target is None else target
         self.device_id = self.target.current_device()
         self._times = not disable_timing
         self._recorded = False
-        self._handle = self.target.create_event(timing=self._times, blocking=block, interprocess=interprocess)
+        flags = EventFlags(0) if self._times else EventFlags.NO_TIMING
+        if block:
+            flags |= EventFlags.BLOCKING
+        if interprocess:
+            flags |= EventFlags.INTERPROCESS
+        self._handle = self.target.create_event(flags)
 
     @classmethod
     def open_handle(cls, handle: bytes, *, target: Target | None = None) -> Event:
@@ -77,8 +88,9 @@ class Event:
         """What another process opens the event with; the event must be made with ``interprocess=True``."""
         return self.target.event_handle(self.ptr)
 
+    @_native.shortcut
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        handle = self._handle
+        handle = getattr(self, "_handle", None)
         if handle is not None and not finalizing():
             self._handle = None
             self.target.destroy_event(handle)
@@ -86,6 +98,7 @@ class Event:
     def __repr__(self) -> str:
         return f"<Event {self.ptr:#x} of target {self.target.name!r}>"
 
+    @_native.shortcut
     def record(self, stream: Any = None) -> None:
         """Record the event behind the work issued so far.
 

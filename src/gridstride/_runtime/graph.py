@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from gridstride import _native
 from gridstride._runtime import keeping, tracking
 from gridstride._runtime.capture import Capture, capture_in
 from gridstride._runtime.current import on_device
@@ -16,7 +17,7 @@ from gridstride.targets import registry
 from gridstride.targets.base import Access, Target
 
 
-class Graph:
+class Graph(_native.GraphRecord):
     """Record the work of a stream, and launch it again as a whole.
 
     Between `begin_capture` and `end_capture` nothing runs: kernels, copies, fills, host functions and
@@ -48,17 +49,20 @@ class Graph:
     array([7, 7, 7, 7], dtype=uint8)
     """
 
-    _content: _Content | None = None
-    _capture: Capture | None = None
+    target: Target
+    _content: _Content | None
+    _capture: Capture | None
 
     def __init__(self, *, target: Target | None = None) -> None:
-        self.target: Target = registry.default() if target is None else target
+        self._content = self._capture = None
+        self.target = registry.default() if target is None else target
         self._blocks: list[BaseStream] = []
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not finalizing():
-            if self._capture is not None:
-                self._capture.abandon()
+            capture = getattr(self, "_capture", None)
+            if capture is not None:
+                capture.abandon()
             self._let_go()
 
     def __enter__(self) -> Graph:
@@ -140,6 +144,7 @@ class Graph:
         self._capture = None
         self._take(capture)
 
+    @_native.shortcut
     def launch(self, stream: Any = None) -> None:
         """Run what was recorded, in the order of a stream.
 
@@ -213,12 +218,12 @@ class Graph:
 
     def _let_go(self) -> None:
         """Give the content up; where launches may still be under way, later."""
-        content, self._content = self._content, None
+        content, self._content = getattr(self, "_content", None), None
         if content is not None and content.streams and "asynchronous" in self.target.features:
             keeping.hold(self.target, content.device, list(content.streams), content)
 
 
-class _Content:
+class _Content(_native.ContentRecord):
     """Own a graph, its executable and all they refer to."""
 
     def __init__(self, capture: Capture, graph: int) -> None:

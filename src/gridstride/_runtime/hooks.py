@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from gridstride import arrays
+from gridstride import _native, arrays
 
 #: How many hooks are entered, in all threads: with none, a pool looks no further.
 entered = 0
@@ -174,14 +174,14 @@ def _enter(listener: _Listener) -> None:
     global entered
     _threads.listeners.append(listener)
     with _lock:
-        entered += 1
+        entered = _native.hooks_entered(+1)
 
 
 def _leave(listener: _Listener) -> None:
     global entered
     _threads.listeners.remove(listener)
     with _lock:
-        entered -= 1
+        entered = _native.hooks_entered(-1)
     listener.leave_cupy()
 
 

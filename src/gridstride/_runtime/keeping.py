@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gridstride import _native
 from gridstride._runtime.current import on_device
-from gridstride.targets.base import Target
+from gridstride.targets.base import EventFlags, Target
 
 #: Whether more than one stream is in use.
 is_needed = False
@@ -60,7 +60,7 @@ def hold(target: Target, device: int, streams: Sequence[int], what: object) -> N
     with on_device(target, device), _lock:
         for stream in streams:
             idle = _idle.setdefault((target, device), [])
-            event = idle.pop() if idle else target.create_event(timing=False, blocking=False)
+            event = idle.pop() if idle else target.create_event(EventFlags.NO_TIMING)
             target.record_event(event, stream)
             queue = _held.setdefault((target, device, stream), deque())
             queue.append(_Held(event, what))

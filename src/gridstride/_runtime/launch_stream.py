@@ -10,7 +10,7 @@ from gridstride._runtime import keeping, tracking
 from gridstride._runtime.current import current_stream, on_device
 from gridstride._runtime.stream import stream_handle
 from gridstride.arrays import HOST, ArrayView
-from gridstride.targets.base import Target
+from gridstride.targets.base import EventFlags, Target
 
 
 def resolve_stream(views: Iterable[ArrayView | None], stream: Any, target: Target, device: int) -> int:
@@ -69,7 +69,7 @@ def _library_streams(views: list[ArrayView], device: int) -> dict[str, int]:
 
 def _order_behind(producer: int, handle: int, target: Target, device: int) -> None:
     with on_device(target, device):
-        event = target.create_event(timing=False, blocking=False)
+        event = target.create_event(EventFlags.NO_TIMING)
         try:
             tracking.record_event(target, device, event, producer)
             tracking.wait_event(target, device, handle, event)

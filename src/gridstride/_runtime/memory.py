@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gridstride import arrays
+from gridstride import _native, arrays
 from gridstride._runtime import capture, tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import Device, require_target
@@ -24,7 +24,7 @@ _HOST_PROTOCOL = "__array_interface__"
 _DEVICE_TYPES = {_HOST_PROTOCOL: HOST, "__cuda_array_interface__": CUDA}
 
 
-class BaseMemory:
+class BaseMemory(_native.MemoryRecord):
     """Say where a piece of memory is; the base of all classes of memory.
 
     Parameters
@@ -44,7 +44,7 @@ class BaseMemory:
     target : Target
     """
 
-    __slots__ = ("__weakref__", "device_id", "ptr", "size", "target")
+    __slots__ = ("__weakref__",)
 
     #: Whether the host reads and writes it at the same address.
     is_on_host = False
@@ -84,7 +84,9 @@ class Memory(BaseMemory):
         The default target unless given.
     """
 
-    __slots__ = ("_is_held",)
+    __slots__ = ()
+
+    _is_held: bool
 
     _can_be_shared = True
 
@@ -159,7 +161,10 @@ class MemoryAsync(Memory):
         The default target unless given.
     """
 
-    __slots__ = ("_stream", "_was_captured")
+    __slots__ = ()
+
+    #: The handle of the stream in whose order it goes back; None: it is plain memory.
+    _stream: int | None
 
     _can_be_shared = False
 
@@ -173,23 +178,24 @@ class MemoryAsync(Memory):
             handle = stream.ptr
         else:
             handle = stream_handle(stream, target)
-        self._stream = handle
-        self._was_captured = capture.is_capturing(target, handle)
-        self.ptr = ptr = (
-            target.allocate(size, device) if self._was_captured else target.allocate_async(size, pool, handle)
-        )
-        self._is_held = size > 0
-        if self._was_captured:
+        if capture.is_capturing(target, handle):
+            self._stream = None
+            self.ptr = target.allocate(size, device)
+            self._is_held = size > 0
             capture.keep(target, handle, self)
-        elif size:
-            _streams[ptr] = stream
+            return
+        self._stream = handle
+        self.ptr = target.allocate_async(size, pool, handle)
+        self._is_held = size > 0
+        if size:
+            streams[self.ptr] = stream
 
     def _free(self) -> None:
         target, device = self.target, self.device_id
-        if self._was_captured:
+        if self._stream is None:
             target.free(self.ptr, device)
             return
-        stream = _streams.pop(self.ptr)
+        stream = streams.pop(self.ptr)
         if target.current_device() == device:
             target.free_async(self.ptr, self._stream)
         else:
@@ -200,7 +206,7 @@ class MemoryAsync(Memory):
 
 #: The streams in whose order memory goes back, by its address. Held here, because the collector also
 #: finalizes what only garbage holds: a stream would be gone before the memory.
-_streams: dict[int, object] = {}
+streams: dict[int, object] = {}
 
 
 class UnownedMemory(BaseMemory):
@@ -238,7 +244,7 @@ class PinnedPointer(Protocol):
     size: int
 
 
-class MemoryPointer:
+class MemoryPointer(_native.PointerRecord):
     """Point to a byte of a piece of memory, and copy from and to it.
 
     A pointer shows its bytes to array libraries as a uint8 array and can be passed for any pointer
@@ -262,7 +268,7 @@ class MemoryPointer:
         Where offset and size reach outside.
     """
 
-    __slots__ = ("__weakref__", "mem", "owner", "ptr", "size")
+    __slots__ = ("__weakref__",)
 
     mem: BaseMemory
     owner: object

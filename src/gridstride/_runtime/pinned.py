@@ -11,8 +11,9 @@ import numpy as np
 
 from gridstride import _native
 from gridstride._runtime import keeping
+from gridstride._runtime.device_pool import DevicePool, PooledMemory
 from gridstride._runtime.memory import BaseMemory, checked_size
-from gridstride._runtime.pool import DevicePool, InstanceMethods, PooledMemory, take_back
+from gridstride._runtime.pool import InstanceMethods, take_back
 from gridstride.arrays import HOST, PINNED, ArrayView
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -35,7 +36,9 @@ class PinnedMemory(BaseMemory):
         The default target unless given.
     """
 
-    __slots__ = ("_is_held", "owner")
+    __slots__ = ("owner",)
+
+    _is_held: bool
 
     is_on_host = True
 

@@ -1,43 +1,20 @@
-"""Memory pools: memory of a device, kept when it is given back, for later requests.
-
-A *segment* is memory that the pool took from the device, cut into *blocks* that are in use or free.
-Free neighbors become one block again. Blocks belong to an *arena*: where work is asynchronous there
-is one for each stream, so that memory which goes back while a kernel still works on it is used again
-only behind that kernel.
-
-Memory goes back through a queue without a lock, because it may do so at any moment of the garbage
-collector, also while the pool is at work; the next request, or question, takes it up.
-"""
+"""Memory pools: memory of a device, kept when it is given back, for later requests."""
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
-from bisect import bisect_left, insort
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from operator import index
-from threading import RLock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any
 
-from gridstride import arrays
+from gridstride import _native
 from gridstride._runtime import hooks, keeping, tracking
-from gridstride._runtime.current import current_stream
-from gridstride._runtime.hooks import Piece
+from gridstride._runtime.device_pool import Allocator, DevicePool, Fragmentation, PooledMemory
 from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer
-from gridstride.errors import CUDAError, OutOfMemoryError
 from gridstride.targets import registry
 from gridstride.targets.base import Target
-
-GRANULARITY = 512
-
-Allocator = Callable[[int], Any]
-Value = TypeVar("Value")
-
-_DEFAULT_STREAM = 0
-_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 class InstanceMethods(type):
@@ -59,7 +36,7 @@ def take_back(mem: Any, pointer: type[Any], gave: Callable[[object], bool]) -> N
         raise ValueError(f"{mem!r} was given back to its pool before")
 
 
-class MemoryPool(metaclass=InstanceMethods):
+class MemoryPool(_native.PoolRecord, metaclass=InstanceMethods):
     """Keep memory that is given back, and hand it out again.
 
     A request is served by the free block that fits best. A block is not cut for a request of less
@@ -97,10 +74,13 @@ class MemoryPool(metaclass=InstanceMethods):
     0
     """
 
+    target: Target
+    _devices: dict[int, DevicePool]
+
     def __init__(self, allocator: Allocator | None = None, *, target: Target | None = None) -> None:
-        self.target: Target = registry.default() if target is None else target
+        self.target = registry.default() if target is None else target
         self._allocator = partial(_from_device, self.target) if allocator is None else allocator
-        self._devices: dict[int, DevicePool] = {}
+        self._devices = {}
         _pools.add(self)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -111,6 +91,7 @@ class MemoryPool(metaclass=InstanceMethods):
     def __repr__(self) -> str:
         return f"<MemoryPool: {self.used_bytes()} of {self.total_bytes()} bytes in use>"
 
+    @_native.shortcut
     def malloc(self, size: int) -> MemoryPointer:
         """Hand out memory of the current device.
 
@@ -216,456 +197,6 @@ class MemoryPool(metaclass=InstanceMethods):
         return found
 
 
-class Fragmentation(NamedTuple):
-    """Say how the memory of a pool is cut up.
-
-    Attributes
-    ----------
-    total_bytes, used_bytes, free_bytes : int
-    largest_free : int
-        Bytes of the largest free block: what a request can have without growth.
-    releasable_bytes : int
-        In segments that are free as a whole, which `MemoryPool.free_all_blocks` gives back.
-    segments : int
-        Pieces taken from the device.
-    free_blocks : int
-    """
-
-    total_bytes: int
-    used_bytes: int
-    free_bytes: int
-    largest_free: int
-    releasable_bytes: int
-    segments: int
-    free_blocks: int
-
-    @property
-    def ratio(self) -> float:
-        """The part of the free bytes that lies outside the largest free block: 0 for none, towards 1 for splinters."""
-        return 1 - self.largest_free / self.free_bytes if self.free_bytes else 0.0
-
-
-class PooledMemory(BaseMemory):
-    """Stand for a block of a pool, which goes back with the object."""
-
-    __slots__ = ("_block", "pool")
-
-    _block: _Block | None
-    pool: DevicePool
-
-    def __del__(self) -> None:
-        block = self._block
-        if block is not None:
-            if hooks.entered:
-                self.free()
-            else:
-                self.pool.returned.append(block)
-
-    @property
-    def is_on_host(self) -> bool:  # type: ignore[override]
-        """Whether the host reads and writes it at the same address."""
-        memory = None if self._block is None else getattr(self._block.segment, "mem", None)
-        return bool(getattr(memory, "is_on_host", False))
-
-    @property
-    def stream(self) -> int:
-        """Raw handle of the stream that was current when it was handed out; 0 on targets that never wait."""
-        return _DEFAULT_STREAM if self._block is None else self._block.arena.stream
-
-    def free(self) -> bool:
-        """Give the block back to its pool; return False where it was before."""
-        block = self._block
-        if block is None:
-            return False
-        self._block = None
-        if hooks.entered and not self.pool.is_pinned:
-            self._free_watched(block)
-        else:
-            self.pool.returned.append(block)
-        return True
-
-    def _free_watched(self, block: _Block) -> None:
-        piece = Piece(self.ptr, self.size, self.device_id, id(self))
-        try:
-            hooks.tell_all("free_preprocess", piece)
-        finally:
-            self.pool.returned.append(block)
-            hooks.tell_all("free_postprocess", piece)
-
-
-class _Block:
-    """Hold a piece of a segment; the neighbors are those in the same segment."""
-
-    __slots__ = ("arena", "following", "is_free", "previous", "ptr", "segment", "size")
-
-    def __init__(self, ptr: int, size: int, arena: _Arena, segment: object) -> None:
-        self.ptr = ptr
-        self.size = size
-        self.arena = arena
-        self.segment = segment
-        self.is_free = False
-        self.previous: _Block | None = None
-        self.following: _Block | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is all of its segment."""
-        return self.previous is None and self.following is None
-
-    def split(self, size: int) -> _Block:
-        """Keep the first `size` bytes and return the rest as a block."""
-        rest = _Block(self.ptr + size, self.size - size, self.arena, self.segment)
-        self.size = size
-        rest.previous, rest.following = self, self.following
-        if rest.following is not None:
-            rest.following.previous = rest
-        self.following = rest
-        return rest
-
-    def absorb(self, following: _Block) -> None:
-        """Take in the next block."""
-        self.size += following.size
-        self.following = following.following
-        if self.following is not None:
-            self.following.previous = self
-
-
-class _Arena:
-    """Hold the free blocks that work of one stream may use, by size."""
-
-    __slots__ = ("by_size", "end", "heir", "sizes", "stream")
-
-    def __init__(self, stream: int) -> None:
-        self.stream = stream
-        self.by_size: dict[int, dict[_Block, None]] = {}
-        #: Sorted; some may have no blocks any more.
-        self.sizes: list[int] = []
-        #: An event behind all work of the stream, once the stream is gone; and once that is done, who inherits.
-        self.end = 0
-        self.heir: _Arena | None = None
-
-    def blocks(self) -> Iterator[_Block]:
-        """Yield all free blocks."""
-        for blocks in list(self.by_size.values()):
-            yield from list(blocks)
-
-    def last_heir(self) -> _Arena:
-        """Return the arena that blocks of this one go to."""
-        arena = self
-        while arena.heir is not None:
-            arena = arena.heir
-        return arena
-
-    def add(self, block: _Block) -> None:
-        """Take a block up, as one with its free neighbors, which belong to the same arena."""
-        block.arena = self
-        previous, following = block.previous, block.following
-        if previous is not None and previous.is_free:
-            self.remove(previous)
-            previous.absorb(block)
-            block = previous
-        if following is not None and following.is_free:
-            self.remove(following)
-            block.absorb(following)
-        block.is_free = True
-        blocks = self.by_size.get(block.size)
-        if blocks is None:
-            blocks = self.by_size[block.size] = {}
-            insort(self.sizes, block.size)
-        blocks[block] = None
-
-    def remove(self, block: _Block) -> None:
-        """Let go of a free block."""
-        del self.by_size[block.size][block]
-        block.is_free = False
-
-    def best_fit(self, size: int, largest: int) -> _Block | None:
-        """Return the smallest free block of `size` to `largest` bytes, which is free no more; None for none."""
-        at = bisect_left(self.sizes, size)
-        while at < len(self.sizes) and self.sizes[at] <= largest:
-            blocks = self.by_size[self.sizes[at]]
-            if blocks:
-                block, _ = blocks.popitem()
-                block.is_free = False
-                return block
-            del self.by_size[self.sizes.pop(at)]
-        return None
-
-
-class DevicePool:
-    """Hold the arenas and the books of one device: what `MemoryPool` and `PinnedMemoryPool` are made of."""
-
-    __slots__ = (
-        "_allocate", "_arenas", "_destroyed", "_has_streams", "_is_working", "_lock", "_segments",
-        "device", "is_pinned", "limit", "returned", "target", "total", "used",
-    )  # fmt: skip
-
-    def __init__(self, target: Target, device: int, allocate: Allocator, is_pinned: bool = False) -> None:
-        self.target = target
-        self.device = device
-        #: Page-locked memory belongs to no stream, and hooks are not told of it.
-        self.is_pinned = is_pinned
-        self.limit = 0
-        #: Bytes taken from the device, and handed out (not counting what waits in `returned`).
-        self.total = self.used = 0
-        #: Blocks that were given back and are not taken up yet.
-        self.returned: deque[_Block] = deque()
-        self._allocate = allocate
-        self._has_streams = "asynchronous" in target.features and not is_pinned
-        self._arenas: dict[int, _Arena] = {_DEFAULT_STREAM: _Arena(_DEFAULT_STREAM)}
-        #: Arenas of streams that are gone, maybe with work left.
-        self._destroyed: list[_Arena] = []
-        #: By address. Held here, because the collector also finalizes what only garbage holds: the memory
-        #: behind a block that a finalizer gives back would be gone.
-        self._segments: dict[int, object] = {}
-        self._lock = RLock()
-        #: Set inside `_alone`.
-        self._is_working = False
-
-    def malloc(self, size: int) -> MemoryPointer:
-        """Hand out memory.
-
-        A block of the right size that was given back a moment ago needs no lock, and no change of the books.
-        """
-        if type(size) is not int:
-            size = index(size)
-        rounded = (size + 511) & -512
-        if rounded <= 0:
-            return self._nothing(size)
-        stream = self._current_stream() if self._has_streams else _DEFAULT_STREAM
-        arena = self._arenas.get(stream)
-        returned = self.returned
-        block = self._pop_returned() if returned else None
-        if block is not None and (block.size != rounded or block.arena is not arena):
-            returned.append(block)
-            block = None
-        if block is None:
-            block = self._take(rounded, arena) or self._find(rounded, stream)
-        memory = _new_memory(PooledMemory)
-        memory._block = block
-        memory.ptr = address = block.ptr
-        memory.size = block.size
-        memory.device_id = self.device
-        memory.target = self.target
-        memory.pool = self
-        pointer = _new_pointer(MemoryPointer)
-        pointer.mem = memory
-        pointer.owner = None
-        pointer.ptr = address
-        pointer.size = size
-        return pointer
-
-    def _take(self, size: int, arena: _Arena | None) -> _Block | None:
-        """Return a free block of exactly this size; None where there is none."""
-
-        def take() -> _Block | None:
-            blocks = None if arena is None else arena.by_size.get(size)
-            if not blocks:
-                return None
-            block, _ = blocks.popitem()
-            block.is_free = False
-            self.used += size
-            return block
-
-        return self._alone(take)
-
-    def watched_malloc(self, size: int) -> MemoryPointer:
-        """Hand out memory and tell the hooks."""
-        size = index(size)
-        rounded = (size + 511) & -512
-        hooks.tell("malloc_preprocess", Piece(0, rounded, self.device, 0, size))
-        pointer = self.malloc(size)
-        memory = pointer.mem
-        hooks.tell("malloc_postprocess", Piece(memory.ptr, memory.size, self.device, id(memory), size))
-        return pointer
-
-    def up_to_date(self) -> DevicePool:
-        """Return the same with everything taken up that was given back."""
-        keeping.sweep()
-        self._alone(_nothing_more)
-        return self
-
-    def release(self, stream: int | None = None) -> None:
-        """Give free segments back to the device, of all streams or of one."""
-
-        def take_out() -> list[object]:
-            arenas = self._all_arenas() if stream is None else self._arenas_of(stream)
-            return [segment for arena in arenas for segment in self._without_segments(arena)]
-
-        segments = self._alone(take_out) or []
-        segments.clear()  # after the lock: what frees them may come here again
-
-    def free_block_count(self) -> int:
-        """Return how many free blocks there are."""
-        return len(self._alone(self._free_blocks) or ())
-
-    def fragmentation(self) -> Fragmentation:
-        """Return how the memory is cut up."""
-        free = [(block.size, block.is_whole) for block in self._alone(self._free_blocks) or ()]
-        return Fragmentation(
-            total_bytes=self.total,
-            used_bytes=self.used,
-            free_bytes=self.total - self.used,
-            largest_free=max((size for size, _ in free), default=0),
-            releasable_bytes=sum(size for size, is_whole in free if is_whole),
-            segments=len(self._segments),
-            free_blocks=len(free),
-        )
-
-    def forget_stream(self, stream: int) -> None:
-        """Use the memory of a stream that is about to go for others once its work is done."""
-        with self._lock:
-            arena = self._arenas.pop(stream, None)
-            if arena is not None:
-                arena.end = self.target.create_event(timing=False, blocking=False)
-                self.target.record_event(arena.end, stream)
-                self._destroyed.append(arena)
-
-    def _current_stream(self) -> int:
-        """Return the stream in whose order memory is handed out: CuPy's current one where it is loaded, or ours."""
-        if "cupy" in sys.modules:
-            return _cupy.current_stream(self.device) or _DEFAULT_STREAM
-        ours = current_stream(self.target, self.device)
-        return _DEFAULT_STREAM if ours is None else ours.ptr
-
-    def _nothing(self, size: int) -> MemoryPointer:
-        if size < 0:
-            raise ValueError(f"a size in bytes cannot be negative, got {size}")
-        return MemoryPointer(BaseMemory(0, 0, self.device, target=self.target), 0)
-
-    def _alone(self, work: Callable[[], Value]) -> Value | None:
-        """Take up what was given back, and do something with the arenas, which nobody else does meanwhile.
-
-        A finalizer may come here in the middle of that, in the same thread: it gets None.
-        """
-        with self._lock:
-            if self._is_working:
-                return None
-            self._is_working = True
-            try:
-                while (block := self._pop_returned()) is not None:
-                    self.used -= block.size
-                    arena = block.arena
-                    (arena if arena.heir is None else arena.last_heir()).add(block)
-                return work()
-            finally:
-                self._is_working = False
-
-    def _pop_returned(self) -> _Block | None:
-        try:
-            return self.returned.pop()
-        except IndexError:  # nothing is left, or another thread was faster
-            return None
-
-    def _find(self, size: int, stream: int) -> _Block:
-        """Return a block that is in use, whatever it takes."""
-        block = self._fit_or_grow(size, stream)
-        if block is not None:
-            return block
-        for recover in self._recoveries(size):
-            recover()
-            self.release()
-            block = self._fit_or_grow(size, stream) or self._cut(size, stream)
-            if block is not None:
-                return block
-        raise self._out_of_memory(size)
-
-    def _recoveries(self, size: int) -> Iterator[Callable[[], object]]:
-        yield keeping.sweep
-        yield gc.collect
-        if not self.limit or self.total + size <= self.limit:  # else it is not the device that is full
-            yield _release_of_libraries
-
-    def _fit_or_grow(self, size: int, stream: int) -> _Block | None:
-        largest = size + size // 7 if self.limit else 2 * size
-        return self._cut(size, stream, largest) or self._grow(size, stream)
-
-    def _cut(self, size: int, stream: int, largest: int = sys.maxsize) -> _Block | None:
-        """Return the free block that fits best, cut to size unless little would be left over."""
-
-        def cut() -> _Block | None:
-            arena = self._arena(stream)
-            self._inherit(arena)
-            block = arena.best_fit(size, largest)
-            if block is not None:
-                if block.size - size > block.size // 8:
-                    arena.add(block.split(size))
-                self.used += block.size
-            return block
-
-        return self._alone(cut)
-
-    def _grow(self, size: int, stream: int) -> _Block | None:
-        """Return a new segment as a block; None where limit or device leave no room."""
-        with self._lock:
-            if self.limit and self.total + size > self.limit:
-                return None
-            self.total += size  # before the memory is there, so that two threads respect the limit
-        try:
-            segment = self._segment(size)
-        except BaseException as error:
-            with self._lock:
-                self.total -= size
-            if is_out_of_memory(error):
-                return None
-            raise
-        with self._lock:
-            self._segments[segment.ptr] = segment
-            self.used += size
-            return _Block(segment.ptr, size, self._arena(stream), segment)
-
-    def _segment(self, size: int) -> Any:
-        if self.is_pinned or not hooks.entered:
-            return self._allocate(size)
-        hooks.tell("alloc_preprocess", Piece(0, size, self.device))
-        segment = self._allocate(size)
-        hooks.tell("alloc_postprocess", Piece(segment.ptr, size, self.device))
-        return segment
-
-    def _arena(self, stream: int) -> _Arena:
-        arena = self._arenas.get(stream)
-        if arena is None:
-            arena = self._arenas[stream] = _Arena(stream)
-        return arena
-
-    def _inherit(self, arena: _Arena) -> None:
-        """Take over the blocks of streams that are gone and done."""
-        for gone in list(self._destroyed):
-            if self.target.event_done(gone.end):
-                self.target.destroy_event(gone.end)
-                self._destroyed.remove(gone)
-                gone.heir = arena
-                for block in gone.blocks():
-                    gone.remove(block)
-                    arena.add(block)
-
-    def _all_arenas(self) -> list[_Arena]:
-        return [*self._arenas.copy().values(), *self._destroyed]
-
-    def _arenas_of(self, stream: int) -> list[_Arena]:
-        return [arena for arena in self._all_arenas() if arena.stream == stream]
-
-    def _without_segments(self, arena: _Arena) -> list[object]:
-        """Take the free segments out of an arena and return them."""
-        segments = []
-        for block in arena.blocks():
-            if block.is_whole:
-                arena.remove(block)
-                self.total -= block.size
-                segments.append(self._segments.pop(block.ptr))
-        return segments
-
-    def _free_blocks(self) -> list[_Block]:
-        return [block for arena in self._all_arenas() for block in arena.blocks()]
-
-    def _out_of_memory(self, size: int) -> OutOfMemoryError:
-        return out_of_memory(self.target, self.device, size, self.used, self.total - self.used, self.limit)
-
-
-def _nothing_more() -> None:
-    pass
-
-
 def _from_device(target: Target, size: int) -> MemoryPointer:
     return MemoryPointer(Memory(size, target=target), 0)
 
@@ -684,33 +215,7 @@ def limit_of(target: Target, device: int, size: int | None, fraction: float | No
     return size
 
 
-def out_of_memory(
-    target: Target, device: int, size: int, used: int, cached: int, limit: int
-) -> OutOfMemoryError:
-    """Return the error that says why a pool has no memory."""
-    free, total = target.memory_info(device)
-    bound = f"its limit is {limit} bytes" if limit else "it has no limit"
-    message = (
-        f"no room for {size} bytes on {target.name} device {device}: the pool has {used} bytes in use and "
-        f"{cached} bytes cached, {bound}, and the device has {free} of {total} bytes free"
-    )
-    return OutOfMemoryError(message, size=size, used=used, cached=cached, limit=limit)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that a device or the host has no more memory."""
-    return isinstance(error, MemoryError) or (isinstance(error, CUDAError) and error.code == _OUT_OF_MEMORY)
-
-
-_new_memory, _new_pointer = PooledMemory.__new__, MemoryPointer.__new__
 _pools: weakref.WeakSet[MemoryPool] = weakref.WeakSet()
-_cupy = cast(arrays.Adapter, arrays.adapter_of("cupy"))
-
-
-def _release_of_libraries() -> None:
-    """Ask the array libraries that are loaded to give back what they hold free."""
-    for adapter in arrays.loaded_adapters():
-        adapter.release_cached()
 
 
 def _forget_stream(target: Target, device: int, stream: int) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gridstride import arrays
+from gridstride import _native, arrays
 from gridstride._runtime import tracking
-from gridstride._runtime.capture import Capture, capture_in
-from gridstride._runtime.current import Entries, current_stream, exchange_stream, on_device
+from gridstride._runtime.capture import capture_in
+from gridstride._runtime.current import current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _DEFAULT_STREAM = 0
 _PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
 
-Leave = Callable[[], None]
+#: What puts back the current streams of libraries: functions, and what each is called with.
+Switched = tuple[tuple[Callable[[Any], object], Any], ...]
 
 
-class BaseStream:
+class BaseStream(_native.StreamRecord):
     """Hold a raw stream handle of a target's device.
 
     As a context manager it makes the stream current for the calling thread, also for CuPy and
@@ -36,24 +37,33 @@ class BaseStream:
 
     _owned = False
 
-    def __init__(self, target: Target, handle: int, device: int | None) -> None:
+    target: Target
+    _handle: int
+    _device: int | None
+    _per_thread: bool
+
+    def __init__(self, target: Target, handle: int, device: int | None, *, per_thread: bool = False) -> None:
         self.target = target
         self._handle = handle
         self._device = device
-        self._entries: Entries[tuple[list[Leave], Capture | None]] = Entries()
+        self._per_thread = per_thread
+        self._entries = _native.Entries()
 
+    @_native.shortcut
     def __enter__(self) -> BaseStream:
-        self._entries.push((self._make_current(), capture_in(self)))
+        self._entries.push((*self._make_current(), capture_in(self)))
         return self
 
+    @_native.shortcut
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        leaves, outer_capture = self._entries.pop()
-        _leave_all(leaves)
+        switched, device, previous, outer_capture = self._entries.pop()
+        exchange_stream(self.target, device, previous)
+        _put_back(self.target, device, switched)
         capture = capture_in(self) if kind is not None else None
         if capture is not None and capture is not outer_capture:
             capture.abandon()
@@ -166,6 +176,7 @@ class BaseStream:
         event.record(self)
         return event
 
+    @_native.shortcut
     def wait_event(self, event: Event) -> None:
         """Let work issued from now on wait for an event; the caller does not wait."""
         target, device = self.target, self._device
@@ -196,11 +207,9 @@ class BaseStream:
         with on_device(self.target, device):
             return tracking.stream_done(self.target, device, self.ptr)
 
-    def _make_current(self) -> list[Leave]:
+    def _make_current(self) -> tuple[Switched, int, BaseStream | None]:
         target, device = self.target, self.device_id
-        leaves = _enter_libraries(target, self.ptr, device)
-        leaves.append(exchange_stream(target, device, self))
-        return leaves
+        return _switch_libraries(target, self.ptr, device), device, exchange_stream(target, device, self)
 
 
 class Stream(BaseStream):
@@ -237,9 +246,8 @@ class Stream(BaseStream):
         if null and ptds:
             raise ValueError("a stream is the default stream (null) or the per-thread one (ptds), not both")
         target = registry.default() if target is None else target
-        self._per_thread = ptds
         if null or ptds:
-            super().__init__(target, _DEFAULT_STREAM, None)
+            super().__init__(target, _DEFAULT_STREAM, None, per_thread=ptds)
         else:
             device = target.current_device()
             super().__init__(target, tracking.create_stream(target, device, non_blocking), device)
@@ -300,10 +308,12 @@ class _DefaultStream(dict[Target, Stream]):
 
 
 _null, _ptds = _DefaultStream(per_thread=False), _DefaultStream(per_thread=True)
+_native.know_null_streams(_null)
 Stream.null = _null
 Stream.ptds = _ptds
 
 
+@_native.shortcut
 def get_current_stream(device_id: int | None = None, *, target: Target | None = None) -> BaseStream:
     """Return the calling thread's current stream.
 
@@ -367,23 +377,36 @@ def _foreign_handle(stream: Any) -> int | None:
     return None if handle is None else int(handle)
 
 
-def _enter_libraries(target: Target, handle: int, device: int) -> list[Leave]:
+def _switch_libraries(target: Target, handle: int, device: int) -> Switched:
     """Make a stream current for the loaded libraries whose streams the target has."""
-    entered: list[Leave] = []
+    switches = _switches_of(target)
+    if not switches:
+        return ()
+    switched: list[tuple[Callable[[Any], object], Any]] = []
     try:
-        device_types = target.device_types
-        for adapter in arrays.loaded_adapters():
-            if adapter.stream_device_type in device_types:
-                entered.append(adapter.enter_stream(handle, device))
+        with on_device(target, device):
+            for switch in switches:
+                before = switch.current(device)
+                switch.use(switch.of(handle, device))
+                switched.append((switch.use, before))
     except BaseException:
-        _leave_all(entered)
+        _put_back(target, device, tuple(switched))
         raise
-    return entered
+    return tuple(switched)
 
 
-def _leave_all(entered: list[Leave]) -> None:
-    while entered:
-        entered.pop()()
+def _put_back(target: Target, device: int, switched: Switched) -> None:
+    if switched:
+        with on_device(target, device):
+            for use, before in reversed(switched):
+                use(before)
+
+
+def _switches_of(target: Target) -> tuple[arrays.StreamSwitch, ...]:
+    return arrays.stream_switches(target.device_types)
+
+
+_native.follow_libraries(arrays.LIBRARIES_WITH_STREAMS, _switches_of)
 
 
 class _ThreadStreams(threading.local):

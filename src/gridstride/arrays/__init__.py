@@ -3,14 +3,16 @@
 Libraries are recognized by the names of their classes and imported only once an array of theirs is at hand.
 """
 
-from gridstride.arrays.adapter import Adapter, library_module
+from gridstride.arrays.adapter import Adapter, StreamSwitch, library_module
 from gridstride.arrays.registry import (
+    LIBRARIES_WITH_STREAMS,
     adapter_of,
     allocating_adapters,
     library_of,
     loaded_adapters,
     memory_of,
     resolved,
+    stream_switches,
     view,
 )
 from gridstride.arrays.view import (
@@ -25,11 +27,13 @@ from gridstride.arrays.view import (
 __all__ = [
     "CUDA",
     "HOST",
+    "LIBRARIES_WITH_STREAMS",
     "MANAGED",
     "PINNED",
     "UNKNOWN_DEVICE",
     "Adapter",
     "ArrayView",
+    "StreamSwitch",
     "adapter_of",
     "allocating_adapters",
     "library_module",
@@ -37,5 +41,6 @@ __all__ = [
     "loaded_adapters",
     "memory_of",
     "resolved",
+    "stream_switches",
     "view",
 ]

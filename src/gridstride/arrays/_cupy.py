@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 from functools import lru_cache, partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
-from gridstride.arrays.adapter import Adapter, Leave, Malloc, descends_from, library_module
+from gridstride.arrays.adapter import Adapter, Leave, Malloc, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import CUDA, ArrayView, Shape, make_view
 
 _ARRAYS = frozenset({"ndarray"})
@@ -53,12 +54,9 @@ class CuPyAdapter(Adapter):
         handle: int = cupy.cuda.get_current_stream(device).ptr
         return handle
 
-    def enter_stream(self, stream: int, device: int) -> Leave:
+    def stream_switch(self) -> StreamSwitch:
         cupy = library_module("cupy")
-        cuda = cupy.cuda
-        previous = cuda.get_current_stream(device)
-        _make_current(cuda, _foreign_stream(cupy, stream, device), device)
-        return partial(_make_current, cuda, previous, device)
+        return StreamSwitch(cupy.cuda.get_current_stream, partial(_foreign_stream, cupy), methodcaller("use"))
 
     def memory_of(self, array: Any) -> object | None:
         # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.
@@ -147,11 +145,3 @@ def _foreign_stream(cupy: Any, stream: int, device: int) -> Any:
     make = getattr(getattr(cupy.cuda, "Stream", None), "from_external", None)
     with cupy.cuda.Device(device):
         return cupy.cuda.ExternalStream(stream, device) if make is None else make(_Handle(stream))
-
-
-def _make_current(cuda: Any, stream: Any, device: int) -> None:
-    if cuda.runtime.getDevice() == device:
-        stream.use()
-        return
-    with cuda.Device(device):  # a stream becomes the current one of the current device
-        stream.use()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride.arrays.adapter import Adapter, Leave, descends_from, library_module
+from gridstride.arrays.adapter import Adapter, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
@@ -83,13 +82,11 @@ class TorchAdapter(Adapter):
             return None
         return _raw_stream()(device)
 
-    def enter_stream(self, stream: int, device: int) -> Leave:
+    def stream_switch(self) -> StreamSwitch | None:
         if not _sees_gpus():
-            return super().enter_stream(stream, device)
-        torch = library_module("torch")
-        previous = torch.cuda.current_stream(device)
-        _make_current(torch, _external_stream(stream, device), device)
-        return lambda: _make_current(torch, previous, device)
+            return None
+        cuda = library_module("torch").cuda
+        return StreamSwitch(cuda.current_stream, _external_stream, cuda.set_stream)
 
     def retain(self, array: Any, stream: int) -> bool:
         if not array.is_cuda:
@@ -148,14 +145,6 @@ def _raw_stream() -> Callable[[int], int]:
 @lru_cache(maxsize=64)
 def _external_stream(handle: int, device: int) -> Any:
     return library_module("torch").cuda.ExternalStream(handle, device)
-
-
-def _make_current(torch: ModuleType, stream: Any, device: int) -> None:
-    if torch.cuda.current_device() == device:
-        torch.cuda.set_stream(stream)
-        return
-    with torch.cuda.device(device):  # set_stream also switches the device
-        torch.cuda.set_stream(stream)
 
 
 def _common_dtypes(torch: Any) -> list[str]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,24 @@ from gridstride.arrays.view import ArrayView, Shape
 Leave = Callable[[], None]
 #: Takes a size in bytes, returns a pointer with ``ptr``, ``size`` and ``device_id`` that keeps the memory.
 Malloc = Callable[[int], Any]
+
+
+class StreamSwitch(NamedTuple):
+    """Say how the current stream of a library is switched.
+
+    Attributes
+    ----------
+    current : callable
+        Takes a device; returns the library's object for the calling thread's current stream there.
+    of : callable
+        Takes a raw handle and a device; returns the library's object for that stream.
+    use : callable
+        Takes such an object, of the current device, and makes it the current stream.
+    """
+
+    current: Callable[[int], Any]
+    of: Callable[[int, int], Any]
+    use: Callable[[Any], object]
 
 
 class Adapter(ABC):
@@ -61,9 +79,9 @@ class Adapter(ABC):
         """Return the calling thread's current stream on a device, or None."""
         return None
 
-    def enter_stream(self, stream: int, device: int) -> Leave:
-        """Make a stream current for the calling thread; calling the result puts back what was current."""
-        return _nothing
+    def stream_switch(self) -> StreamSwitch | None:
+        """Return how the library's current stream is switched; None where it has none on this machine."""
+        return None
 
     def retain(self, array: Any, stream: int) -> bool:
         """Tell the library that a stream uses an array's memory; False: the caller must hold the array."""

@@ -15,7 +15,7 @@ from gridstride.arrays._interface import InterfaceAdapter
 from gridstride.arrays._jax import JAXAdapter
 from gridstride.arrays._numpy import NumPyAdapter
 from gridstride.arrays._torch import TorchAdapter
-from gridstride.arrays.adapter import Adapter, descends_from, library_module
+from gridstride.arrays.adapter import Adapter, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
 
@@ -32,6 +32,7 @@ _ADAPTERS: tuple[Adapter, ...] = (
     BufferAdapter(),
 )
 _WITH_STREAMS = tuple(adapter for adapter in _ADAPTERS if adapter.stream_device_type is not None)
+LIBRARIES_WITH_STREAMS = tuple(adapter.name for adapter in _WITH_STREAMS)
 _BY_NAME: dict[str, Adapter] = {adapter.name: adapter for adapter in _ADAPTERS}
 _COLLECTIONS = frozenset({"Array"})
 _DASK_REMEDY = (
@@ -102,6 +103,14 @@ def allocating_adapters(device_types: frozenset[int]) -> list[Adapter]:
 def loaded_adapters() -> list[Adapter]:
     """Return the adapters that follow streams and whose library is loaded in this process."""
     return [adapter for adapter in _WITH_STREAMS if adapter.name in sys.modules]
+
+
+def stream_switches(device_types: frozenset[int]) -> tuple[StreamSwitch, ...]:
+    """Return how to switch the current streams of loaded libraries, for streams of some devices."""
+    switches = (
+        adapter.stream_switch() for adapter in loaded_adapters() if adapter.stream_device_type in device_types
+    )
+    return tuple(switch for switch in switches if switch is not None)
 
 
 def _is_importable(library: str) -> bool:

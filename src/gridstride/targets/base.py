@@ -11,7 +11,7 @@ program would pay for at its start.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from enum import Enum
+from enum import Enum, IntFlag
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -186,8 +186,8 @@ class Target(Protocol):
         """Call a Python function in stream order; what it raises goes to ``sys.unraisablehook``."""
         ...
 
-    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
-        """Return a new event; NotImplementedError where processes cannot share one."""
+    def create_event(self, flags: int, /) -> int:
+        """Return a new event of some `EventFlags`; NotImplementedError where processes cannot share one."""
         ...
 
     def event_handle(self, event: int) -> bytes:
@@ -553,6 +553,14 @@ class Access(NamedTuple):
     address: int
     extent: int
     written: bool
+
+
+class EventFlags(IntFlag):
+    """Say what is special about an event; the numbers are CUDA's."""
+
+    BLOCKING = 1
+    NO_TIMING = 2
+    INTERPROCESS = 4
 
 
 class CopyDirection(Enum):

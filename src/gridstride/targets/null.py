@@ -19,6 +19,7 @@ from gridstride.targets.base import (
     Access,
     CopyDirection,
     CType,
+    EventFlags,
     FunctionAttributes,
     FunctionRecord,
     LaunchConfig,
@@ -175,8 +176,8 @@ class NullTarget:
     def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
         self.calls.append(("launch_host_function", stream, function))
 
-    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
-        if interprocess:
+    def create_event(self, flags: int) -> int:
+        if flags & EventFlags.INTERPROCESS:
             raise NotImplementedError("the null target has no events that processes could share")
         return next(self._handles)
 

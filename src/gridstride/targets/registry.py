@@ -99,6 +99,7 @@ def created() -> tuple[Target, ...]:
     return tuple(target for target in _targets.values() if not isinstance(target, TargetUnavailable))
 
 
+@_native.shortcut
 def default() -> Target:
     """Return the default target: `use_target`, else ``GRIDSTRIDE_TARGET``, else the first that answers."""
     key = (_chosen.get() or _environment(), None)

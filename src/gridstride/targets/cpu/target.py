@@ -13,6 +13,7 @@ from gridstride import config
 from gridstride.targets.base import (
     Access,
     CopyDirection,
+    EventFlags,
     Function,
     LaunchConfig,
     Limits,
@@ -238,12 +239,12 @@ class CpuTarget:
         """Call a function in stream order; ctypes hands what it raises to ``sys.unraisablehook``."""
         self._submit(stream, "host function", ctypes.CFUNCTYPE(None)(function))
 
-    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
+    def create_event(self, flags: int) -> int:
         """Return a new event."""
-        if interprocess:
+        if flags & EventFlags.INTERPROCESS:
             raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
         handle = next(self._handles)
-        self._events[handle] = Event(timing)
+        self._events[handle] = Event(not flags & EventFlags.NO_TIMING)
         return handle
 
     def event_handle(self, event: int) -> bytes:

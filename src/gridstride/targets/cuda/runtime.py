@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cached_property
@@ -45,7 +45,6 @@ DLPACK_MANAGED = 13
 _STREAM_NON_BLOCKING = 1
 #: The default stream, the legacy one by its other name, and the calling thread's.
 _DEFAULT_STREAMS = (0, 1, 2)
-_EVENT_BLOCKING, _EVENT_NO_TIMING, _EVENT_INTERPROCESS = 1, 2, 4
 _LAZY_PEER_ACCESS = 1
 _ATTACH_GLOBAL = 1
 _PORTABLE, _MAPPED = 1, 2
@@ -112,6 +111,12 @@ class CudaTarget(GraphCalls):
         }
     )
     array_protocol = "__cuda_array_interface__"
+    current_device: Callable[[], int]
+    set_device: Callable[[int], None]
+    create_event: Callable[[int], int]
+    destroy_event: Callable[[int], None]
+    record_event: Callable[[int, int], None]
+    wait_event: Callable[[int, int], None]
 
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
         super().__init__()
@@ -119,7 +124,19 @@ class CudaTarget(GraphCalls):
         driver.provide_context = self._ensure_context
         self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
-        self._device_of: dict[int, int] = {}
+        self._contexts = _native.Contexts(
+            driver.address("cuCtxGetCurrent"),
+            driver.address("cuCtxSetCurrent"),
+            self._device_of_unknown_context,
+            self._enter_device,
+        )
+        # Called often, and all they take are integers: the driver's own functions serve.
+        self.create_event = driver.new_event
+        self.destroy_event = driver.cuEventDestroy_v2
+        self.record_event = driver.cuEventRecord
+        self.wait_event = driver.cuStreamWaitEvent
+        self.current_device = self._contexts.current_device
+        self.set_device = self._contexts.set_device
         self._limits: dict[int, Limits] = {}
         self._lock = threading.Lock()
         #: Whether the default stream waits for a stream. The driver must not be asked during captures.
@@ -149,16 +166,6 @@ class CudaTarget(GraphCalls):
         if found is None:
             found = self._limits[device] = self._read_limits(device)
         return found
-
-    def current_device(self) -> int:
-        context = self.driver.current_context()
-        if not context:
-            return 0  # what the CUDA runtime, hence every other library, takes then
-        device = self._device_of.get(context)
-        return self.driver.current_device() if device is None else device
-
-    def set_device(self, device: int) -> None:
-        self.driver.cuCtxSetCurrent(self._primary.get(device) or self._primary_context(device))
 
     def synchronize(self, device: int) -> None:
         with self._on(device):
@@ -344,12 +351,6 @@ class CudaTarget(GraphCalls):
     def stream_done(self, stream: int) -> bool:
         return self.driver.cuStreamQuery(stream) is None
 
-    def create_event(self, timing: bool, blocking: bool, interprocess: bool = False) -> int:
-        flags = (_EVENT_BLOCKING if blocking else 0) | (0 if timing else _EVENT_NO_TIMING)
-        flags |= _EVENT_INTERPROCESS if interprocess else 0
-        event: int = self.driver.new_event(flags)
-        return event
-
     def event_handle(self, event: int) -> bytes:
         handle = IpcHandle()
         self.driver.cuIpcGetEventHandle(byref(handle), event)
@@ -360,12 +361,6 @@ class CudaTarget(GraphCalls):
         event = c_void_p()
         self.driver.cuIpcOpenEventHandle(byref(event), _ipc_handle(handle))
         return event.value or 0
-
-    def destroy_event(self, event: int) -> None:
-        self.driver.cuEventDestroy_v2(event)
-
-    def record_event(self, event: int, stream: int) -> None:
-        self.driver.cuEventRecord(event, stream)
 
     def synchronize_event(self, event: int) -> None:
         self.driver.cuEventSynchronize(event)
@@ -378,9 +373,6 @@ class CudaTarget(GraphCalls):
         milliseconds = c_float()
         self.driver.cuEventElapsedTime(byref(milliseconds), start, end)
         return milliseconds.value
-
-    def wait_event(self, stream: int, event: int) -> None:
-        self.driver.cuStreamWaitEvent(stream, event, 0)
 
     def start_profiler(self) -> None:
         self._ensure_context()
@@ -446,8 +438,17 @@ class CudaTarget(GraphCalls):
                 context = self._primary.get(device)
                 if context is None:
                     context = self._primary[device] = self._retain(device)
-                    self._device_of[context] = device
+                    self._contexts.know(device, context)
         return context
+
+    def _device_of_unknown_context(self) -> int:
+        if not self.driver.current_context():
+            return 0  # what the CUDA runtime, hence every other library, takes then
+        device: int = self.driver.current_device()
+        return device
+
+    def _enter_device(self, device: int) -> None:
+        self.driver.cuCtxSetCurrent(self._primary_context(device))
 
     def _retain(self, device: int) -> int:
         ordinal, context = c_int(), c_void_p()

@@ -1,0 +1,133 @@
+/* Shortcuts of events: make one, record it, and let a stream wait for it. */
+#include "objects.h"
+
+static PyObject *create_name, *destroy_name, *record_name, *wait_name, *no_flags;
+static PyObject *is_finalizing;
+
+/* Places in `event_shortcuts`. */
+enum { CREATE, DESTROY, RECORD, WAIT };
+
+int is_ending(void)
+{
+    PyObject *answer = PyObject_CallNoArgs(is_finalizing);
+    int is_so = answer != Py_False;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return is_so;
+}
+
+static int fill_event(struct event_record *self, PyObject *target, PyObject *device)
+{
+    PyObject *handle = PyObject_CallMethodObjArgs(target, create_name, no_flags, NULL);
+    if (handle == NULL)
+        return -1;
+    set_reference(&self->target, target);
+    set_reference(&self->device_id, device);
+    set_reference(&self->times, Py_True);
+    set_reference(&self->recorded, Py_False);
+    set_reference(&self->handle, handle);
+    Py_DECREF(handle);
+    return 0;
+}
+
+/* __init__(): an event that keeps time, on the current device of the default target */
+static PyObject *event_init(PyObject *object, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    struct event_record *self = (struct event_record *)object;
+    PyObject *target = count == 0 && names == NULL && self->handle == NULL ? default_target() : NULL;
+    if (target == NULL)
+        return call_definition(&event_shortcuts[CREATE], object, arguments, count, names);
+    Py_INCREF(target);
+    PyObject *device = current_device(target);
+    int failed = device == NULL ? -1 : fill_event(self, target, device);
+    Py_DECREF(target);
+    Py_XDECREF(device);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_del(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+{
+    struct event_record *self = (struct event_record *)object;
+    if (!shortcuts_are_on || count != 0)
+        return call_definition(&event_shortcuts[DESTROY], object, arguments, count, NULL);
+    PyObject *handle = self->handle;
+    if (handle == NULL || handle == Py_None || is_ending())
+        Py_RETURN_NONE;
+    self->handle = Py_NewRef(Py_None);
+    PyObject *done = PyObject_CallMethodObjArgs(self->target, destroy_name, handle, NULL);
+    Py_DECREF(handle);
+    return done;
+}
+
+/* Return the stream of our own to record in (borrowed); null without an exception where the definition must look. */
+static const struct stream_record *stream_to_record_in(const struct event_record *event, PyObject *given)
+{
+    PyObject *stream = given == Py_None ? stream_of_thread(event->target, event->device_id) : given;
+    if (stream == NULL || !is_record(stream, stream_type))
+        return NULL;
+    const struct stream_record *found = (const struct stream_record *)stream;
+    if (!is_plain_stream(found) || found->target != event->target)
+        return NULL;
+    if (found->device != Py_None)
+        return is_same_number(found->device, event->device_id) ? found : NULL;
+    PyObject *current = current_device(event->target);
+    int is_there = current != NULL && is_same_number(current, event->device_id);
+    Py_XDECREF(current);
+    return is_there ? found : NULL;
+}
+
+static int is_whole_event(const struct event_record *event)
+{
+    return event->target != NULL && event->device_id != NULL && event->handle != NULL && event->handle != Py_None;
+}
+
+/* record(stream=None) */
+static PyObject *event_record(PyObject *object, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    struct event_record *self = (struct event_record *)object;
+    const struct stream_record *stream = NULL;
+    if (shortcuts_are_on && watchers == 0 && names == NULL && count <= 1 && is_whole_event(self))
+        stream = stream_to_record_in(self, count == 0 ? Py_None : arguments[0]);
+    if (stream == NULL)
+        return PyErr_Occurred() ? NULL : call_definition(&event_shortcuts[RECORD], object, arguments, count, names);
+    PyObject *held = Py_NewRef((PyObject *)stream);
+    PyObject *done = PyObject_CallMethodObjArgs(self->target, record_name, self->handle, stream->handle, NULL);
+    Py_DECREF(held);
+    if (done != NULL)
+        set_reference(&self->recorded, Py_True);
+    return done;
+}
+
+/* wait_event(event) of a stream */
+static PyObject *stream_wait(PyObject *object, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    const struct stream_record *self = (struct stream_record *)object;
+    const struct event_record *event = NULL;
+    if (shortcuts_are_on && watchers == 0 && names == NULL && count == 1 && is_plain_stream(self) &&
+        is_record(arguments[0], event_type))
+        event = (const struct event_record *)arguments[0];
+    if (event == NULL || !is_whole_event(event) || event->target != self->target)
+        return call_definition(&event_shortcuts[WAIT], object, arguments, count, names);
+    return PyObject_CallMethodObjArgs(self->target, wait_name, self->handle, event->handle, NULL);
+}
+
+struct shortcut event_shortcuts[] = {
+    [CREATE] = {"Event.__init__", &event_type, {"__init__", FUNCTION(event_init), WITH_KEYWORDS, NULL}, NULL},
+    [DESTROY] = {"Event.__del__", &event_type, {"__del__", FUNCTION(event_del), METH_FASTCALL, NULL}, NULL},
+    [RECORD] = {"Event.record", &event_type, {"record", FUNCTION(event_record), WITH_KEYWORDS, NULL}, NULL},
+    [WAIT] = {"BaseStream.wait_event", &stream_type, {"wait_event", FUNCTION(stream_wait), WITH_KEYWORDS, NULL}, NULL},
+    {NULL},
+};
+
+int prepare_events(void)
+{
+    is_finalizing = Py_XNewRef(PySys_GetObject("is_finalizing"));
+    no_flags = PyLong_FromLong(0);
+    create_name = PyUnicode_InternFromString("create_event");
+    destroy_name = PyUnicode_InternFromString("destroy_event");
+    record_name = PyUnicode_InternFromString("record_event");
+    wait_name = PyUnicode_InternFromString("wait_event");
+    return is_finalizing && no_flags && create_name && destroy_name && record_name && wait_name;
+}
