@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gridstride import cuda
+from gridstride import _native, cuda
 from gridstride._runtime import tracking
 from gridstride.errors import OutOfMemoryError
 
@@ -20,8 +20,13 @@ STREAMS = (0, 5, 6)
 class PoolProgram(RuleBasedStateMachine):
     """Compare a pool with a list of what is in use."""
 
-    @initialize(is_asynchronous=st.booleans(), limit=st.sampled_from([0, 120 * UNIT, 200 * UNIT]))
-    def start(self, is_asynchronous, limit):
+    @initialize(
+        is_asynchronous=st.booleans(),
+        limit=st.sampled_from([0, 120 * UNIT, 200 * UNIT]),
+        is_fast=st.booleans(),
+    )
+    def start(self, is_asynchronous, limit, is_fast):
+        self.was_fast = _native.use_shortcuts(is_fast)
         self.target = SmallTarget(CAPACITY, features={"asynchronous"} if is_asynchronous else ())
         self.pool = cuda.MemoryPool(target=self.target)
         self.pool.set_limit(limit)
@@ -79,6 +84,7 @@ class PoolProgram(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "pool"):
+            _native.use_shortcuts(self.was_fast)
             self.held.clear()
             self.pool.free_all_blocks()
             assert self.pool.total_bytes() == self.pool.used_bytes() == self.pool.n_free_blocks() == 0

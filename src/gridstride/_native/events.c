@@ -2,18 +2,13 @@
 #include "objects.h"
 
 static PyObject *create_name, *destroy_name, *record_name, *wait_name, *no_flags;
-static PyObject *is_finalizing;
 
 /* Places in `event_shortcuts`. */
 enum { CREATE, DESTROY, RECORD, WAIT };
 
 int is_ending(void)
 {
-    PyObject *answer = PyObject_CallNoArgs(is_finalizing);
-    int is_so = answer != Py_False;
-    Py_XDECREF(answer);
-    PyErr_Clear();
-    return is_so;
+    return !Py_IsInitialized(); /* as soon as sys.is_finalizing() says so */
 }
 
 static int fill_event(struct event_record *self, PyObject *target, PyObject *device)
@@ -123,11 +118,10 @@ struct shortcut event_shortcuts[] = {
 
 int prepare_events(void)
 {
-    is_finalizing = Py_XNewRef(PySys_GetObject("is_finalizing"));
     no_flags = PyLong_FromLong(0);
     create_name = PyUnicode_InternFromString("create_event");
     destroy_name = PyUnicode_InternFromString("destroy_event");
     record_name = PyUnicode_InternFromString("record_event");
     wait_name = PyUnicode_InternFromString("wait_event");
-    return is_finalizing && no_flags && create_name && destroy_name && record_name && wait_name;
+    return no_flags && create_name && destroy_name && record_name && wait_name;
 }

@@ -9,7 +9,7 @@ enum { UNIT = 512, MOST_LOOKED_AT = 16 };
 long hooks_entered;
 static PyTypeObject *pooled_memory, *memory_pointer, *async_memory;
 static PyObject *streams_of_memory; /* by address: in whose order memory goes back */
-static PyObject *allocate_name, *free_name, *after_failure_name, *cupy_name, *zero;
+static PyObject *allocate_name, *of_pool_name, *free_name, *after_failure_name, *cupy_name, *zero;
 
 /* Places in `pool_shortcuts`. */
 enum { MALLOC, RETURN, ASYNC_MALLOC, ASYNC_RETURN };
@@ -184,6 +184,8 @@ static PyObject *recover(PyObject *pool, PyObject *device, PyObject *handle, PyO
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL)
+        PyException_SetTraceback(value, traceback);
     PyObject *memory = PyObject_CallMethodObjArgs(pool, after_failure_name, value, size, device, handle, NULL);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -198,8 +200,10 @@ static PyObject *allocate(PyObject *pool, PyObject *device, PyObject *handle, Py
     if (stream == NULL || !is_record(stream, stream_type) || !is_plain_stream((struct stream_record *)stream))
         return NULL;
     Py_INCREF(stream);
-    PyObject *address = PyObject_CallMethodObjArgs(self->target, allocate_name, size, handle,
-                                                   ((struct stream_record *)stream)->handle, NULL);
+    PyObject *order = ((struct stream_record *)stream)->handle;
+    PyObject *address = is_same_number(handle, zero)
+                            ? PyObject_CallMethodObjArgs(self->target, allocate_name, size, order, NULL)
+                            : PyObject_CallMethodObjArgs(self->target, of_pool_name, size, handle, order, NULL);
     PyObject *memory = address == NULL ? recover(pool, device, handle, size)
                                        : async_memory_at(pool, device, address, size, stream);
     Py_DECREF(stream);
@@ -294,8 +298,9 @@ int prepare_pools(void)
 {
     zero = PyLong_FromLong(0);
     allocate_name = PyUnicode_InternFromString("allocate_async");
+    of_pool_name = PyUnicode_InternFromString("allocate_from_pool");
     free_name = PyUnicode_InternFromString("free_async");
     after_failure_name = PyUnicode_InternFromString("_after_failure");
     cupy_name = PyUnicode_InternFromString("cupy");
-    return zero && allocate_name && free_name && after_failure_name && cupy_name;
+    return zero && allocate_name && of_pool_name && free_name && after_failure_name && cupy_name;
 }

@@ -185,10 +185,13 @@ class MemoryAsync(Memory):
             capture.keep(target, handle, self)
             return
         self._stream = handle
-        self.ptr = target.allocate_async(size, pool, handle)
-        self._is_held = size > 0
+        self.ptr = 0
         if size:
+            self.ptr = (
+                target.allocate_from_pool(size, pool, handle) if pool else target.allocate_async(size, handle)
+            )
             streams[self.ptr] = stream
+            self._is_held = True
 
     def _free(self) -> None:
         target, device = self.target, self.device_id

@@ -57,7 +57,7 @@ class Target(Protocol):
         """Return the calling thread's current device."""
         ...
 
-    def set_device(self, device: int) -> None:
+    def set_device(self, device: int, /) -> None:
         """Make a device the calling thread's current one."""
         ...
 
@@ -93,7 +93,7 @@ class Target(Protocol):
     def create_pool(self, device: int) -> int:
         """Return a new pool that memory is taken from and given back to in stream order.
 
-        Pool 0 stands for the one that every device has.
+        Where a pool is asked about, 0 stands for the one that every device has.
         """
         ...
 
@@ -101,11 +101,15 @@ class Target(Protocol):
         """Give a pool up; memory in use stays valid."""
         ...
 
-    def allocate_async(self, size: int, pool: int, stream: int) -> int:
-        """Return the address of memory from a pool of the current device, usable in stream order from now on."""
+    def allocate_async(self, size: int, stream: int, /) -> int:
+        """Return the address of memory (not of size 0) from the current device's own pool, usable in stream order."""
         ...
 
-    def free_async(self, address: int, stream: int) -> None:
+    def allocate_from_pool(self, size: int, pool: int, stream: int, /) -> int:
+        """Return the address of memory as `allocate_async`, from a pool that `create_pool` made."""
+        ...
+
+    def free_async(self, address: int, stream: int, /) -> None:
         """Give memory back to its pool in stream order."""
         ...
 
@@ -198,9 +202,9 @@ class Target(Protocol):
         """Return the event of another process."""
         ...
 
-    def destroy_event(self, event: int) -> None: ...
+    def destroy_event(self, event: int, /) -> None: ...
 
-    def record_event(self, event: int, stream: int) -> None: ...
+    def record_event(self, event: int, stream: int, /) -> None: ...
 
     def synchronize_event(self, event: int) -> None: ...
 
@@ -210,7 +214,7 @@ class Target(Protocol):
         """Return the milliseconds between two recorded events."""
         ...
 
-    def wait_event(self, stream: int, event: int) -> None:
+    def wait_event(self, stream: int, event: int, /) -> None:
         """Let a stream wait for an event."""
         ...
 
@@ -238,7 +242,7 @@ class Target(Protocol):
         """Prepare a launch in stream order."""
         ...
 
-    def launch_graph(self, executable: int, stream: int) -> None:
+    def launch_graph(self, executable: int, stream: int, /) -> None:
         """Run a graph in stream order."""
         ...
 

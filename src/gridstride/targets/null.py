@@ -100,7 +100,10 @@ class NullTarget:
     def destroy_pool(self, pool: int) -> None:
         self.calls.append(("destroy_pool", pool))
 
-    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+    def allocate_async(self, size: int, stream: int) -> int:
+        return self.allocate_from_pool(size, 0, stream)
+
+    def allocate_from_pool(self, size: int, pool: int, stream: int) -> int:
         self._pools.setdefault(pool, {})[address := self.allocate(size, 0)] = size
         return address
 

@@ -144,8 +144,12 @@ class CpuTarget:
     def destroy_pool(self, pool: int) -> None:
         """Give a pool up; memory in use stays valid."""
 
-    def allocate_async(self, size: int, pool: int, stream: int) -> int:
+    def allocate_async(self, size: int, stream: int) -> int:
         """Return the address of new memory, usable at once."""
+        return self.allocate_from_pool(size, 0, stream)
+
+    def allocate_from_pool(self, size: int, pool: int, stream: int) -> int:
+        """Return the address of new memory, usable at once, and count it for a pool."""
         self._queues.check_stream(stream, "allocate_async")
         return self._pools.allocate(size, pool, self.current_device())
 

@@ -90,9 +90,11 @@ class _Captured:
 class GraphCalls(ABC):
     """The part of the CUDA target that captures streams and runs graphs."""
 
-    driver: Driver
+    launch_graph: Callable[[int, int], None]
 
-    def __init__(self) -> None:
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.launch_graph = driver.cuGraphLaunch
         self._host_functions = HostFunctions()
         self._captures = 0
         self._graph_of: dict[int, int] = {}
@@ -111,8 +113,7 @@ class GraphCalls(ABC):
     def begin_capture(self, stream: int) -> None:
         self._ensure_context()
         self.driver.cuStreamBeginCapture_v2(stream, _THREAD_LOCAL)
-        with self._capture_lock:
-            self._captures += 1
+        self._count_captures(+1)
 
     def end_capture(self, stream: int) -> int:
         capture, graph = self.capture_of(stream), c_void_p()
@@ -120,8 +121,7 @@ class GraphCalls(ABC):
             self.driver.cuStreamEndCapture(stream, byref(graph))
         finally:
             if capture:
-                with self._capture_lock:
-                    self._captures -= 1
+                self._count_captures(-1)
                 self._host_functions.end_capture(capture, graph.value)
         return graph.value or 0
 
@@ -150,12 +150,6 @@ class GraphCalls(ABC):
         self._ensure_context()
         self.driver.cuGraphUpload(executable, stream)
 
-    def launch_graph(self, executable: int, stream: int) -> None:
-        if self._captures and self.capture_of(stream):
-            self._add_to_capture(self._graph_of[executable], stream)
-        else:
-            self.driver.cuGraphLaunch(executable, stream)
-
     def graph_dot(self, graph: int) -> str:
         with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
             path = Path(folder) / "graph.dot"
@@ -170,6 +164,18 @@ class GraphCalls(ABC):
         del self._graph_of[executable]
         self.driver.cuGraphExecDestroy(executable)
         self._host_functions.release(executable)
+
+    def _count_captures(self, difference: int) -> None:
+        """Let graphs go straight to the driver where none can come into a capture."""
+        with self._capture_lock:
+            self._captures += difference
+            self.launch_graph = self._launch_or_capture if self._captures else self.driver.cuGraphLaunch
+
+    def _launch_or_capture(self, executable: int, stream: int) -> None:
+        if self.capture_of(stream):
+            self._add_to_capture(self._graph_of[executable], stream)
+        else:
+            self.driver.cuGraphLaunch(executable, stream)
 
     def _add_to_capture(self, graph: int, stream: int) -> None:
         """Let a captured stream go on behind a copy of a graph; the driver refuses to launch one there."""

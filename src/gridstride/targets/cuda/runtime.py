@@ -113,14 +113,16 @@ class CudaTarget(GraphCalls):
     array_protocol = "__cuda_array_interface__"
     current_device: Callable[[], int]
     set_device: Callable[[int], None]
+    allocate_async: Callable[[int, int], int]
+    allocate_from_pool: Callable[[int, int, int], int]
+    free_async: Callable[[int, int], None]
     create_event: Callable[[int], int]
     destroy_event: Callable[[int], None]
     record_event: Callable[[int, int], None]
     wait_event: Callable[[int, int], None]
 
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
-        super().__init__()
-        self.driver = driver
+        super().__init__(driver)
         driver.provide_context = self._ensure_context
         self.nvrtc = nvrtc
         self._primary: dict[int, int] = {}
@@ -131,6 +133,9 @@ class CudaTarget(GraphCalls):
             self._enter_device,
         )
         # Called often, and all they take are integers: the driver's own functions serve.
+        self.allocate_async = driver.new_memory_async
+        self.allocate_from_pool = driver.new_memory_of_pool
+        self.free_async = driver.cuMemFreeAsync
         self.create_event = driver.new_event
         self.destroy_event = driver.cuEventDestroy_v2
         self.record_event = driver.cuEventRecord
@@ -227,20 +232,6 @@ class CudaTarget(GraphCalls):
 
     def destroy_pool(self, pool: int) -> None:
         self.driver.cuMemPoolDestroy(pool)
-
-    def allocate_async(self, size: int, pool: int, stream: int) -> int:
-        if size == 0:
-            return 0
-        address: int
-        if pool:
-            address = self.driver.new_memory_of_pool(size, pool, stream)
-        else:
-            address = self.driver.new_memory_async(size, stream)
-        return address
-
-    def free_async(self, address: int, stream: int) -> None:
-        if address:
-            self.driver.cuMemFreeAsync(address, stream)
 
     def pool_bytes(self, pool: int, device: int) -> tuple[int, int]:
         used, reserved = c_uint64(), c_uint64()
