@@ -10,11 +10,11 @@ import pytest
 
 from gridstride.errors import CUDAError
 from gridstride.targets import registry
-from gridstride.targets.base import Access, CopyDirection
+from gridstride.targets.base import Access, CopyDirection, Target
 from gridstride.targets.null import NullTarget
 
 
-def make_default(monkeypatch: pytest.MonkeyPatch, target: NullTarget) -> None:
+def make_default(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
     """Make a target the default one until the end of a test."""
     monkeypatch.setitem(registry._targets, target.name, target)
     monkeypatch.setattr(registry, "_found", {})

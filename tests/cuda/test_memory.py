@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+from fake_target import make_default
 
 from gridstride._runtime.async_pool import MemoryAsyncPool
 from gridstride._runtime.device import Device
@@ -149,9 +150,8 @@ def test_memory_that_another_stream_uses_is_not_handed_out_before(cuda, monkeypa
 
 def test_a_graph_owns_what_is_allocated_in_its_capture(cuda, stub, monkeypatch):
     from gridstride.cuda import alloc
-    from gridstride.targets import registry
 
-    monkeypatch.setattr(registry, "default", lambda: cuda)
+    make_default(monkeypatch, cuda)
     with Stream(target=cuda), Graph(target=cuda) as graph:
         address = alloc(512).ptr
         assert stub.calls("cuThreadExchangeStreamCaptureMode")

@@ -6,6 +6,7 @@ import pytest
 from fake_target import FakeTarget, make_default
 
 from gridstride import arrays, cuda
+from gridstride.targets import registry
 from gridstride.targets.base import CopyDirection
 
 pytestmark = pytest.mark.usefixtures("each_way")
