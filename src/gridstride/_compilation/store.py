@@ -124,6 +124,19 @@ class Entry(NamedTuple):
 
 def open_store() -> Store | None:
     """Return the store at the configured place or its stand-in in the temporary folder; None for neither."""
+    key = tuple(told() for told in _SETTINGS)
+    found = _opened.get(key) or _open()
+    if found is not None:
+        _opened[key] = found
+    return found
+
+
+#: What `config.cache_directory` reads, and the stores by what it read.
+_SETTINGS = tuple(map(config.teller, ("GRIDSTRIDE_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
+_opened: dict[tuple[object, ...], Store] = {}
+
+
+def _open() -> Store | None:
     for directory in (config.cache_directory, _stand_in):
         place = directory()
         try:

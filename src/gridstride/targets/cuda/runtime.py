@@ -418,10 +418,6 @@ class CudaTarget(GraphCalls):
 
     # contexts
 
-    def _current_context(self) -> int:
-        context: int = self.driver.current_context()
-        return context
-
     def _primary_context(self, device: int) -> int:
         context = self._primary.get(device)
         if context is None:
@@ -457,18 +453,9 @@ class CudaTarget(GraphCalls):
         self.set_device(0)
         return True
 
-    @contextmanager
-    def _on(self, device: int) -> Iterator[None]:
-        """Make a device current, and afterwards what was current on entry."""
-        wanted, previous = self._primary_context(device), self._current_context()
-        if previous == wanted:
-            yield
-            return
-        self.driver.cuCtxSetCurrent(wanted)
-        try:
-            yield
-        finally:
-            self.driver.cuCtxSetCurrent(previous)
+    def _on(self, device: int) -> _Switch:
+        """Make a device current inside a ``with`` block, and afterwards what was current on entry."""
+        return _Switch(self.driver, self._primary_context(device))
 
     # details
 
@@ -544,6 +531,25 @@ class CudaTarget(GraphCalls):
                     raise
                 continue
             yield name, value.value
+
+
+class _Switch:
+    """Make a context current inside a ``with`` block; a function with `contextmanager` takes several times as long."""
+
+    __slots__ = ("_driver", "_previous", "_wanted")
+
+    def __init__(self, driver: Driver, wanted: int) -> None:
+        self._driver = driver
+        self._wanted = wanted
+
+    def __enter__(self) -> None:
+        self._previous: int = self._driver.current_context()
+        if self._previous != self._wanted:
+            self._driver.cuCtxSetCurrent(self._wanted)
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous != self._wanted:
+            self._driver.cuCtxSetCurrent(self._previous)
 
 
 class CudaModule:
