@@ -30,6 +30,7 @@ class Kernel(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("run", ctypes.c_void_p),
+        ("run_flat", ctypes.c_void_p),
         ("parameter_count", ctypes.c_uint),
         ("parameter_bytes", ctypes.c_uint),
         ("parameters", ctypes.c_void_p),

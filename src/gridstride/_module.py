@@ -14,6 +14,7 @@ import numpy as np
 from gridstride import _native, _pipeline, config
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
+from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
 from gridstride._runtime.memory import MemoryPointer, UnownedMemory
 from gridstride._source.raw import RawSource, declared_globals, declared_kernels
@@ -129,6 +130,19 @@ class Function(_native.Launcher):
     def compile(self) -> None:
         """Compile and load now, for the default target's current device."""
         self._prepare()
+
+    def explain(self) -> Explanation:
+        """Say in which tier the kernel runs on the default target, and what keeps it from a faster one.
+
+        The kernel is compiled if it was not yet.
+
+        Returns
+        -------
+        Explanation
+            With `kernel`, `target`, `tier` and `obstacles`; printing it shows them.
+        """
+        place = default_place()
+        return explain(place.target, self._lazy.load(place, None).function(self.name))
 
     @property
     def attributes(self) -> AttributeMapping:

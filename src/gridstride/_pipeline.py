@@ -23,6 +23,7 @@ from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.raw import BoundCall, bind_raw
 from gridstride._arguments.structs import StructLayout
 from gridstride._compilation.functions import LoadedFunction, LoadedProgram, compile_program
+from gridstride._compilation.tiers import check_tier, chosen_tier
 from gridstride._launch.configuration import check_configuration
 from gridstride._launch.native_entry import NO_ARRAYS, native_entry
 from gridstride._runtime import tracking
@@ -203,7 +204,8 @@ def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None
 
 
 def specialize(program: Program, place: Place, configuration: LaunchConfig | None) -> Program:
-    """Return the program for what the target's object code depends on of a configuration."""
+    """Return the program for a target's tier, and for what its object code depends on of a configuration."""
+    program = program._replace(tier=chosen_tier(program, place.target))
     if configuration is None:
         return program
     return program._replace(specialization=place.target.specializes_on(configuration))
@@ -212,6 +214,7 @@ def specialize(program: Program, place: Place, configuration: LaunchConfig | Non
 def _prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:
     program = kernel.load(place, configuration)
     loaded = program.function(kernel.name)
+    check_tier(program.program, loaded)
     return PreparedKernel(
         kernel.name,
         place,

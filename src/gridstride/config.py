@@ -6,7 +6,7 @@ Every variable is listed in `VARIABLES`; the reference page and ``gridstride inf
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 VARIABLES: dict[str, str] = {
@@ -16,6 +16,7 @@ VARIABLES: dict[str, str] = {
     "GRIDSTRIDE_CACHE_SIZE": "cap of the compile cache in bytes (default 1 GiB)",
     "GRIDSTRIDE_FORBID_COMPILATION": "1: any compilation is an error (proves a warm cache)",
     "GRIDSTRIDE_CXX": "host compiler of the CPU target (default: g++, clang++, then the ziglang wheel)",
+    "GRIDSTRIDE_CPU_TIER": "CPU target's tier for kernels that ask for none: flat or fibers (default: the fastest)",
     "GRIDSTRIDE_NUM_THREADS": "threads of the CPU target (default: the cores this process may use)",
     "GRIDSTRIDE_LAUNCH_TIMEOUT": "seconds without a finished block after which a CPU launch is ended; 0: never",
     "GRIDSTRIDE_CPU_DEVICES": "number of devices the CPU target shows (default 1)",
@@ -103,6 +104,14 @@ def num_threads() -> int | None:
     """Return the number of threads asked for by the environment, or None."""
     value = text("GRIDSTRIDE_NUM_THREADS")
     return max(1, int(number("GRIDSTRIDE_NUM_THREADS", 1, 1))) if value else None
+
+
+def cpu_tier(tiers: Sequence[str]) -> str:
+    """Return the tier of the CPU target that the environment asks for, "" for the fastest."""
+    value = text("GRIDSTRIDE_CPU_TIER").lower()
+    if value and value not in tiers:
+        raise ValueError(f"GRIDSTRIDE_CPU_TIER={value!r} is none of the tiers: {', '.join(tiers)}")
+    return value
 
 
 def cpu_devices() -> int:

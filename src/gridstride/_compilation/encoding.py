@@ -10,7 +10,7 @@ import marshal
 from typing import Any
 
 from gridstride import _dtypes
-from gridstride.targets.base import CType, FunctionRecord, ObjectCode, Parameter, Signature
+from gridstride.targets.base import CType, FunctionRecord, ObjectCode, Parameter, Signature, TierObstacle
 
 _FORMAT = 4
 
@@ -21,7 +21,12 @@ def encode(object_code: ObjectCode) -> bytes:
         object_code.format,
         object_code.code,
         {
-            name: (record.lowered_name, _encode_signature(record.signature))
+            name: (
+                record.lowered_name,
+                _encode_signature(record.signature),
+                record.tier,
+                tuple(map(tuple, record.obstacles)),
+            )
             for name, record in object_code.functions.items()
         },
         dict(object_code.globals),
@@ -39,8 +44,10 @@ def decode(data: bytes) -> ObjectCode:
         form,
         code,
         {
-            name: FunctionRecord(lowered, _decode_signature(signature))
-            for name, (lowered, signature) in functions.items()
+            name: FunctionRecord(
+                lowered, _decode_signature(signature), tier, tuple(TierObstacle(*item) for item in obstacles)
+            )
+            for name, (lowered, signature, tier, obstacles) in functions.items()
         },
         globals_,
         constants,

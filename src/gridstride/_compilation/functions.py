@@ -15,7 +15,7 @@ from gridstride._compilation import store
 from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.key import cache_key
 from gridstride.errors import CompileError, CUDAError
-from gridstride.targets.base import Function, Module, ObjectCode, Program, Signature, Target
+from gridstride.targets.base import Function, Module, ObjectCode, Program, Signature, Target, TierObstacle
 
 ModuleKey = tuple[str, int, Program]
 
@@ -32,15 +32,18 @@ class LoadedProgram(NamedTuple):
     def function(self, name: str) -> LoadedFunction:
         """Return the function of a requested kernel; KeyError if it was not requested."""
         record = self.object_code.functions[name]
-        return LoadedFunction(name, self.module.function(record.lowered_name), record.signature)
+        function = self.module.function(record.lowered_name)
+        return LoadedFunction(name, function, record.signature, record.tier, record.obstacles)
 
 
 class LoadedFunction(NamedTuple):
-    """Hold a function that is ready to launch and its signature (None where nothing is known)."""
+    """Hold a function that is ready to launch and what the compiler said of it (`FunctionRecord`)."""
 
     name: str
     function: Function
     signature: Signature | None
+    tier: str = ""
+    obstacles: tuple[TierObstacle, ...] = ()
 
 
 def load_program(target: Target, device: int, program: Program) -> LoadedProgram:

@@ -28,6 +28,8 @@ class RawSource(NamedTuple):
     compiler : str
     path : str
         File name that messages use; "" for ``<name>.cu``.
+    tier : str
+        That is asked for; "" for the fastest that takes a kernel.
     """
 
     code: str | bytes
@@ -38,6 +40,7 @@ class RawSource(NamedTuple):
     cooperative: bool = False
     compiler: str = "nvrtc"
     path: str = ""
+    tier: str = ""
 
     @property
     def text(self) -> str:
@@ -106,4 +109,5 @@ def _program(source: RawSource, target: str, kernels: tuple[str, ...], globals_:
         headers=source.headers,
         includes=source.includes,
         path=source.path or f"{source.name}.cu",
+        tier=source.tier,
     )

@@ -48,6 +48,9 @@ class RawKernel(Function):
         Without effect: ``<cuComplex.h>`` and the standard headers work as they are.
     enable_cooperative_groups : bool
         Launch cooperatively, so that ``this_grid().sync()`` works.
+    tier : str
+        Run in this tier of the target (``"flat"`` or ``"fibers"`` on the CPU) and in no other; by
+        default in the fastest that takes the kernel. `explain` says which it is.
 
     Raises
     ------
@@ -79,8 +82,12 @@ class RawKernel(Function):
         translate_cucomplex: bool = False,
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
+        *,
+        tier: str = "",
     ) -> None:
-        source = _source(code, _checked_name(name), options, headers, backend, enable_cooperative_groups)
+        source = _source(
+            code, _checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier
+        )
         self._bind(LazyModule(source, (name,)), name)
 
     @property
@@ -97,6 +104,7 @@ class RawKernel(Function):
             Receives the compiler's messages; without it only errors are shown, in the exception.
         """
         _compile(self._lazy, log_stream)
+        self._prepare()
 
 
 class RawModule:
@@ -110,7 +118,7 @@ class RawModule:
     path : str or path, optional
         A file with one of these.
     cubin, ptx : bytes, optional
-    options, headers, backend, translate_cucomplex, enable_cooperative_groups, jitify
+    options, headers, backend, translate_cucomplex, enable_cooperative_groups, jitify, tier
         As for `RawKernel`.
     name_expressions : sequence of str, optional
         Template instances to compile in, for example ``["f<int>", "f<complex<float>>"]``, and
@@ -137,9 +145,10 @@ class RawModule:
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
         headers: Headers = (),
+        tier: str = "",
     ) -> None:
         content, name, shown = _content(code, path, cubin, ptx)
-        source = _source(content, name, options, headers, backend, enable_cooperative_groups, shown)
+        source = _source(content, name, options, headers, backend, enable_cooperative_groups, shown, tier)
         self._lazy = LazyModule.of_source(source, _expressions(name_expressions))
 
     @property
@@ -239,6 +248,7 @@ def _source(
     backend: str,
     cooperative: bool,
     path: str = "",
+    tier: str = "",
 ) -> RawSource:
     if not isinstance(code, str | bytes):
         raise TypeError(f"code must be CUDA C++ text (str) or object code (bytes), got {type(code).__name__}")
@@ -250,13 +260,15 @@ def _source(
         raise ValueError(f"backend must be 'nvrtc' or 'nvcc', got {backend!r}")
     if isinstance(headers, str):
         raise TypeError(f"headers must be a sequence of names or a mapping, got the string {headers!r}")
+    if not isinstance(tier, str):
+        raise TypeError(f"tier must be the name of a tier (str), got {tier!r}")
     texts: tuple[tuple[str, str], ...] = ()
     includes: tuple[str, ...] = ()
     if headers and isinstance(headers, Mapping):
         texts = tuple(headers.items())
     elif headers:
         includes = tuple(headers)
-    return RawSource(code, name, tuple(options), texts, includes, bool(cooperative), backend, path)
+    return RawSource(code, name, tuple(options), texts, includes, bool(cooperative), backend, path, tier)
 
 
 def _content(

@@ -39,6 +39,8 @@ class Target(Protocol):
     features: frozenset[str]
     #: The attribute through which memory of this target is shown to array libraries.
     array_protocol: str
+    #: The ways in which it can run a kernel, the fastest first; the last one takes every kernel.
+    tiers: tuple[str, ...]
 
     def warm_up(self) -> None:
         """Do ahead what the first launch on the current device would wait for; change nothing on it."""
@@ -295,6 +297,10 @@ class Target(Protocol):
         """Load object code on a device."""
         ...
 
+    def chosen_tier(self) -> str:
+        """Return the tier that a setting asks for; "" for the fastest that takes a kernel."""
+        ...
+
     def specializes_on(self, configuration: LaunchConfig) -> Hashable:
         """Return what of a launch configuration the object code depends on; () for nothing."""
         ...
@@ -423,6 +429,8 @@ class Program(NamedTuple):
         The file name that messages use for the text.
     specialization : Hashable
         What ``Target.specializes_on`` said.
+    tier : str
+        The tier that is asked for, one of the target's `tiers`; "" for the fastest that takes a kernel.
     """
 
     text: str
@@ -435,6 +443,7 @@ class Program(NamedTuple):
     includes: tuple[str, ...] = ()
     path: str = ""
     specialization: Hashable = ()
+    tier: str = ""
 
 
 class CType(NamedTuple):
@@ -480,11 +489,33 @@ class Parameter(NamedTuple):
 Signature = tuple[Parameter, ...]
 
 
+class TierObstacle(NamedTuple):
+    """Say what kept a kernel from a tier: a construct, with the file and line (0: none) where it stands."""
+
+    tier: str
+    reason: str
+    path: str
+    line: int
+
+
 class FunctionRecord(NamedTuple):
-    """Tie a name the user asked for to the object code; `signature` is None where nothing is known."""
+    """Tie a name the user asked for to the object code.
+
+    Attributes
+    ----------
+    lowered_name : str
+    signature : Signature or None
+        None where nothing is known.
+    tier : str
+        One of the target's `tiers`; "" where it has only one.
+    obstacles : tuple of TierObstacle
+        What kept it from faster tiers.
+    """
 
     lowered_name: str
     signature: Signature | None
+    tier: str = ""
+    obstacles: tuple[TierObstacle, ...] = ()
 
 
 class ObjectCode(NamedTuple):

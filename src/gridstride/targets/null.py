@@ -44,6 +44,7 @@ class NullTarget:
     device_types = frozenset({HOST})
     features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
+    tiers: tuple[str, ...] = ("null",)
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -277,6 +278,9 @@ class NullTarget:
     def load(self, object_code: ObjectCode, device: int) -> NullModule:
         self.calls.append(("load", object_code, device))
         return NullModule(object_code, self)
+
+    def chosen_tier(self) -> str:
+        return ""
 
     def specializes_on(self, configuration: LaunchConfig) -> Hashable:
         return ()

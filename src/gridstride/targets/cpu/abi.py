@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 
 class Kind(enum.IntEnum):
@@ -72,6 +72,7 @@ class Kernel(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("run", ctypes.c_void_p),
+        ("run_flat", ctypes.c_void_p),
         ("parameter_count", ctypes.c_uint),
         ("parameter_bytes", ctypes.c_uint),
         ("parameters", ctypes.POINTER(ParameterRecord)),

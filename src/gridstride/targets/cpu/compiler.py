@@ -16,16 +16,19 @@ from typing import NamedTuple
 from gridstride import _syntax
 from gridstride._syntax import lexical
 from gridstride.errors import CompileError
-from gridstride.targets.base import FunctionRecord, ObjectCode, Program
+from gridstride.targets.base import FunctionRecord, ObjectCode, Program, TierObstacle
 from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain, unit
 from gridstride.targets.cpu.diagnostics import Diagnostic
 from gridstride.targets.cpu.edits import Rewritten
+from gridstride.targets.cpu.flat import flatten
 from gridstride.targets.cpu.shared import SharedLayout
 
 # What the host has in its headers, a device has not.
 _OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
 _ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+#: The tiers of this target.
+FLAT, FIBERS = "flat", "fibers"
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
 
 
@@ -65,6 +68,9 @@ class _Compilation:
     rewritten : Rewritten or None
     texts : list of str
         What declarations are looked for in: the user's text, and the same with its headers.
+    flat_names : dict of kernel to name of its flat form
+    obstacles : dict of kernel to TierObstacle
+        What kept the others from a flat form.
     """
 
     def __init__(self, program: Program, compiler: toolchain.Toolchain, folder: Path) -> None:
@@ -74,11 +80,21 @@ class _Compilation:
         self.commands: list[str] = []
         self.log = ""
         self.rewritten: Rewritten | None = None
+        self.flat_names: dict[str, str] = {}
+        self.obstacles: dict[str, TierObstacle] = {}
+        self._takes_flat_forms = program.tier != FIBERS
         self.texts: list[str] = []
         self._building: threading.Thread | None = None
 
     def run(self) -> ObjectCode:
-        return self._object_code(self._compile(self._source()))
+        try:
+            code = self._compile(self._source())
+        except CompileError as error:
+            if not self.flat_names:
+                raise
+            self._give_flat_forms_up(error)
+            code = self._compile(self._source())
+        return self._object_code(code)
 
     def listing(self, form: str) -> str:
         """Return the text that is compiled, or the assembly it becomes."""
@@ -92,7 +108,7 @@ class _Compilation:
     def _source(self) -> Path:
         """Write what is compiled."""
         self._write_headers()
-        self.texts.append(self.program.text)
+        self.texts = [self.program.text]
         with_options = "\n".join([*unit.option_lines(self.program), self.program.text])
         if self._reads_user_headers() or rewrite.needs_preprocessing(with_options.encode()):
             return self._preprocessed()
@@ -101,6 +117,34 @@ class _Compilation:
     # ---- the two ways to a text without __shared__ ----
 
     def _direct(self) -> Path:
+        text = self._without_shared()
+        if self._takes_flat_forms:
+            text = self._flattened(text)
+        whole = unit.translation_unit(self.program, text.decode(), self.flat_names)
+        return self._write("program.cpp", whole.encode())
+
+    def _flattened(self, text: bytes) -> bytes:
+        macros = [(name, value or "1") for name, value in self.program.options.defines]
+        flattened = flatten(text, self.program.kernels, macros)
+        self.flat_names = flattened.names
+        path = unit.path_of(self.program)
+        self.obstacles = {
+            kernel: TierObstacle(FLAT, obstacle.reason, path, lexical.line_of(text, obstacle.position))
+            for kernel, obstacle in flattened.obstacles.items()
+        }
+        return flattened.text.text
+
+    def _give_flat_forms_up(self, error: CompileError) -> None:
+        """Go on without flat forms: what the compiler refuses in one may be right in the kernel itself."""
+        said = next((item.text for item in diagnostics.parse(error.log) if item.kind != "warning"), "")
+        reason = f"the compiler refuses its flat form: {said}"
+        path = unit.path_of(self.program)
+        self.obstacles |= {kernel: TierObstacle(FLAT, reason, path, 0) for kernel in self.flat_names}
+        self.flat_names = {}
+        self._takes_flat_forms = False
+        self.log = ""
+
+    def _without_shared(self) -> bytes:
         text = self.program.text.encode()
         try:
             self.rewritten = rewrite.rewrite(text, self._kernel_names())
@@ -108,9 +152,7 @@ class _Compilation:
             raise self._refused(
                 refusal, unit.path_of(self.program), *_line_and_column(text, refusal.position)
             ) from None
-        return self._write(
-            "program.cpp", unit.translation_unit(self.program, self.rewritten.text.decode()).encode()
-        )
+        return self.rewritten.text
 
     def _preprocessed(self) -> Path:
         source = self._write("whole.cpp", unit.translation_unit(self.program, self.program.text).encode())
@@ -206,8 +248,7 @@ class _Compilation:
             self._check_kernels()
             self._check_shared(kernel_library)
             functions = {
-                name: FunctionRecord(name, signatures.signature(kernel, self._parameter_names(name, kernel)))
-                for name, kernel in kernel_library.kernels().items()
+                name: self._record(name, kernel) for name, kernel in kernel_library.kernels().items()
             }
             globals_ = {name: name for name in kernel_library.globals()}
             constants = kernel_library.constants()
@@ -216,6 +257,12 @@ class _Compilation:
         return ObjectCode(
             "shared object", code, functions, globals_, constants, self._dependencies(), self.log
         )
+
+    def _record(self, name: str, kernel: abi.Kernel) -> FunctionRecord:
+        signature = signatures.signature(kernel, self._parameter_names(name, kernel))
+        obstacle = self.obstacles.get(name)
+        tier = FLAT if name in self.flat_names else FIBERS
+        return FunctionRecord(name, signature, tier, (obstacle,) if obstacle else ())
 
     def _parameter_names(self, name: str, kernel: abi.Kernel) -> list[str]:
         """Return the names of a kernel's parameters as far as its declaration is found."""

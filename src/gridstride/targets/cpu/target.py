@@ -54,6 +54,7 @@ class CpuTarget:
         }
     )
     array_protocol = "__array_interface__"
+    tiers: tuple[str, ...] = ("flat", "fibers")
 
     def __init__(self) -> None:
         self._thread = _Thread()
@@ -389,6 +390,10 @@ class CpuTarget:
         """Load object code; every device has its own copy of the variables."""
         self._check_device(device)
         return CpuModule(object_code)
+
+    def chosen_tier(self) -> str:
+        """Return what ``GRIDSTRIDE_CPU_TIER`` says."""
+        return config.cpu_tier(self.tiers)
 
     def specializes_on(self, configuration: LaunchConfig) -> Hashable:
         """Return (): the object code serves every configuration."""

@@ -45,6 +45,8 @@ _KIND_FLAGS = {
     "gcc": (
         "-fno-gnu-unique", "-ftrack-macro-expansion=0", "-fdiagnostics-color=never", "-fno-diagnostics-show-option",
         "-fno-diagnostics-show-caret",
+        # Arrays may overlap: loops ask at run time, also those of stencils with many neighbors.
+        "--param=vect-max-version-for-alias-checks=200",
     ),
     "clang": _CLANG_FLAGS,
     # It traps undefined behavior, and takes optimization for a release without assertions.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import Template
+from types import MappingProxyType
 
 from gridstride import _syntax
 from gridstride.targets.base import Program
@@ -18,8 +20,13 @@ LAUNCH_BOUNDS = "__launch_bounds__ of "
 _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 
 
-def translation_unit(program: Program, text: str) -> str:
-    """Return the unit with `text`, the program's own or a rewritten one, as the user's part."""
+def translation_unit(
+    program: Program, text: str, flat_names: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the unit with `text`, the program's own or a rewritten one, as the user's part.
+
+    `flat_names` says which kernels have flat forms in it, and under what names.
+    """
     return Template(_TEMPLATE.read_text()).substitute(
         options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),
@@ -27,7 +34,7 @@ def translation_unit(program: Program, text: str) -> str:
         text=text,
         options_path=OPTIONS,
         requests=REQUESTS,
-        entries="\n".join(_entries(program)),
+        entries="\n".join(_entries(program, flat_names)),
     )
 
 
@@ -54,7 +61,7 @@ def option_lines(program: Program) -> list[str]:
     return lines + [define("#define {} {}", *item) for item in options.defines if not is_for_headers(item[0])]
 
 
-def _entries(program: Program) -> list[str]:
+def _entries(program: Program, flat_names: Mapping[str, str]) -> list[str]:
     """Return the lines that ask for the program's names, in the order of the program's fields."""
     tables = {
         "KERNEL": [(name, name) for name in program.kernels],
@@ -64,11 +71,16 @@ def _entries(program: Program) -> list[str]:
     if "__launch_bounds__" in program.text:
         tables["CONSTANT"] += [(LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program)]
     lines = [
+        f"{_flat_entry(index, flat_names[name]) if name in flat_names and table == 'KERNEL' else ''}"
         f'GRIDSTRIDE_{table}({index}, "{_quoted(name)}", {expression})'
         for table, rows in tables.items()
         for index, (name, expression) in enumerate(rows)
     ]
     return [*lines, f"GRIDSTRIDE_LIBRARY({', '.join(str(len(rows)) for rows in tables.values())})"]
+
+
+def _flat_entry(index: int, name: str) -> str:
+    return f"GRIDSTRIDE_FLAT({index}, {name}) "
 
 
 def _launch_bounds(program: Program) -> list[tuple[str, str]]:

@@ -111,6 +111,7 @@ class CudaTarget(GraphCalls):
         }
     )
     array_protocol = "__cuda_array_interface__"
+    tiers: tuple[str, ...] = ("device",)
     current_device: Callable[[], int]
     set_device: Callable[[int], None]
     allocate_async: Callable[[int, int], int]
@@ -390,6 +391,9 @@ class CudaTarget(GraphCalls):
     def load(self, object_code: ObjectCode, device: int) -> CudaModule:
         with self._on(device), self._during_captures():
             return CudaModule(self, self._load(object_code), device)
+
+    def chosen_tier(self) -> str:
+        return ""
 
     def specializes_on(self, configuration: LaunchConfig) -> Hashable:
         return ()

@@ -18,8 +18,11 @@ struct Launch {
     const gridstride_configuration* configuration;
     const char* argument_bytes;
     unsigned long block_count;
-    unsigned long next_block = 0;   // the first that nobody took
-    unsigned long chunk = 1;        // blocks taken at once
+    bool is_flat;                   // workers take portions: neighboring blocks of one row of the grid
+    unsigned portion_blocks;        // at most so many in a portion
+    unsigned long piece_count;      // portions of the flat tier, else blocks
+    unsigned long next_piece = 0;   // the first that nobody took
+    unsigned long chunk = 1;        // pieces taken at once
     bool is_cooperative;
     bool wants_helpers = false;
     bool is_closed = false;         // no more helpers may come
@@ -38,9 +41,12 @@ struct Launch {
     long seen_at = 0;
     Launch* next = nullptr;         // in the pool's list
 
-    bool has_blocks() const { return __atomic_load_n(&next_block, __ATOMIC_RELAXED) < block_count; }
+    bool has_pieces() const { return __atomic_load_n(&next_piece, __ATOMIC_RELAXED) < piece_count; }
 
-    bool can_use_helpers(unsigned thread_limit) const { return block_count > 1 && thread_limit > 1; }
+    // Leave what nobody took undone.
+    void drop_pieces() { __atomic_store_n(&next_piece, piece_count, __ATOMIC_RELAXED); }
+
+    bool can_use_helpers(unsigned thread_limit) const { return piece_count > 1 && thread_limit > 1; }
 
     // Whether it takes longer than waking a thread, as far as one can know.
     bool is_large() const {
@@ -79,6 +85,7 @@ struct Fault {
 struct Block : gridstride_block {
     Launch* launch;
     unsigned long launch_serial; // it is prepared for
+    bool is_flat;                // holds a portion
     gridstride_thread* threads;  // as many as the capacity says
     Stacks stacks;
     unsigned capacity;           // threads, whole warps
@@ -103,21 +110,26 @@ struct Block : gridstride_block {
 
     // Become a block of a launch; false if there is no memory.
     bool prepare(Launch& its_launch, unsigned long number) {
-        if (launch_serial != its_launch.serial && !adopt(its_launch)) return false;
-        const unsigned* grid = its_launch.configuration->grid;
-        const unsigned long row = number / grid[0];
-        block_index = uint3{unsigned(number % grid[0]), unsigned(row % grid[1]), unsigned(row / grid[1])};
-        current_thread = threads;
-        code_begin = code_end = nullptr;
-        is_scheduling = 1;
-        is_interleaved = 0;
-        live_threads = 1;
-        arrived_threads = 0;
-        true_votes = 0;
-        is_started = false;
-        outcome = Outcome::polls;
-        fault.code = 0;
+        if (!belong_to(its_launch, false)) return false;
+        begin_at(its_launch, number % its_launch.configuration->grid[0], number / its_launch.configuration->grid[0]);
+        portion_blocks = 0;
         return true;
+    }
+
+    // Become a portion of a launch; false if there is no memory.
+    bool prepare_portion(Launch& its_launch, unsigned long number) {
+        if (!belong_to(its_launch, true)) return false;
+        const unsigned width = its_launch.configuration->grid[0], most = its_launch.portion_blocks;
+        const unsigned long portions = (width + most - 1ul) / most, first = number % portions * most;
+        begin_at(its_launch, first, number / portions);
+        portion_blocks = unsigned(minimum<unsigned long>(most, width - first));
+        is_refused = 0;
+        return true;
+    }
+
+    // Number of the first block.
+    unsigned long number() const {
+        return block_index.x + grid_shape.x * (block_index.y + 1ul * grid_shape.y * block_index.z);
     }
 
     // Forget threads that did not end.
@@ -146,11 +158,31 @@ private:
         fiber_count = idle_count = 0;
     }
 
-    bool adopt(Launch& its_launch) {
+    void begin_at(const Launch& its_launch, unsigned long x, unsigned long row) {
+        const unsigned height = its_launch.configuration->grid[1];
+        block_index = uint3{unsigned(x), unsigned(row % height), unsigned(row / height)};
+        current_thread = threads;
+        is_scheduling = 1;
+        is_interleaved = 0;
+        live_threads = 1;
+        arrived_threads = 0;
+        true_votes = 0;
+        is_started = false;
+        outcome = Outcome::polls;
+        fault.code = 0;
+    }
+
+    bool belong_to(Launch& its_launch, bool as_portion) {
+        return (launch_serial == its_launch.serial && is_flat == as_portion) || adopt(its_launch, as_portion);
+    }
+
+    bool adopt(Launch& its_launch, bool as_portion) {
         launch_serial = 0;
         forget_fibers();  // they are in the middle of another kernel's loop
         launch = &its_launch;
-        run = its_launch.function->kernel->run;
+        code_begin = code_end = nullptr;  // its code tells when it begins
+        is_flat = as_portion;
+        run = is_flat ? its_launch.function->kernel->run_flat : its_launch.function->kernel->run;
         argument_bytes = its_launch.argument_bytes;
         const unsigned* grid = its_launch.configuration->grid;
         grid_shape = dim3(grid[0], grid[1], grid[2]);

@@ -209,6 +209,10 @@ GRIDSTRIDE_COLD inline void write_fault(Text& text, const Fault& fault) {
     if (fault.address < 4096) text << " (a null pointer)";
 }
 
+constexpr const char* DAMAGE =
+    "The kernel did not finish, and what it wrote before, perhaps outside of its arrays, stays: memory of this process "
+    "may be damaged";
+
 // What the signal handler noted about the current thread of a block.
 GRIDSTRIDE_COLD inline void report_fault(Block* block) {
     Launch& launch = *block->launch;
@@ -222,8 +226,18 @@ GRIDSTRIDE_COLD inline void report_fault(Block* block) {
     write_fault(text, fault);
     text << " in ";
     write_thread(text, block, block->current_thread);
-    text << ". The kernel did not finish, and what it wrote before, perhaps outside of its arrays, stays: memory of "
-            "this process may be damaged";
+    text << ". " << DAMAGE;
+}
+
+// A fault in the flat tier that did not come back when its threads ran one by one.
+GRIDSTRIDE_COLD inline void report_portion_fault(Launch& launch, const Fault& fault, unsigned long begin, unsigned long end) {
+    if (!launch.stop(fault.code) || !launch.claim_description()) return;
+    Text text = begin_failure(launch, fault.code);
+    launch.failure.has_address = fault.has_address;
+    launch.failure.address = fault.address;
+    write_fault(text, fault);
+    text << " in a thread of blocks " << begin << " to " << end - 1 << " (counted along x, then y, then z). "
+         << DAMAGE;
 }
 
 GRIDSTRIDE_COLD inline void report_unreachable_grid_barrier(Launch& launch, unsigned long waiting, unsigned long finished) {
@@ -244,7 +258,9 @@ GRIDSTRIDE_COLD inline void report_stop(Launch& launch, const Block* block) {
     record_block(launch.failure, block);
     text << ". Block ";
     write_index(text, block->block_index.x, block->block_index.y, block->block_index.z);
-    if (block->is_interleaved) {
+    if (block->is_flat) {
+        text << " and the " << block->portion_blocks - 1 << " behind it were running";
+    } else if (block->is_interleaved) {
         text << " had";
         write_groups(text, block);
     } else {

@@ -47,7 +47,7 @@ public:
 
     // Ask pool threads to help; they come if they have nothing else to do. The caller inspects.
     void invite(Launch& launch) {
-        const unsigned long wanted = minimum<unsigned long>(get_thread_limit(), launch.block_count) - 1;
+        const unsigned long wanted = minimum<unsigned long>(get_thread_limit(), launch.piece_count) - 1;
         launch.wants_helpers = true;
         while (helper_threads < wanted && start_thread(&Pool::help)) ++helper_threads;
         __atomic_fetch_add(&invitations, 1u, __ATOMIC_RELEASE);
@@ -150,7 +150,7 @@ private:
     Launch* join() {
         Locked locked(lock);
         for (Launch* launch = launches; launch; launch = launch->next) {
-            if (!launch->wants_helpers || launch->is_closed || !launch->has_blocks()) continue;
+            if (!launch->wants_helpers || launch->is_closed || !launch->has_pieces()) continue;
             if (launch->helper_count + 1 >= get_thread_limit()) continue;
             __atomic_fetch_add(&launch->helper_count, 1u, __ATOMIC_RELAXED);
             return launch;

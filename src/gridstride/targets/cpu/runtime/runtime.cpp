@@ -77,9 +77,39 @@ static void run(Launch& launch) {
     launch.output.flush();
 }
 
-static unsigned long chunk_of(unsigned long blocks) {
-    constexpr unsigned long CHUNKS_PER_THREAD = 16, LARGEST = 64;
-    return maximum(1ul, minimum(LARGEST, blocks / (CHUNKS_PER_THREAD * pool.get_thread_limit())));
+constexpr unsigned long CHUNKS_PER_THREAD = 16;
+
+static unsigned long chunk_of(unsigned long pieces) {
+    constexpr unsigned long LARGEST = 64;
+    return maximum(1ul, minimum(LARGEST, pieces / (CHUNKS_PER_THREAD * pool.get_thread_limit())));
+}
+
+// Indices along x are ints in the flat tier.
+static bool can_be_flat(const gridstride_kernel* kernel, const gridstride_configuration& configuration) {
+    constexpr unsigned FIBERS = 2;
+    const unsigned long threads_along_x = 1ul * configuration.grid[0] * configuration.block[0];
+    return kernel->run_flat && !(configuration.flags & FIBERS) && threads_along_x < 0x7ffffffful;
+}
+
+// Large enough that its start costs nothing, small enough that all workers have something to do to the end.
+static unsigned portion_blocks_of(const gridstride_configuration& configuration, unsigned long blocks) {
+    constexpr unsigned long MOST_THREADS = 1 << 14;
+    const unsigned long threads = maximum(1ul, 1ul * configuration.block[0] * configuration.block[1] * configuration.block[2]);
+    const unsigned long share = blocks / (CHUNKS_PER_THREAD * pool.get_thread_limit());
+    return unsigned(maximum(1ul, minimum(minimum(share, MOST_THREADS / threads), 1ul * configuration.grid[0])));
+}
+
+static void cut(Launch& launch) {
+    const gridstride_configuration& configuration = *launch.configuration;
+    const unsigned* grid = configuration.grid;
+    launch.block_count = launch.piece_count = 1ul * grid[0] * grid[1] * grid[2];
+    launch.is_cooperative = configuration.flags & 1;
+    launch.is_flat = launch.block_count && can_be_flat(launch.function->kernel, configuration);
+    if (launch.is_flat) {
+        launch.portion_blocks = portion_blocks_of(configuration, launch.block_count);
+        launch.piece_count = (grid[0] + launch.portion_blocks - 1ul) / launch.portion_blocks * grid[1] * grid[2];
+    }
+    launch.chunk = launch.is_cooperative ? 1 : chunk_of(launch.piece_count);
 }
 
 __attribute__((constructor)) static void initialize() {
@@ -99,15 +129,12 @@ GRIDSTRIDE_EXPORT const gridstride_services* gridstride_runtime_services() { ret
 GRIDSTRIDE_EXPORT int gridstride_cpu_launch(void* function, const gridstride_configuration* configuration,
                                             const void* packed, unsigned long, unsigned long long) {
     static unsigned long launches = 0;
-    const unsigned* grid = configuration->grid;
     Launch launch;
     launch.serial = __atomic_add_fetch(&launches, 1ul, __ATOMIC_RELAXED);
     launch.function = static_cast<const gridstride_function*>(function);
     launch.configuration = configuration;
     launch.argument_bytes = static_cast<const char*>(packed);
-    launch.block_count = 1ul * grid[0] * grid[1] * grid[2];
-    launch.is_cooperative = configuration->flags & 1;
-    launch.chunk = launch.is_cooperative ? 1 : chunk_of(launch.block_count);
+    cut(launch);
     if (check(launch) == GRIDSTRIDE_OK && launch.block_count) run(launch);
     if (launch.is_stopped())
         if (gridstride_failure* failure = last_failure()) *failure = launch.failure;

@@ -151,6 +151,7 @@ __attribute__((noinline)) inline gridstride_thread* choose(gridstride_block* of_
 inline gridstride_thread* yield(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
+    if (block->is_flat) return self;
     if (!block->is_interleaved) interleave(block);
     gridstride_thread* next = next_ready(block, self, false);
     const bool all_yield = ++block->yields > 2 * block->thread_count;

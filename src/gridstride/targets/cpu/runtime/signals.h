@@ -91,7 +91,7 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
 
 // Let the other threads of the block run; the handler's frame stays on the interrupted thread's stack.
 inline void preempt(Block* block) {
-    if (block->is_scheduling) return;
+    if (block->is_scheduling || block->is_flat) return;
     block->is_scheduling = 1;
     gridstride_thread* self = block->current_thread;
     if (!block->is_interleaved) interleave(block);

@@ -33,6 +33,7 @@ public:
                 break;
         }
         if (resident_count) report_stop(*launch, residents);
+        if (portion_fault.code) report_portion_fault(*launch, portion_fault, fault_begin, fault_end);
         while (resident_count) retire(residents);
         trim();
         __atomic_store_n(&launch, nullptr, __ATOMIC_RELEASE);
@@ -46,9 +47,13 @@ private:
     unsigned resident_count;
     Block* spares;
     unsigned long chunk_begin, chunk_end;
+    unsigned long again_begin, again_end;  // blocks of a portion that fibers must run, since its flat form could not
+    Fault portion_fault;                   // whose thread is not known yet; code 0: none
+    unsigned long fault_begin, fault_end;  // the blocks of its portion
 
     void enter(Launch& its_launch) {
-        chunk_begin = chunk_end = 0;
+        chunk_begin = chunk_end = again_begin = again_end = 0;
+        portion_fault.code = 0;
         progress = 0;
         seen = nullptr;
         thread = thread_id();
@@ -59,7 +64,8 @@ private:
 
     Block* choose() {
         const bool has_place = resident_count == 0 || launch->is_cooperative || resident_count < MAX_POLLING;
-        if (has_place && take_chunk()) return admit(chunk_begin++);
+        if (has_place && again_begin < again_end) return admit(again_begin++, false);
+        if (has_place && take_chunk()) return admit(chunk_begin++, launch->is_flat);
         for (unsigned i = 0; i < resident_count; ++i) {
             Block* block = residents;
             residents = block->next;
@@ -70,10 +76,10 @@ private:
 
     bool take_chunk() {
         if (chunk_begin < chunk_end) return true;
-        if (!launch->has_blocks()) return false;
-        chunk_begin = __atomic_fetch_add(&launch->next_block, launch->chunk, __ATOMIC_RELAXED);
-        chunk_end = minimum(chunk_begin + launch->chunk, launch->block_count);
-        return chunk_begin < launch->block_count;
+        if (!launch->has_pieces()) return false;
+        chunk_begin = __atomic_fetch_add(&launch->next_piece, launch->chunk, __ATOMIC_RELAXED);
+        chunk_end = minimum(chunk_begin + launch->chunk, launch->piece_count);
+        return chunk_begin < launch->piece_count;
     }
 
     bool is_runnable(const Block* block) const {
@@ -112,6 +118,7 @@ private:
         switch (outcome) {
             case Outcome::finished:
                 ++progress;
+                if (block->is_flat && block->is_refused) run_again(block);
                 retire(block);
                 if (launch->is_cooperative) {
                     __atomic_fetch_add(&launch->finished_blocks, 1ul, __ATOMIC_ACQ_REL);
@@ -125,9 +132,26 @@ private:
             case Outcome::polls:
                 break;
             case Outcome::failed:
-                if (block->fault.code) report_fault(block);
+                if (block->fault.code && block->is_flat) locate_fault(block);
+                else if (block->fault.code) report_fault(block);
                 else report_stop(*launch, block);
         }
+    }
+
+    void run_again(const Block* portion) {
+        again_begin = portion->number();
+        again_end = again_begin + portion->portion_blocks;
+    }
+
+    // Find the thread whose fault ended a portion: run its threads one by one. Memory is damaged anyhow.
+    void locate_fault(Block* portion) {
+        portion_fault = portion->fault;
+        launch->drop_pieces();
+        chunk_begin = chunk_end;
+        run_again(portion);
+        fault_begin = again_begin;
+        fault_end = again_end;
+        retire(portion);
     }
 
     // Add blocks to the grid barrier and open it if all are there.
@@ -147,11 +171,11 @@ private:
 
     // ---- resident blocks ----
 
-    Block* admit(unsigned long number) {
+    Block* admit(unsigned long number, bool as_portion) {
         Block* block = spares;
         if (block) spares = block->next;
         else block = static_cast<Block*>(map_pages(sizeof(Block)));
-        if (!block || !block->prepare(*launch, number)) {
+        if (!block || !(as_portion ? block->prepare_portion(*launch, number) : block->prepare(*launch, number))) {
             refuse(*launch, GRIDSTRIDE_OUT_OF_MEMORY, "no memory for the threads and the shared memory of its blocks");
             if (block) keep(block);
             return nullptr;

@@ -5,7 +5,7 @@
 #ifndef GRIDSTRIDE_CPU_ABI_H
 #define GRIDSTRIDE_CPU_ABI_H
 
-#define GRIDSTRIDE_CPU_ABI_VERSION 1
+#define GRIDSTRIDE_CPU_ABI_VERSION 2
 
 struct gridstride_block;     // state of the block an OS thread runs (execution.h)
 struct gridstride_services;  // what the runtime offers kernels beyond inline code (execution.h)
@@ -38,6 +38,7 @@ struct gridstride_parameter {
 struct gridstride_kernel {
     const char* name;                    // the spelling that was asked for
     void (*run)();                       // runs threads of the current block; entered on a new stack, never returns
+    void (*run_flat)();                  // the same for portions of the flat tier (flat.h); null if it is not taken
     unsigned parameter_count;
     unsigned parameter_bytes;
     const gridstride_parameter* parameters;
@@ -103,6 +104,7 @@ enum gridstride_failure_code {
 
 // extern "C":
 //   const gridstride_services* gridstride_runtime_services();
+//   (flags of a configuration: 1 cooperative launch, 2 fibers whatever the kernel has)
 //   int  gridstride_cpu_launch(void* function, const gridstride_configuration*, const void* packed,
 //                              unsigned long packed_size, unsigned long long stream);   // gridstride_launch_routine
 //   const gridstride_failure* gridstride_last_failure();        // of the calling thread

@@ -96,6 +96,8 @@ struct gridstride_block {
     gridstride_exchange* exchanges;
     const char *code_begin, *code_end;       // of the kernel library: a thread is only interrupted in there
     volatile unsigned is_scheduling;         // between two threads: `current_thread` may not be the one that runs
+    unsigned portion_blocks;                 // flat tier: blocks along x from `block_index` on that run together; else 0
+    unsigned is_refused;                     // flat tier: nothing of the portion ran, fibers must do it
 };
 
 // Functions of the runtime. Those that return a thread return the one to switch to, perhaps the current one.

@@ -14,12 +14,22 @@
 #define GRIDSTRIDE_CPU_ENTRY_H
 
 #include "execution.h"
+#include "flat.h"
 #include "type_traits.h"
 
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
         static constexpr gridstride_kernel __make() { \
-            return gridstride_make_kernel<decltype(&__VA_ARGS__), &__VA_ARGS__>(__name); \
+            return gridstride_make_kernel<decltype(&__VA_ARGS__), &__VA_ARGS__>( \
+                __name, gridstride_flat_entry<__index>::__make()); \
+        } \
+    };
+
+// Stands before the entry of the kernel whose flat form this function is.
+#define GRIDSTRIDE_FLAT(__index, ...) \
+    template <> struct gridstride_flat_entry<__index> { \
+        static constexpr gridstride_routine __make() { \
+            return &gridstride_flat_run<decltype(&__VA_ARGS__), &__VA_ARGS__>::run; \
         } \
     };
 
@@ -64,8 +74,14 @@ struct gridstride_indices_below<0, __index...> {
 
 // ---- tables ----
 
+typedef void (*gridstride_routine)();
+
 template <unsigned __index>
 struct gridstride_kernel_entry;
+template <unsigned __index>
+struct gridstride_flat_entry {
+    static constexpr gridstride_routine __make() { return nullptr; }
+};
 template <unsigned __index>
 struct gridstride_global_entry;
 template <unsigned __index>
@@ -308,6 +324,13 @@ struct gridstride_argument {
 // The linker's names for the ends of this library's code.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
+inline gridstride_block* gridstride_entered_block() {
+    gridstride_block* __block = gridstride_current_block();
+    __block->code_begin = __ehdr_start;
+    __block->code_end = etext;
+    return __block;
+}
+
 template <class __function, __function __kernel>
 struct gridstride_entry;
 template <class... __types, void (*__kernel)(__types...)>
@@ -315,16 +338,11 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
-    static constexpr gridstride_kernel make(const char* __name) {
-        return {__name, &run, signature::count, signature::offset(signature::count),
+    static constexpr gridstride_kernel make(const char* __name, gridstride_routine __run_flat) {
+        return {__name, &run, __run_flat, signature::count, signature::offset(signature::count),
                 gridstride_parameter_table<indices, __types...>::value};
     }
-    static void run() {
-        gridstride_block* __block = gridstride_current_block();
-        __block->code_begin = __ehdr_start;
-        __block->code_end = etext;
-        unpack(__block, indices());
-    }
+    static void run() { unpack(gridstride_entered_block(), indices()); }
     template <unsigned... __index>
     static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {
         loop(__block, gridstride_argument<__types>(__block->argument_bytes + signature::offset(__index))...);
@@ -339,9 +357,30 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
 };
 
 template <class __function, __function __kernel>
-constexpr gridstride_kernel gridstride_make_kernel(const char* __name) {
-    return gridstride_entry<__function, __kernel>::make(__name);
+constexpr gridstride_kernel gridstride_make_kernel(const char* __name, gridstride_routine __run_flat) {
+    return gridstride_entry<__function, __kernel>::make(__name, __run_flat);
 }
+
+// The loop over portions of the flat tier.
+template <class __function, __function __flat>
+struct gridstride_flat_run;
+template <class... __types, void (*__flat)(gridstride_block*, __types...)>
+struct gridstride_flat_run<void (*)(gridstride_block*, __types...), __flat> {
+    typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
+    typedef gridstride_signature<__types...> signature;
+
+    static void run() { unpack(gridstride_entered_block(), indices()); }
+    template <unsigned... __index>
+    static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {
+        loop(__block, gridstride_argument<__types>(__block->argument_bytes + signature::offset(__index))...);
+    }
+    static void loop(gridstride_block* __block, gridstride_argument<__types>... __arguments) {
+        for (;;) {
+            __flat(__block, __arguments.value()...);
+            gridstride_runtime->end_sequential(__block);
+        }
+    }
+};
 
 template <class __function, unsigned __index>
 struct gridstride_parameter_of;

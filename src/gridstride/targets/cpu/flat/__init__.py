@@ -1,0 +1,105 @@
+"""The flat tier: kernels whose threads never wait become loops that the compiler makes vectors of.
+
+flatten(text, kernels)      the text with the flat forms behind their kernels, and what kept the others
+  survey      what the text declares
+  admission   is every construct known?
+  forms       the form of one kernel
+    locals, constancy, linear   what is known of its integers
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from gridstride._syntax import base_name, normalize_name
+from gridstride.targets.cpu.edits import Edit, Rewritten
+from gridstride.targets.cpu.flat.admission import Admission, is_constant
+from gridstride.targets.cpu.flat.forms import FlatForm
+from gridstride.targets.cpu.flat.obstacles import Obstacle
+from gridstride.targets.cpu.flat.survey import survey
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_INTEGER = re.compile(r"\s*\(*\s*\d\w*\s*\)*\s*")
+
+
+class Flattened(NamedTuple):
+    """A text with flat forms.
+
+    Attributes
+    ----------
+    text : Rewritten
+    names : dict of kernel name to name of its flat form
+    obstacles : dict of kernel name to Obstacle
+        Of the kernels that have none.
+    """
+
+    text: Rewritten
+    names: dict[str, str]
+    obstacles: dict[str, Obstacle]
+
+
+def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, str]] = ()) -> Flattened:
+    """Give kernels of a text their flat forms.
+
+    Parameters
+    ----------
+    source : bytes
+        The text, without ``__shared__`` declarations.
+    kernels : iterable of str
+        Names and name expressions, as they were asked for.
+    macros : sequence of (name, body)
+        Those that are defined before the text.
+    """
+    content = survey(source, macros)
+    admission = Admission(content.text)
+    constants = frozenset(
+        name
+        for name, bodies in content.text.macros.items()
+        if all(is_constant(body, content.text.macros) and _INTEGER.fullmatch(body) for body in bodies)
+    )
+    edits: dict[int, Edit] = {}
+    names: dict[str, str] = {}
+    obstacles: dict[str, Obstacle] = {}
+    for kernel in kernels:
+        definition = _definition_of(kernel, content.kernels)
+        if definition is None:
+            continue  # the compiler will say what is missing
+        try:
+            if definition.id not in edits:
+                admission.check(definition)
+                form = FlatForm(source, definition, content.text, constants)
+                end = _end_of(definition)
+                edits[definition.id] = Edit(end, end, f" {form.text(_simple_name(kernel))}".encode())
+            names[kernel] = _flat_name(kernel)
+        except Obstacle as obstacle:
+            obstacles[kernel] = obstacle
+    return Flattened(Rewritten(source, list(edits.values())), names, obstacles)
+
+
+def _definition_of(kernel: str, kernels: dict[str, list[Node]]) -> Node | None:
+    """Return the only definition of a kernel."""
+    wanted = normalize_name(base_name(kernel))
+    found = [node for name, nodes in kernels.items() if f"::{name}".endswith(f"::{wanted}") for node in nodes]
+    return found[0] if len(found) == 1 else None
+
+
+def _end_of(definition: Node) -> int:
+    parent = definition.parent
+    is_template = parent is not None and parent.type == "template_declaration"
+    return parent.end_byte if is_template and parent is not None else definition.end_byte
+
+
+def _simple_name(kernel: str) -> str:
+    return base_name(kernel).rpartition("::")[2]
+
+
+def _flat_name(kernel: str) -> str:
+    """Return the name expression of the flat form: ``a::f<int>`` becomes ``a::gridstride_flat_f<int>``."""
+    expression = kernel.strip().removeprefix("&").strip()
+    head, bracket, arguments = expression.partition("<")
+    scope, colons, name = head.rpartition("::")
+    return f"{scope}{colons}gridstride_flat_{name.strip()}{bracket}{arguments}"

@@ -1,0 +1,173 @@
+"""The flat tier: which kernels it takes, and that they give what fibers give, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.errors import CompileError
+
+pytestmark = pytest.mark.usefixtures("cpu")
+
+
+@pytest.fixture
+def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_TARGET", "cpu")
+
+
+def run(kernel: gs.RawKernel, grid: Any, block: Any, arguments: Sequence[Any]) -> list[np.ndarray]:
+    """Launch on copies of the arrays; return them."""
+    own = [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
+    kernel(grid, block, own)
+    return [item for item in own if isinstance(item, np.ndarray)]
+
+
+def both(
+    text: str, grid: Any, block: Any, arguments: Sequence[Any], name: str = "f", **how: Any
+) -> list[np.ndarray]:
+    """Run a kernel flat and among fibers; the arrays must agree in every bit."""
+    flat = run(gs.RawKernel(text, name, tier="flat", **how), grid, block, arguments)
+    fibers = run(gs.RawKernel(text, name, tier="fibers", **how), grid, block, arguments)
+    for ours, theirs in zip(flat, fibers, strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    return flat
+
+
+def obstacle(text: str, name: str = "f", **how: Any) -> tuple[str, int]:
+    """Return why a kernel is not flat, and the line."""
+    explanation = gs.RawKernel(text, name, **how).explain()
+    assert explanation.tier == "fibers"
+    [found] = explanation.obstacles
+    return found.reason, found.line
+
+
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+
+
+def kernel(body: str, parameters: str = "float* y, const float* x, int n") -> str:
+    return f'extern "C" __global__ void f({parameters}) {{ {body} }}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{INDEX} if (i < n) y[i] = 2 * x[i];",
+        f"{INDEX} if (i >= n) return; y[i] = 2 * x[i];",
+        f"{INDEX} if (i >= n || i < 3) {{ return; }} y[i] = x[i - 3] + x[i];",
+        f"const {INDEX} if (n > i && i > 0) {{ y[i - 1] = x[n - 1 - i]; }}",
+        "unsigned i = threadIdx.x + blockDim.x * blockIdx.x; if (i < n) y[i] = x[i];",
+        "size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; if (i < (size_t)n) y[i] = x[i];",
+        "long i = blockIdx.x * (long)blockDim.x + threadIdx.x; if (i < n / 2) { y[2 * i + 1] = x[i]; }",
+        "auto i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= unsigned(n)) return; y[i] = x[i];",
+        "if (blockIdx.x * blockDim.x + threadIdx.x < n) y[blockIdx.x * blockDim.x + threadIdx.x] = 1;",
+        "int t = threadIdx.x, i = blockIdx.x * blockDim.x + t; if (i < n) y[i] = x[t] + blockIdx.x;",
+        f"{INDEX} if (i == 7) y[i] = x[i];",
+        f"{INDEX} if (i != n - 1) return; y[i] = x[i];",
+        f"{INDEX} if (i < n && x[i] > 0) y[i] = 1;",
+        f"{INDEX} if (x[i % (n + 1)] > 0) return; if (i < n) y[i] = 1;",
+        f"{INDEX} n -= 5; if (i < n) y[i] = x[i];",
+        f"{INDEX} if (i >= n) return; n = 1; i += n; if (i < 40) y[i] = x[i];",
+        f"{INDEX} if (i < n) for (int k = 0; k < 4; ++k) {{ if (x[i] < k) return; y[i] += k; }}",
+        f"{INDEX} if (i < n) for (int k = 0; k < 4; ++k) {{ if (k > i) break; if (k == 2) continue; y[i] += k; }}",
+        f"{INDEX} if (i < n) {{ int i = 3; y[i + threadIdx.x] = 4; }}",
+        f"{INDEX} int* p = &i; *p = n - 1 - i; if (i >= 0) y[i] = x[i];",
+        f"{INDEX} int& r = i; r = n - 1 - r; if (i >= 0 && i < n) y[i] = x[i];",
+        f"{INDEX} auto flip = [&](int k) {{ i = k - i; }}; flip(n - 1); if (i >= 0) y[i] = x[i];",
+        f"{INDEX} if (i - 5 < n - 10) if (i > 4) y[i] = x[i];",
+        f"{INDEX} if ((unsigned)i - 5u < 20u) y[i] = x[i];",
+        f"{INDEX} if (i < n) y[i] = (int)x[i] + static_cast<unsigned char>(x[i]) + 7 / (i + 1);",
+        f"{INDEX} int N = n, TWO = i; if (i < N) y[TWO] = x[i];",
+        f"{INDEX} switch (i % 3) {{ case 0: if (i < n) y[i] = 1; break; default: if (i < n) y[i] = x[i]; }}",
+        f"{INDEX} float own[3] = {{1, 2, 3}}; if (i < n) y[i] = own[i % 3] + own[0]; own[i % 3] = 4;",
+        f"{INDEX} if (i < n) y[i] = i < 5 ? x[i] : -x[i]; else y[n - 1] = 0;",
+    ],
+)
+@pytest.mark.parametrize(("grid", "block"), [(1, 64), (3, 17)])
+def test_kernels_agree_with_fibers(body: str, grid: int, block: int) -> None:
+    rng = np.random.default_rng(5)
+    y, x = (4 * rng.standard_normal((2, 70))).astype(np.float32)
+    for n in (0, 1, 33, 50) if "n - 1" not in body or "==" in body else (50,):
+        both(kernel(body), grid, block, (y, x, n))
+
+
+def test_the_tier_is_part_of_the_kernel_and_can_be_asked_for() -> None:
+    text = kernel(f"{INDEX} if (i < n) y[i] = 2 * x[i];")
+    explanation = gs.RawKernel(text, "f").explain()
+    assert (explanation.tier, explanation.obstacles, explanation.target) == ("flat", (), "cpu")
+    assert str(explanation) == "kernel 'f' on target 'cpu': tier 'flat'"
+    assert gs.RawKernel(text, "f", tier="fibers").explain().tier == "fibers"
+    module = gs.RawModule(text, tier="fibers")
+    assert module.get_function("f").explain().tier == "fibers"
+
+
+def test_a_tier_that_does_not_take_a_kernel_is_an_error_with_reason_and_line() -> None:
+    text = 'extern "C" __global__ void f(float* y) {\n  y[0] = 1;\n  __syncthreads();\n}'
+    forced = gs.RawKernel(text, "f", tier="flat")
+    with pytest.raises(
+        CompileError, match=r"tier 'flat', which was asked for: calls `__syncthreads` \(f\.cu:3\)"
+    ):
+        forced(1, 1, (np.zeros(1, np.float32),))
+    with pytest.raises(CompileError, match="cannot run in tier 'flat'"):
+        forced.compile()
+    assert "not 'flat': calls `__syncthreads` (f.cu:3)" in repr(forced.explain())
+
+
+def test_the_environment_asks_for_a_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = kernel(f"{INDEX} if (i < n) y[i] = 3 * x[i];")
+    monkeypatch.setenv("GRIDSTRIDE_CPU_TIER", "fibers")
+    assert gs.RawKernel(text, "f").explain().tier == "fibers"
+    monkeypatch.setenv("GRIDSTRIDE_CPU_TIER", "fast")
+    with pytest.raises(ValueError, match="GRIDSTRIDE_CPU_TIER='fast' is none of the tiers: flat, fibers"):
+        gs.RawKernel(text, "f").explain()
+
+
+def test_an_unknown_tier_is_an_error() -> None:
+    with pytest.raises(ValueError, match="tier 'fast' is none of target 'cpu', which has 'flat', 'fibers'"):
+        gs.RawKernel(kernel("y[0] = 1;"), "f", tier="fast").explain()
+    with pytest.raises(TypeError, match="tier must be the name"):
+        gs.RawKernel(kernel("y[0] = 1;"), "f", tier=1)  # type: ignore[arg-type]
+
+
+VOLATILE = "uses `volatile` memory, which threads may wait for"
+SHARED = "uses `__shared__` memory, with which threads wait for each other"
+WAITING = "looks at what `atomicCAS` returns in a loop, perhaps to wait for other threads"
+OPERATOR = "struct S { int v; __device__ int operator+(int k) { __syncthreads(); return v + k; } };\n"
+
+
+def macro(name: str) -> str:
+    return f"uses the macro `{name}`, which is more than a number or a type"
+
+
+def unknown(written: str, kind: str) -> str:
+    return f"`{written}` ({kind}) is not known to the flat tier"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (kernel("__syncthreads(); y[0] = 1;"), "calls `__syncthreads`"),
+        (kernel("y[0] = __shfl_sync(~0u, x[0], 1);"), "calls `__shfl_sync`"),
+        (kernel("volatile float* p = y; p[0] = 1;"), VOLATILE),
+        (kernel("y[0] = 1;", "volatile float* y"), VOLATILE),
+        (kernel("__shared__ float s[4]; s[0] = 1; y[0] = s[0];"), SHARED),
+        (kernel('printf("%d", n);'), "calls `printf`"),
+        (kernel("while (atomicCAS((int*)y, 0, 1)) {}"), WAITING),
+        (kernel("__threadfence(); y[0] = 1;"), "calls `__threadfence`"),
+        (kernel("uint3 t = threadIdx; y[t.x] = 1;"), "uses `threadIdx` other than by its members"),
+        ("#define SYNC __syncthreads()\n" + kernel("SYNC; y[0] = 1;"), macro("SYNC")),
+        ("#define SLOW volatile\n" + kernel("SLOW float* p = y; p[0] = 1;"), macro("SLOW")),
+        (
+            "__device__ int me() { return threadIdx.x; }\n" + kernel("y[me()] = 1;"),
+            "uses `threadIdx.x` in a function that is called",
+        ),
+        (OPERATOR + kernel("S s{n}; y[0] = s + 1;"), "calls `__syncthreads`"),
+        (kernel("again: y[0] = 1; if (n) goto again;"), unknown("again: y[0] = 1;", "labeled statement")),
+        (kernel("static int k; y[k] = 1;"), unknown("static", "storage class specifier")),
+    ],
+)
+def test_what_is_not_understood_runs_among_fibers(text: str, reason: str) -> None:
+    assert obstacle(text)[0] == reason
