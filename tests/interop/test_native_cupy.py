@@ -127,7 +127,7 @@ def test_refused_arrays_get_the_pipelines_error(recorder, monkeypatch, refused, 
 
 
 def test_an_array_of_another_device_is_launched_there(recorder):
-    if cupy.cuda.runtime.getDeviceCount() < 2:
+    if cupy.is_available() and cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("CuPy keeps a current stream for each device, and there is one")
     k = kernel("float* x")
     for device in (0, 1, 0, 1):
