@@ -4,8 +4,11 @@ import asyncio
 import ctypes
 import gc
 import inspect
+import os
+import subprocess
 import sys
 import threading
+import tracemalloc
 import weakref
 
 import pytest
@@ -62,6 +65,15 @@ def test_the_setting_switches_shortcuts_off(fake):
         assert len(asked) > 1
     finally:
         assert _native.use_shortcuts(before) is False
+
+
+@compiled
+@pytest.mark.parametrize(("mode", "are_on"), [("0", False), ("off", False), ("1", True), ("verify", True)])
+def test_the_environment_switches_shortcuts_off(mode, are_on):
+    command = [sys.executable, "-c", "from gridstride import _native; print(_native.use_shortcuts(True))"]
+    environment = {**os.environ, "GRIDSTRIDE_NATIVE": mode, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == str(are_on)
 
 
 @compiled
@@ -333,3 +345,226 @@ def test_blocks_keep_no_references(fake):
     before = [sys.getrefcount(each) for each in counted]
     use(1000)
     assert [sys.getrefcount(each) for each in counted] == before
+
+
+# ---- events ----
+
+
+def test_events_that_were_never_made_are_no_crash(fake):
+    event = cuda.Event.__new__(cuda.Event)
+    with pytest.raises(AttributeError):
+        event.record(cuda.Stream())
+    with pytest.raises(AttributeError):
+        cuda.Stream().wait_event(event)
+    del event
+    gc.collect()
+    assert not fake.made("destroy_event")
+
+
+def test_an_event_that_the_target_refuses_is_not_destroyed(fake):
+    fake.create_event = lambda flags: (_ for _ in ()).throw(OSError("no more"))
+    for _ in range(2):
+        with pytest.raises(OSError, match="no more"):
+            cuda.Event()
+    gc.collect()
+    assert not fake.made("destroy_event")
+
+
+def test_derived_events_with_their_own_methods(fake):
+    class Named(cuda.Event):
+        def __init__(self, name):
+            super().__init__(disable_timing=True)
+            self.name = name
+
+        def record(self, stream=None):
+            super().record(stream)
+            return self
+
+    class Plain(cuda.Event):
+        pass
+
+    assert Named("a").record().name == "a"
+    plain = Plain()
+    plain.more = 1
+    plain.record()
+    cuda.Stream().wait_event(plain)
+    assert len(fake.made("record_event")) == 2
+    assert fake.made("wait_event")[-1][2] == plain.ptr
+    del plain
+    assert len(fake.made("destroy_event")) == 2
+
+
+def test_wrong_arguments_get_the_errors_of_the_definitions(fake):
+    event, stream, pool, graph = cuda.Event(), cuda.Stream(), cuda.MemoryPool(), cuda.Graph()
+    for call in (
+        lambda: event.record(1, 2),
+        lambda: event.record(other=1),
+        lambda: event.record("stream"),
+        stream.wait_event,
+        lambda: cuda.Event(1, 2, 3, 4),
+        lambda: cuda.get_current_stream(1, 2, 3),
+        pool.malloc,
+        lambda: pool.malloc(1, 2),
+        lambda: pool.malloc("1"),
+        lambda: pool.malloc(1.5),
+        lambda: graph.launch(1, 2),
+        lambda: cuda.MemoryAsyncPool().malloc(None),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    for call in (lambda: pool.malloc(-1), lambda: cuda.MemoryAsyncPool().malloc(-5)):
+        with pytest.raises(ValueError, match="negative"):
+            call()
+    event.record(stream=stream)
+    assert pool.malloc(size=5).size == pool.malloc(True + 4).size == 5
+    assert pool.malloc(0).size == 0
+
+
+@compiled
+def test_methods_refuse_other_objects(fake):
+    for method, other in (
+        (cuda.Event.record, cuda.Stream()),
+        (cuda.Stream.wait_event, cuda.Event()),
+        (cuda.Device.__enter__, cuda.Event()),
+        (cuda.Graph.launch, None),
+    ):
+        with pytest.raises(TypeError):
+            method(other)
+
+
+# ---- pools ----
+
+
+def test_blocks_of_several_sizes_come_back_without_the_books(fake):
+    pool = cuda.MemoryPool()
+    sizes = (100, 1000, 5000, 100, 40_000)
+    first = [pool.malloc(size) for size in sizes]
+    addresses = sorted(pointer.ptr for pointer in first)
+    for _ in range(3):
+        del first
+        first = [pool.malloc(size) for size in reversed(sizes)]
+        assert [pointer.size for pointer in first] == list(reversed(sizes))
+        assert sorted(pointer.ptr for pointer in first) == addresses
+    assert pool.used_bytes() == sum(pointer.mem.size for pointer in first)
+    assert len(fake.memory) == len(sizes)
+
+
+def test_memory_is_given_back_once(fake):
+    for pool in (cuda.MemoryPool(), cuda.MemoryAsyncPool()):
+        pointer = pool.malloc(100)
+        memory = pointer.mem
+        pool.free(pointer)
+        with pytest.raises(ValueError, match="given back"):
+            pool.free(memory)
+        memory.__del__()
+        del pointer, memory
+        assert pool.used_bytes() == 0
+
+
+def test_what_a_target_cannot_free_is_told_once(fake):
+    pool, told = cuda.MemoryAsyncPool(), []
+    pointer = pool.malloc(100)
+    fake.free_async = lambda *_: (_ for _ in ()).throw(OSError("gone"))
+    hook, sys.unraisablehook = sys.unraisablehook, lambda args: told.append(args.exc_type)
+    try:
+        del pointer
+    finally:
+        sys.unraisablehook = hook
+    assert told == [OSError]
+
+
+def test_threads_hammer_both_pools(fake):
+    pools = [cuda.MemoryPool(), cuda.MemoryAsyncPool()]
+    failures = []
+
+    def use(seed):
+        try:
+            held = []
+            for step in range(400):
+                held.append(pools[(step + seed) % 2].malloc(512 * (1 + (seed * step) % 5)))
+                if step % 3 == 0:
+                    held.pop(step % len(held))
+            addresses = [pointer.ptr for pointer in held]
+            assert len(set(addresses)) == len(addresses)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=use, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    del threads
+    gc.collect()
+    assert [pool.used_bytes() for pool in pools] == [0, 0]
+    pools[0].free_all_blocks()
+    assert pools[0].total_bytes() == 0
+
+
+# ---- all of them ----
+
+
+def test_the_usual_calls_keep_nothing(fake):
+    fake.allocate_from_pool = lambda size, pool, stream: 1 << 40  # which the target keeps no books of
+    fake.free_async = fake.record_event = lambda address, stream: None
+    stream, event, pools = cuda.Stream(), cuda.Event(), [cuda.MemoryPool(), cuda.MemoryAsyncPool()]
+    graph = cuda.Graph()
+    graph.begin_capture(stream)
+    graph.end_capture()
+
+    def use(times):
+        for _ in range(times):
+            event.record(stream)
+            event.record()
+            stream.wait_event(event)
+            cuda.Event().record(stream)
+            graph.launch(stream)
+            graph.launch()
+            for pool in pools:
+                pool.malloc(1000)
+            fake.calls.clear()  # at every turn: Python keeps some thousand tuples for later
+
+    use(10)
+    gc.collect()
+    counted = (fake, stream, event, graph, *pools)
+    before = [sys.getrefcount(each) for each in counted]
+    tracemalloc.start()
+    try:
+        use(10)
+        size = tracemalloc.get_traced_memory()[0]
+        use(300)
+        grown = tracemalloc.get_traced_memory()[0] - size
+    finally:
+        tracemalloc.stop()
+    gc.collect()
+    assert [sys.getrefcount(each) for each in counted] == before
+    assert grown < 3000
+
+
+@compiled
+def test_fields_that_somebody_broke_are_no_crash(fake):
+    stream, device, pool = cuda.Stream(), cuda.Device(0), cuda.MemoryPool()
+    for one in (stream, device):
+        entries = one._entries
+        one._entries = 5
+        with pytest.raises(AttributeError):
+            one.__enter__()
+        with pytest.raises(AttributeError):
+            one.__exit__(None, None, None)
+        one._entries = entries
+    stream._entries.push("nothing")
+    with pytest.raises(ValueError, match="unpack"):
+        stream.__exit__(None, None, None)
+    pointer = pool.malloc(10)
+    pointer.mem._block, block = "no block", pointer.mem._block
+    del pointer
+    assert pool._devices[0].returned == ["no block"]
+    pool._devices[0].returned[:] = [block]
+    assert pool.malloc(10).mem.size == 512
+    del pool.target
+    try:
+        with pytest.raises(AttributeError):
+            pool.malloc(10)
+    finally:
+        pool.target = fake

@@ -114,7 +114,7 @@ else:
     know_pooled_memory = _surface.know_pooled_memory
     know_async_memory = _surface.know_async_memory
     hooks_entered = _surface.hooks_entered
-    use_shortcuts(config.native_mode() != "0")
+    use_shortcuts(config.native_mode() != "off")
 
 
 def is_compiled() -> bool:

@@ -1,4 +1,4 @@
-/* Contexts: which device is current, by the driver's contexts. Asking the driver waits for nothing, so the GIL is kept. */
+/* Contexts: which device is current, by the driver's contexts. Asking for them waits for nothing: the GIL is kept. */
 #include "native.h"
 
 enum { MOST_DEVICES = 64 };
@@ -102,7 +102,7 @@ static PyMethodDef contexts_methods[] = {
 };
 
 static PyType_Slot contexts_slots[] = {
-    {Py_tp_doc, "Contexts(get, set, find, enter): know devices by their contexts; get and set are functions of a driver."},
+    {Py_tp_doc, "Contexts(get, set, find, enter): know devices by their contexts, which functions of a driver tell."},
     {Py_tp_init, contexts_init},
     {Py_tp_methods, contexts_methods},
     {Py_tp_traverse, contexts_traverse},

@@ -82,7 +82,7 @@ static int set_device(PyObject *target, PyObject *device)
 
 static int is_whole_device(const struct device_record *device)
 {
-    return device->id != NULL && device->target != NULL && device->entries != NULL;
+    return device->id != NULL && device->target != NULL && is_entries(device->entries);
 }
 
 static PyObject *device_enter(PyObject *object, PyObject *unused)
@@ -323,7 +323,7 @@ static PyObject *switch_libraries(PyObject *switches, PyObject *handle, PyObject
 
 int is_plain_stream(const struct stream_record *stream)
 {
-    return stream->target != NULL && stream->handle != NULL && stream->device != NULL && stream->entries != NULL &&
+    return stream->target != NULL && stream->handle != NULL && stream->device != NULL && is_entries(stream->entries) &&
            stream->per_thread == Py_False;
 }
 
@@ -372,9 +372,16 @@ static PyObject *stream_enter(PyObject *object, PyObject *unused)
     return entered;
 }
 
+static int is_entry_of_stream(PyObject *entry)
+{
+    return PyTuple_CheckExact(entry) && PyTuple_Size(entry) == 4 && PyTuple_CheckExact(PyTuple_GetItem(entry, 0));
+}
+
 /* Return whether leaving needs nothing that the definition would do besides. */
 static int can_leave(const struct stream_record *self, PyObject *entry)
 {
+    if (!is_entry_of_stream(entry))
+        return 0;
     if (PyTuple_Size(PyTuple_GetItem(entry, 0)) == 0)
         return 1;
     PyObject *current = current_device(self->target);
@@ -412,7 +419,8 @@ static PyObject *know_null_streams(PyObject *module, PyObject *streams)
 
 struct shortcut current_shortcuts[] = {
     [DEFAULT] = {"default", NULL, {"default", FUNCTION(find_default), WITH_KEYWORDS, NULL}},
-    [CURRENT_STREAM] = {"get_current_stream", NULL, {"get_current_stream", FUNCTION(get_current_stream), WITH_KEYWORDS, NULL}},
+    [CURRENT_STREAM] = {"get_current_stream", NULL,
+                        {"get_current_stream", FUNCTION(get_current_stream), WITH_KEYWORDS, NULL}},
     [DEVICE_ENTER] = {"Device.__enter__", &device_type, {"__enter__", device_enter, METH_NOARGS, NULL}},
     [DEVICE_EXIT] = {"Device.__exit__", &device_type, {"__exit__", FUNCTION(device_exit), METH_FASTCALL, NULL}},
     [STREAM_ENTER] = {"BaseStream.__enter__", &stream_type, {"__enter__", stream_enter, METH_NOARGS, NULL}},
@@ -423,7 +431,7 @@ struct shortcut current_shortcuts[] = {
 PyMethodDef current_functions[] = {
     {"thread_streams", thread_streams, METH_NOARGS, "Return the calling thread's streams, by target and device."},
     {"know_null_streams", know_null_streams, METH_O, "Set the dictionary of each target's default stream."},
-    {"follow_libraries", follow_libraries, METH_VARARGS, "Set which libraries have streams, and what finds their switches."},
+    {"follow_libraries", follow_libraries, METH_VARARGS, "Set which libraries have streams, and how they switch."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -433,8 +441,12 @@ int prepare_current(void)
         PyObject **name;
         const char *text;
     } wanted[] = {
-        {&current_device_name, "current_device"}, {&set_device_name, "set_device"}, {&found_name, "_found"},
-        {&chosen_name, "_chosen"},                {&get_name, "get"},               {&streams_key, "gridstride streams"},
+        {&current_device_name, "current_device"},
+        {&set_device_name, "set_device"},
+        {&found_name, "_found"},
+        {&chosen_name, "_chosen"},
+        {&get_name, "get"},
+        {&streams_key, "gridstride streams"},
     };
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; ++k)
         if ((*wanted[k].name = PyUnicode_InternFromString(wanted[k].text)) == NULL)

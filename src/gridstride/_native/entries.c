@@ -8,6 +8,8 @@ struct entry_of_thread {
     PyObject *value;
 };
 
+static PyTypeObject *entries_type;
+
 struct entries {
     PyObject_HEAD
     struct entry_of_thread *items;
@@ -119,9 +121,20 @@ static PyType_Slot entries_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec entries_spec = {
+static PyType_Spec entries_spec = {
     .name = "gridstride._native._launcher.Entries",
     .basicsize = sizeof(struct entries),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = entries_slots,
 };
+
+int is_entries(PyObject *object)
+{
+    return object != NULL && Py_IS_TYPE(object, entries_type);
+}
+
+int add_entries(PyObject *module)
+{
+    entries_type = (PyTypeObject *)PyType_FromSpec(&entries_spec);
+    return entries_type != NULL && PyModule_AddType(module, entries_type) == 0;
+}

@@ -15,9 +15,9 @@ static PyObject *stream_to_launch_in(const struct graph_record *graph, PyObject 
 
 static int is_ready(const struct graph_record *graph)
 {
-    PyObject *content = graph->content;
-    return graph->target != NULL && graph->capture == Py_None && content != NULL && is_record(content, content_type) &&
-           ((struct content_record *)content)->executable != NULL && ((struct content_record *)content)->streams != NULL;
+    const struct content_record *content = (const struct content_record *)graph->content;
+    return graph->target != NULL && graph->capture == Py_None && content != NULL &&
+           is_record(graph->content, content_type) && content->executable != NULL && content->streams != NULL;
 }
 
 /* Launch, and remember the stream, because the work may have to be waited for there. */

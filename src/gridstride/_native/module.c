@@ -98,7 +98,7 @@ PyMODINIT_FUNC PyInit__launcher(void)
         return NULL;
     if (intern_names() && add_type(module, &launcher_spec) && add_type(module, &prepared_launch_spec) &&
         add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
-        add_type(module, &contexts_spec) && add_type(module, &entries_spec) && prepare_current() && prepare_events() &&
+        add_type(module, &contexts_spec) && add_entries(module) && prepare_current() && prepare_events() &&
         prepare_pools() && prepare_graphs() &&
         add_records(module) && PyModule_AddFunctions(module, shortcut_functions) == 0 &&
         PyModule_AddFunctions(module, current_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&

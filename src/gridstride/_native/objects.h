@@ -79,8 +79,8 @@ struct content_record {
     PyObject *streams; /* a dictionary of where it was launched */
 };
 
-extern PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type, *device_pool_type,
-    *pool_type, *async_pool_type, *graph_type, *content_type;
+extern PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type,
+    *device_pool_type, *pool_type, *async_pool_type, *graph_type, *content_type;
 
 /* Return whether an object is of a record's type or one derived from it. */
 int is_record(PyObject *object, PyTypeObject *type);
@@ -88,7 +88,8 @@ int add_records(PyObject *module);
 
 /* ---- entries.c ---- */
 
-extern PyType_Spec entries_spec;
+int add_entries(PyObject *module);
+int is_entries(PyObject *object);
 int push_entry(PyObject *entries, PyObject *value);
 /* Return the calling thread's last entry, which stays (borrowed); null without an exception for none. */
 PyObject *last_entry(PyObject *entries);

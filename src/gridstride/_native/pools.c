@@ -62,7 +62,8 @@ static PyObject *stream_of_request(const struct device_pool_record *pool)
 static int fits(PyObject *object, long long rounded, PyObject *arena)
 {
     const struct block_record *block = (const struct block_record *)object;
-    return block->arena == arena && PyLong_AsLongLong(block->size) == rounded;
+    return is_record(object, block_type) && block->size != NULL && block->arena == arena &&
+           PyLong_AsLongLong(block->size) == rounded;
 }
 
 /* Take the last block that fits out of those that came back (a new reference); null without an exception for none. */
@@ -261,8 +262,10 @@ static PyObject *async_del(PyObject *object, PyObject *const *arguments, Py_ssiz
 struct shortcut pool_shortcuts[] = {
     [MALLOC] = {"MemoryPool.malloc", &pool_type, {"malloc", FUNCTION(pool_malloc), WITH_KEYWORDS, NULL}, NULL},
     [RETURN] = {"PooledMemory.__del__", &memory_type, {"__del__", pooled_del, METH_NOARGS, NULL}, NULL},
-    [ASYNC_MALLOC] = {"MemoryAsyncPool.malloc", &async_pool_type, {"malloc", FUNCTION(async_malloc), WITH_KEYWORDS, NULL}, NULL},
-    [ASYNC_RETURN] = {"AsyncPoolMemory.__del__", &memory_type, {"__del__", FUNCTION(async_del), METH_FASTCALL, NULL}, NULL},
+    [ASYNC_MALLOC] = {"MemoryAsyncPool.malloc", &async_pool_type,
+                      {"malloc", FUNCTION(async_malloc), WITH_KEYWORDS, NULL}, NULL},
+    [ASYNC_RETURN] = {"AsyncPoolMemory.__del__", &memory_type,
+                      {"__del__", FUNCTION(async_del), METH_FASTCALL, NULL}, NULL},
     {NULL},
 };
 

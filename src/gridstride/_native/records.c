@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <structmember.h>
 
-PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type, *device_pool_type, *pool_type,
-    *async_pool_type, *graph_type, *content_type;
+PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type, *device_pool_type,
+    *pool_type, *async_pool_type, *graph_type, *content_type;
 
 static PyObject **fields_of(PyObject *record)
 {

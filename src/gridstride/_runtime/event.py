@@ -58,11 +58,11 @@ class Event(_native.EventRecord):
         self.device_id = self.target.current_device()
         self._times = not disable_timing
         self._recorded = False
-        flags = EventFlags(0) if self._times else EventFlags.NO_TIMING
+        flags = 0 if self._times else int(EventFlags.NO_TIMING)
         if block:
-            flags |= EventFlags.BLOCKING
+            flags |= int(EventFlags.BLOCKING)
         if interprocess:
-            flags |= EventFlags.INTERPROCESS
+            flags |= int(EventFlags.INTERPROCESS)
         self._handle = self.target.create_event(flags)
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from ctypes import c_void_p
+from operator import index
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -556,7 +557,7 @@ def _contiguous(memory: Any) -> ArrayView:
 
 
 def checked_size(size: int) -> int:
-    size = size.__index__()
+    size = index(size)
     if size < 0:
         raise ValueError(f"a size in bytes cannot be negative, got {size}")
     return size
