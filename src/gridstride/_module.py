@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
-import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from gridstride import _native, _pipeline, config
+from gridstride import _forks, _native, _pipeline, config
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
 from gridstride._runtime.memory import MemoryPointer, UnownedMemory
-from gridstride._source.raw import RawSource, declared_globals, declared_kernels
+from gridstride._source.raw import RawSource, checked, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, GridstrideError, SymbolNotFound
 from gridstride.targets import registry
@@ -195,7 +194,7 @@ class Module:
         with open(path, "rb") as file:
             code = file.read()
         if suffix in _TEXT_SUFFIXES:
-            code = code.decode()
+            code = _decoded(code)
         return cls._of(LazyModule.of_source(RawSource(code, stem, path=path)))
 
     @classmethod
@@ -222,6 +221,14 @@ class Module:
         raise NotImplementedError(
             f"texture reference {name!r}: CUDA 12 removed texture references; read the array through a pointer"
         )
+
+
+def _decoded(content: bytes) -> str:
+    """Return a source file's text; in old ones comments are not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 class AttributeMapping(Mapping[str, int]):
@@ -258,15 +265,16 @@ class LazyModule:
     def __init__(
         self, source: RawSource, kernels: tuple[str, ...] = (), globals_: tuple[str, ...] = ()
     ) -> None:
-        self.source = source
+        self.source = checked(source)
         self.kernels = kernels
         self.globals = globals_
         self._adopted: dict[tuple[str, int], LoadedProgram] = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
 
     @classmethod
     def of_source(cls, source: RawSource, name_expressions: Sequence[str] = ()) -> LazyModule:
         """Make a module of everything the source declares and of the template instances asked for."""
+        source = checked(source)
         if isinstance(source.code, bytes):
             if name_expressions:
                 raise TypeError(f"{source.name}: name_expressions need source text, not object code")

@@ -85,9 +85,13 @@ def cache_directory() -> str:
     if chosen:
         return os.path.expanduser(chosen)
     base = text("XDG_CACHE_HOME")
-    root = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
-    # Without HOME and a passwd entry "~" stays as it is; nothing can be made below a device.
-    return os.path.join(root if os.path.isabs(root) else os.devnull, "gridstride")
+    return os.path.join(base if os.path.isabs(base) else os.path.join(_home(), ".cache"), "gridstride")
+
+
+def _home() -> str:
+    """Return the user's home; where there is none a device, below which nothing can be made."""
+    home = os.path.expanduser("~") if os.environ.get("HOME", "unset") else ""
+    return home if os.path.isabs(home) and os.path.isdir(home) else os.devnull
 
 
 def cache_size() -> int:

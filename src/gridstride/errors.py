@@ -35,6 +35,13 @@ class CompileError(GridstrideError):
         self.source = source
         self.command = command
 
+    @property
+    def numbered_source(self) -> str:
+        """The user's text with the numbers of its lines, as messages count them."""
+        lines = self.source.split("\n")
+        width = len(str(len(lines)))
+        return "\n".join(f"{number:{width}} | {line}" for number, line in enumerate(lines, 1))
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), str(self), self.__dict__)
 

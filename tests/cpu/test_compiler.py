@@ -242,7 +242,7 @@ def test_a_killed_compiler_is_reported(
     fake.chmod(0o755)
     monkeypatch.setenv("GRIDSTRIDE_CXX", str(fake))
     lines, _ = _message(make_program, SAXPY, "saxpy")
-    assert lines == ["test: the compiler was ended by signal 9"]
+    assert lines == ["test: the compiler was ended by signal 9 (SIGKILL)"]
 
 
 # ---- options and headers ----
@@ -296,7 +296,8 @@ def test_headers_from_folders_are_dependencies(make_program: MakeProgram, tmp_pa
     )
     dependencies = compiler.compile_program(program).dependencies
     files = (folder / "a.cuh", folder / "deep" / "b.cuh")
-    assert dependencies == tuple((str(file), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files)
+    read = tuple((path, digest) for path, digest in dependencies or () if digest)
+    assert read == tuple((str(file), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files)
 
 
 def test_headers_of_ours_and_given_ones_are_no_dependencies(make_program: MakeProgram) -> None:

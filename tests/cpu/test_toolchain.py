@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from gridstride.errors import TargetUnavailable
 from gridstride.targets.cpu import toolchain
+from gridstride.targets.cpu.calling import CompilerFailed
 from gridstride.targets.options import parse_options
 
 _FAKE = """#!/bin/sh
 echo call >> "{log}"
-[ "$1" = --version ] && echo "{version}" && exit 0
+case " $* " in *" --version "*) echo "{version}"; exit 0;; esac
 exec sleep 600
 """
 
@@ -64,7 +63,7 @@ def test_a_chosen_compiler_that_does_not_run_is_named(value: str, monkeypatch: p
 
 def test_the_first_on_the_path_is_taken_and_asked_once(fake: Path) -> None:
     found = toolchain.find_toolchain()
-    assert found == toolchain.Toolchain((str(fake / "g++"),), "gcc", "g++ (Fake) 99.1")
+    assert (found.command, found.kind, found.version) == ((str(fake / "g++"),), "gcc", "g++ (Fake) 99.1")
     toolchain._find.cache_clear()
     assert toolchain.find_toolchain() == found
     assert _calls(fake) == 1, "a second process shall not ask again"
@@ -80,12 +79,13 @@ def test_another_compiler_under_the_same_name_is_asked_again(fake: Path) -> None
 
 def test_an_unreadable_note_is_written_anew(fake: Path) -> None:
     found = toolchain.find_toolchain()
-    (note,) = (fake.parent / "cache" / "cpu-runtime").glob("compiler-*.txt")
-    for unreadable in (b"", b"gcc", b"cobol\n1", b"\xff\n"):
+    (note,) = (fake.parent / "cache" / "cpu-compiler").glob("*/*.bin")
+    content = note.read_bytes()
+    for unreadable in (b"", b"gcc", content[:-1]):
         note.write_bytes(unreadable)
         toolchain._find.cache_clear()
         assert toolchain.find_toolchain() == found
-        assert note.read_text() == "gcc\ng++ (Fake) 99.1"
+        assert note.read_bytes() == content
 
 
 def test_a_broken_compiler_does_not_hide_the_next(fake: Path) -> None:
@@ -94,18 +94,31 @@ def test_a_broken_compiler_does_not_hide_the_next(fake: Path) -> None:
     assert toolchain.find_toolchain().kind == "clang"
 
 
-def test_folders_in_the_cache_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path / "cache"))
-    folder = toolchain.private_folder("some")
-    assert folder is not None
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    folder.chmod(0o777)
-    assert toolchain.private_folder("some") is None, "others could have put libraries there"
+def test_a_changed_call_of_one_compiler_has_another_fingerprint(
+    fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = toolchain.find_toolchain().fingerprint()
+    monkeypatch.setenv("GRIDSTRIDE_CXX", "g++ -O0")
+    assert toolchain.find_toolchain().fingerprint() != plain
+    monkeypatch.delenv("GRIDSTRIDE_CXX")
+    toolchain._find.cache_clear()
+    _write_compiler(fake / "g++", "g++ (Fake) 99.1\nbuilt anew")
+    assert toolchain.find_toolchain().fingerprint() != plain
+
+
+@pytest.mark.parametrize("chosen", ["g++ '", "''", "g++ --version-of-nothing"])
+def test_a_choice_that_cannot_be_called_is_shown(
+    fake: Path, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fake / "g++").write_text("#!/bin/sh\n[ $# = 1 ] && echo g++\n")
+    monkeypatch.setenv("GRIDSTRIDE_CXX", chosen)
+    with pytest.raises(TargetUnavailable, match=r"GRIDSTRIDE_CXX|--version-of-nothing"):
+        toolchain.find_toolchain()
 
 
 def test_a_compiler_that_hangs_is_ended(fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "TIME_LIMIT", 0.5)
-    with pytest.raises(subprocess.TimeoutExpired):
+    with pytest.raises(CompilerFailed, match=r"ended after 0\.5 seconds"):
         toolchain.find_toolchain().run(["-c", "x.cpp"], tmp_path)
     assert _running_in(tmp_path) == []
 

@@ -285,7 +285,8 @@ def test_headers_come_as_text_and_from_folders(compiler: Compiler, tmp_path: Pat
     )  # fmt: skip
     code = compiler.compile(asked, ARCH)
     files = [tmp_path / "mine" / "outer.h", tmp_path / "mine" / "inner.h", tmp_path / "beside.h"]
-    assert sorted(code.dependencies or ()) == sorted((str(path), _digest(path)) for path in files)
+    read = [(path, digest) for path, digest in code.dependencies or () if digest]
+    assert sorted(read) == sorted((str(path), _digest(path)) for path in files)
 
 
 @pytest.mark.parametrize(

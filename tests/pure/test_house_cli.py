@@ -11,7 +11,7 @@ import pytest
 
 import gridstride
 from gridstride import cli, config
-from gridstride._compilation.store import Store, open_store
+from gridstride._store import Store, open_store
 from gridstride.cli.cache import readable_bytes
 
 
@@ -44,7 +44,7 @@ def test_cache_info_counts_entries_and_bytes_of_each_target(
     assert f"folder   {store.directory}" in lines
     assert next(line for line in lines if line.startswith("entries")).startswith("entries  3, 6.")
     assert any(line.startswith("  cpu") and " 2, 6.0 KiB" in line for line in lines)
-    assert any(line.startswith("  cuda") and " 1, 67 bytes" in line for line in lines)
+    assert any(line.startswith("  cuda") and " 1, 69 bytes" in line for line in lines)
 
 
 def test_cache_clear_leaves_nothing(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,10 @@ compiled once per process however many threads ask for it.
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import NamedTuple
 
-from gridstride import config
-from gridstride._compilation import store
+from gridstride import _forks, _store, config
 from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.key import cache_key
 from gridstride.errors import CompileError, CUDAError
@@ -76,12 +74,9 @@ def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
     with _lock_of(key):
         found = _objects.get(key)
         if found is None:
-            disk = store.open_store()
-            found = None if disk is None else _read(disk, key, target, program)
+            found = _read(key, target, program)
             if found is None:
-                found = _compile(target, arch, program)
-                if disk is not None and found.dependencies is not None:
-                    disk.write(key, target.name, program.name, encode(found))
+                found = _compile(key, target, arch, program)
             _objects[key] = found
         return found
 
@@ -89,16 +84,12 @@ def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
 _loaded: dict[ModuleKey, LoadedProgram] = {}
 _objects: dict[str, ObjectCode] = {}
 _locks: dict[object, threading.RLock] = {}
-_locks_lock = threading.Lock()
-
-
-# A lock that another thread held at the fork would never be released in the child.
-os.register_at_fork(after_in_child=_locks.clear)
+_locks_lock = _forks.Lock()
 
 
 def _lock_of(key: object) -> threading.RLock:
     with _locks_lock:
-        return _locks.setdefault(key, threading.RLock())
+        return _locks.setdefault(key, _forks.RLock())
 
 
 def _load(target: Target, device: int, program: Program) -> LoadedProgram:
@@ -111,13 +102,13 @@ def _load(target: Target, device: int, program: Program) -> LoadedProgram:
         key = cache_key(target, arch, program)
         if _objects.pop(key, None) is None or config.compilation_forbidden():
             raise
-        object_code = _objects[key] = _compile(target, arch, program)
+        object_code = _objects[key] = _compile(key, target, arch, program)
         module = target.load(object_code, device)
     return LoadedProgram(target, device, program, object_code, module)
 
 
-def _read(disk: store.Store, key: str, target: Target, program: Program) -> ObjectCode | None:
-    content = disk.read(key, target.name, program.name)
+def _read(key: str, target: Target, program: Program) -> ObjectCode | None:
+    content = _store.read(key, target.name, program.name)
     if content is None:
         return None
     try:
@@ -128,7 +119,7 @@ def _read(disk: store.Store, key: str, target: Target, program: Program) -> Obje
     return object_code if current else None
 
 
-def _compile(target: Target, arch: str, program: Program) -> ObjectCode:
+def _compile(key: str, target: Target, arch: str, program: Program) -> ObjectCode:
     if config.compilation_forbidden():
         raise CompileError(
             f"{program.name}: compilation is forbidden (GRIDSTRIDE_FORBID_COMPILATION) and the cache has no entry "
@@ -136,7 +127,10 @@ def _compile(target: Target, arch: str, program: Program) -> ObjectCode:
             name=program.name,
             source=program.text,
         )
-    return target.compile(program, arch)
+    object_code = target.compile(program, arch)
+    if object_code.dependencies is not None:
+        _store.write(key, target.name, program.name, encode(object_code))
+    return object_code
 
 
 def _digest(path: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from gridstride import _native
+from gridstride import _forks, _native
 from gridstride._runtime import hooks, keeping, memory
 from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory
 from gridstride._runtime.hooks import Piece
@@ -50,7 +49,7 @@ class MemoryAsyncPool(_native.AsyncPoolRecord, metaclass=InstanceMethods):
         self._is_shared = allocator in _SHARED
         self._handles = {}
         self._limits = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not finalizing():

@@ -16,10 +16,9 @@ import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from operator import index
-from threading import RLock
 from typing import Any, NamedTuple, TypeVar, cast
 
-from gridstride import _native, arrays
+from gridstride import _forks, _native, arrays
 from gridstride._runtime import hooks, keeping
 from gridstride._runtime.current import current_stream
 from gridstride._runtime.hooks import Piece
@@ -67,7 +66,7 @@ class DevicePool(_native.DevicePoolRecord):
         #: By address. Held here, because the collector also finalizes what only garbage holds: the memory
         #: behind a block that a finalizer gives back would be gone.
         self._segments: dict[int, object] = {}
-        self._lock = RLock()
+        self._lock = _forks.RLock()
         #: Set inside `_alone`.
         self._is_working = False
 

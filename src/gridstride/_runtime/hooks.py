@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from gridstride import _native, arrays
+from gridstride import _forks, _native, arrays
 
 #: How many hooks are entered, in all threads: with none, a pool looks no further.
 entered = 0
@@ -167,7 +167,7 @@ class _Threads(threading.local):
 
 
 _threads = _Threads()
-_lock = threading.Lock()
+_lock = _forks.Lock()
 
 
 def _enter(listener: _Listener) -> None:

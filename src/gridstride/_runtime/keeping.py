@@ -6,12 +6,11 @@ stream still works on it, somebody has to hold it until then.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gridstride import _native
+from gridstride import _forks, _native
 from gridstride._runtime.current import on_device
 from gridstride.targets.base import EventFlags, Target
 
@@ -19,7 +18,7 @@ from gridstride.targets.base import EventFlags, Target
 is_needed = False
 
 _SWEEP_AT = 4
-_lock = threading.RLock()
+_lock = _forks.RLock()
 
 
 class _Held(NamedTuple):

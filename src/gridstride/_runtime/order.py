@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gridstride import arrays, config
+from gridstride import _forks, arrays, config
 from gridstride._runtime import tracking
 from gridstride._runtime.tracking import Observer, Work
 from gridstride.errors import StreamOrderError, StreamOrderWarning
@@ -90,7 +90,7 @@ class StreamOrderChecker(Observer):
         if action not in _ACTIONS:
             raise ValueError(f"action must be one of {', '.join(_ACTIONS)}, got {action!r}")
         self._action = action
-        self._lock = threading.RLock()
+        self._lock = _forks.RLock()
         self._worlds: dict[tuple[Target, int], _World] = {}
         self._events: dict[tuple[Target, int], tuple[_World, _Clock]] = {}
         self._instances: dict[tuple[Target, int], int] = {}

@@ -6,11 +6,10 @@ compiled fast path is off, so that launches pass here too.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gridstride import _native
+from gridstride import _forks, _native
 from gridstride._runtime import keeping
 from gridstride.targets.base import Access, CopyDirection, Function, LaunchConfig, Target
 
@@ -70,7 +69,7 @@ at_destroy_stream: list[Callable[[Target, int, int], None]] = []
 
 _observers: tuple[Observer, ...] = ()
 _devices: dict[tuple[Target, int], int] = {}
-_lock = threading.Lock()
+_lock = _forks.Lock()
 
 
 def watch(observer: Observer) -> None:

@@ -54,6 +54,28 @@ class RawSource(NamedTuple):
         return _program(self, target, kernels, globals_)
 
 
+def checked(source: RawSource) -> RawSource:
+    """Return a source that every compiler reads alike; ValueError where there is none."""
+    headers = tuple((name, _checked_text(f"header {name!r}", text)) for name, text in source.headers)
+    code = source.code if isinstance(source.code, bytes) else _checked_text("code", source.code)
+    return source._replace(code=code, headers=headers)
+
+
+def _checked_text(what: str, text: str) -> str:
+    """Return a text without the mark that editors put in front of it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise ValueError(
+            f"{what}, line {line}: {text[error.start]!r} is no character that UTF-8 can hold"
+        ) from None
+    if "\0" in text:  # where one compiler would stop reading
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"{what}, line {line}: a NUL character; in a string write \\0")
+    return text.removeprefix("\ufeff")
+
+
 def declared_kernels(source: RawSource) -> tuple[KernelDeclaration, ...]:
     """Return the kernels that the text declares."""
     from gridstride._syntax import kernels

@@ -123,11 +123,13 @@ def namespaces_at(source: bytes, position: int) -> list[str]:
 
 
 def _outermost_bodies(node: Node) -> Iterator[Node]:
-    for child in node.named_children:
-        if child.type == "compound_statement":
-            yield child
+    waiting = [node]  # no recursion: expressions may be nested more deeply than Python's calls
+    while waiting:
+        found = waiting.pop()
+        if found.type == "compound_statement":
+            yield found
         else:
-            yield from _outermost_bodies(child)
+            waiting += reversed(found.named_children)
 
 
 @lru_cache(maxsize=16)

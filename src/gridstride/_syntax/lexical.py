@@ -17,6 +17,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_LINE = re.compile(
+    rb'^[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?[^\n]*$', re.MULTILINE
+)
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _NOT_NEWLINE = re.compile(rb"[^\n]")
 
@@ -94,6 +97,35 @@ def closing(code: bytes, position: int) -> int:
 def line_of(source: bytes, position: int) -> int:
     """Return the line of a position, counted from 1."""
     return source.count(b"\n", 0, position) + 1
+
+
+def physical_line(source: bytes, own_path: str, path: str, line: int) -> int | None:
+    """Return the line of a text that a compiler calls so, which follows its ``#line`` directives.
+
+    Parameters
+    ----------
+    source : bytes
+    own_path : str
+        What the text is called before any directive.
+    path, line : str, int
+        What the compiler said.
+
+    Returns
+    -------
+    int or None
+        Counted from 1; None where no line of the text is called so.
+    """
+    runs = [(1, 1, own_path)]  # each: first line, what it is called, in which file
+    for match in _LINE.finditer(without_comments(source)):
+        name = (
+            runs[-1][2] if match[2] is None else re.sub(rb"\\(.)", rb"\1", match[2]).decode(errors="replace")
+        )
+        runs.append((line_of(source, match.start()) + 1, int(match[1]), name))
+    ends = [first for first, _, _ in runs[1:]] + [source.count(b"\n") + 2]
+    for (first, called, name), end in zip(reversed(runs), reversed(ends), strict=True):
+        if name == path and 0 <= line - called < end - first:
+            return first + line - called
+    return None
 
 
 def blank(text: bytes) -> bytes:

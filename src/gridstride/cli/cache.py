@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from gridstride import config
-from gridstride._compilation.store import Store, open_store
+from gridstride._store import Store, open_store
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,7 +38,8 @@ def describe(store: Store) -> list[str]:
         f"folder   {store.directory}",
         f"cap      {readable_bytes(config.cache_size())} (GRIDSTRIDE_CACHE_SIZE)",
         f"entries  {len(entries)}, {readable_bytes(total)}",
-        *(f"  {group:<6} {len(each)}, {readable_bytes(sum(each))}" for group, each in sorted(sizes.items())),
+        *(f"  {group:<9} {len(each)}, {readable_bytes(sum(each))}" for group, each in sorted(sizes.items())),
+        *([f"kept by compilers  {readable_bytes(kept)}"] if (kept := store.size_of_folders()) else []),
     ]
 
 

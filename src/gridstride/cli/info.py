@@ -13,7 +13,7 @@ import numpy as np
 
 import gridstride
 from gridstride import config
-from gridstride._compilation.store import open_store
+from gridstride._store import open_store
 from gridstride.cli.cache import describe
 from gridstride.errors import GridstrideError, TargetUnavailable
 from gridstride.targets import registry

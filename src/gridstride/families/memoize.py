@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from gridstride import _forks
 from gridstride.targets import registry
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _caches: list[dict[Any, Any]] = []
-_lock = threading.Lock()
+_lock = _forks.Lock()
 
 
 def memoize(for_each_device: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -39,7 +39,7 @@ def memoize(for_each_device: bool = False) -> Callable[[Callable[P, R]], Callabl
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         results: dict[Any, R] = {}
-        lock = threading.RLock()
+        lock = _forks.RLock()
         with _lock:
             _caches.append(results)
 

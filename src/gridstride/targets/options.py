@@ -82,6 +82,8 @@ def parse_options(
         word = words.pop(0)
         if not isinstance(word, str):
             raise TypeError(f"options must be strings, got {word!r}")
+        if "\0" in word:
+            raise ValueError(f"option {word!r} has a NUL character")
         match = re.fullmatch(
             r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)(?:=)?(.*)", word, re.S
         )

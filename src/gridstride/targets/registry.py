@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from gridstride import _native, config
+from gridstride import _forks, _native, config
 from gridstride.errors import TargetUnavailable
 from gridstride.targets.base import Listings, Target, TargetFactory
 
@@ -32,7 +31,7 @@ _BY_NAME_ONLY = frozenset({IDLE})
 _DRIVERS: dict[str, tuple[str, str]] = {"cuda": ("libcuda.so.1", "cuCtxGetCurrent")}
 _ENTRY_POINTS = "gridstride.targets"
 
-_lock = threading.RLock()
+_lock = _forks.RLock()
 _targets: dict[str, Target | TargetUnavailable] = {}
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("gridstride_target", default=None)
 _environment = config.teller("GRIDSTRIDE_TARGET")

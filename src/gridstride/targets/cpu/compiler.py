@@ -6,18 +6,28 @@ import hashlib
 import os
 import re
 import shlex
-import subprocess
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride._syntax import lexical
-from gridstride.errors import CompileError
+from gridstride.errors import CompileError, CUDAError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program, TierObstacle
-from gridstride.targets.cpu import abi, diagnostics, host, library, rewrite, signatures, toolchain, unit
+from gridstride.targets.cpu import (
+    abi,
+    calling,
+    diagnostics,
+    host,
+    library,
+    rewrite,
+    signatures,
+    toolchain,
+    unit,
+)
 from gridstride.targets.cpu.diagnostics import Diagnostic
 from gridstride.targets.cpu.edits import Rewritten
 from gridstride.targets.cpu.flat import flatten
@@ -26,21 +36,34 @@ from gridstride.targets.cpu.shared import SharedLayout
 # What the host has in its headers, a device has not.
 _OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
 _ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
+#: Of a log whose errors are not understood, so much is part of the message.
+_SHOWN_LINES, _SHOWN_COLUMNS = 20, 300
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 #: The tiers of this target.
 FLAT, FIBERS = "flat", "fibers"
+_UNCLOSED = re.compile(r"^(.+):(\d+):(\d+): note: to match this '\{'", re.MULTILINE)
+_HAS_INCLUDE = re.compile(rb"\b__has_include\b")
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$', re.MULTILINE)
 
 
 def compile_program(program: Program) -> ObjectCode:
     """Compile a program; raise `CompileError` that points at the user's lines."""
     compiler = toolchain.find_toolchain()
-    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        compilation = _Compilation(program, compiler, Path(folder))
-        try:
-            return compilation.run()
-        finally:
-            compilation.wait_for_runtime()
+    try:
+        with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as folder:
+            compilation = _Compilation(program, compiler, Path(folder))
+            try:
+                return compilation.run()
+            finally:
+                compilation.wait_for_runtime()
+    except OSError as error:
+        raise CompileError(
+            f"{program.name}: the compiler's temporary files cannot be kept: {error}. "
+            "Make room, or let TMPDIR name another folder",
+            name=program.name,
+            source=program.text,
+            command=shlex.join(compiler.command),
+        ) from error
 
 
 def list_program(program: Program, form: str) -> str:
@@ -77,6 +100,7 @@ class _Compilation:
         self.program = program
         self.compiler = compiler
         self.folder = folder
+        self.started = time.time_ns()
         self.commands: list[str] = []
         self.log = ""
         self.rewritten: Rewritten | None = None
@@ -125,9 +149,14 @@ class _Compilation:
 
     def _flattened(self, text: bytes) -> bytes:
         macros = [(name, value or "1") for name, value in self.program.options.defines]
-        flattened = flatten(text, self.program.kernels, macros)
-        self.flat_names = flattened.names
         path = unit.path_of(self.program)
+        try:
+            flattened = flatten(text, self.program.kernels, macros)
+        except RecursionError:
+            reason = "it is nested too deeply to be understood"
+            self.obstacles = {kernel: TierObstacle(FLAT, reason, path, 0) for kernel in self.program.kernels}
+            return text
+        self.flat_names = flattened.names
         self.obstacles = {
             kernel: TierObstacle(FLAT, obstacle.reason, path, lexical.line_of(text, obstacle.position))
             for kernel, obstacle in flattened.obstacles.items()
@@ -157,7 +186,7 @@ class _Compilation:
     def _preprocessed(self) -> Path:
         source = self._write("whole.cpp", unit.translation_unit(self.program, self.program.text).encode())
         self._call([*self._flags(), "-x", "c++", "-E", source.name, "-o", "whole.ii", *_dependency_flags()])
-        text = (self.folder / "whole.ii").read_bytes()
+        text = self._output("whole.ii")
         regions = _regions(text)
         view = self._view(text, regions)
         self.texts.append(view.decode(errors="replace"))
@@ -211,7 +240,7 @@ class _Compilation:
             *self.compiler.link_flags(),
         ]
         self._call(arguments if preprocessed else [*arguments, *_dependency_flags()], self._prepare_launch)
-        return (self.folder / "kernel.so").read_bytes()
+        return self._output("kernel.so")
 
     def _prepare_launch(self) -> None:
         """Do beside the compiler what comes after it: the runtime, and parsing for the parameters' names."""
@@ -229,21 +258,28 @@ class _Compilation:
     def _call(self, arguments: list[str], meanwhile: Callable[[], None] | None = None) -> None:
         try:
             done = self.compiler.run(arguments, self.folder, meanwhile)
-        except subprocess.TimeoutExpired:
-            raise self._error(f"the compiler was ended after {toolchain.TIME_LIMIT:g} seconds") from None
-        except OSError as error:
-            raise self._error(f"the compiler cannot be started: {error}") from error
+        except calling.CompilerFailed as failure:
+            self.commands.append(failure.command)
+            self.log += failure.log
+            raise self._error(f"{failure}{_tail(failure.log)}") from failure.__cause__
         self.commands.append(shlex.join(done.args))
         self.log += done.stdout
-        if done.returncode < 0:
-            raise self._error(f"the compiler was ended by signal {-done.returncode}")
         if done.returncode != 0:
             raise self._rejected()
+
+    def _output(self, name: str) -> bytes:
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            raise self._error(f"the compiler reported success and wrote no {name}{_tail(self.log)}") from None
 
     # ---- what the compiler said ----
 
     def _object_code(self, code: bytes) -> ObjectCode:
-        kernel_library = library.KernelLibrary(code, self.program.name)
+        try:
+            kernel_library = library.KernelLibrary(code, self.program.name)
+        except CUDAError as error:
+            raise self._error(f"what the compiler wrote is no kernel library: {error}") from error
         try:
             self._check_kernels()
             self._check_shared(kernel_library)
@@ -273,23 +309,61 @@ class _Compilation:
                     return [parameter.name for parameter in function.parameters]
         return []
 
-    def _dependencies(self) -> tuple[tuple[str, str], ...]:
-        text = (self.folder / "program.d").read_text()
-        names = re.findall(r"(?:\\.|[^\s\\])+", text.partition(":")[2].replace("\\\n", " "))
-        result = {}
-        for name in names:
+    def _dependencies(self) -> tuple[tuple[str, str], ...] | None:
+        """Return the files of the user's that were read; None where it cannot be told what was read of them."""
+        digests = {}
+        texts = [self.program.text.encode(), *(text.encode() for _, text in self.program.headers)]
+        for path in self._files_read():
+            try:
+                content = Path(path).read_bytes()
+                changed = os.stat(path).st_mtime_ns
+            except OSError:
+                return None
+            if changed >= self.started:
+                return None  # perhaps after the compiler had read it
+            digests[path] = hashlib.sha256(content).hexdigest()
+            texts.append(content)
+        if any(_HAS_INCLUDE.search(lexical.mask(text)) for text in texts):
+            return None  # a header that appears later would change the text
+        return tuple(sorted({**dict.fromkeys(self._shadows(list(digests)), ""), **digests}.items()))
+
+    def _files_read(self) -> Iterator[str]:
+        text = os.fsdecode(self._output("program.d"))
+        for name in re.findall(r"(?:\\.|[^\s\\])+", text.partition(":")[2].replace("\\\n", " ")):
             path = os.path.normpath(self.folder / re.sub(r"\\(.)", r"\1", name).replace("$$", "$"))
             if not _is_ours(path) and not path.startswith(f"{self.folder}{os.sep}"):
-                result[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        return tuple(sorted(result.items()))
+                yield path
+
+    def _shadows(self, paths: list[str]) -> Iterator[str]:
+        """Yield files that would be read instead of these if they were there."""
+        folders = self._user_folders()
+        beside = {os.path.dirname(path) for path in paths}
+        for path in paths:
+            for number, folder in enumerate(folders):
+                if path.startswith(folder + os.sep):
+                    name = os.path.relpath(path, folder)
+                    places = {os.path.join(place, name) for place in {*folders[:number], *beside}}
+                    yield from (place for place in places if not os.path.exists(place))
 
     def _rejected(self) -> CompileError:
         errors = [item for item in diagnostics.parse(self.log) if item.kind != "warning"]
+        unclosed = _UNCLOSED.search(self.log)
+        if (
+            unclosed
+            and errors[0].path == unit.REQUESTS
+            and any("expected '}'" in item.text for item in errors)
+        ):
+            place = Diagnostic(
+                unclosed[1], int(unclosed[2]), int(unclosed[3]), "error", "this '{' is not closed"
+            )
+            errors = [place]
         asked = re.search(re.escape(unit.REQUESTS) + r":(\d+):", self.log)
         if asked and errors and (errors[0].path == unit.REQUESTS or errors[0].path.endswith(_ENTRY_HEADER)):
             return self._error(self._missing(int(asked[1]), errors[0].text))
         shown = [self._located(item) for item in errors if item.path != unit.REQUESTS] or errors
-        described = diagnostics.describe(shown, self._source_line) if shown else self.log.strip()
+        if not shown:
+            return self._error(f"{self.compiler.version} failed on the program{_tail(self.log)}")
+        described = diagnostics.describe(shown, self._source_line)
         return self._error(f"{self.compiler.version} rejected the program\n{described}")
 
     def _missing(self, line: int, reason: str) -> str:
@@ -330,24 +404,29 @@ class _Compilation:
         if self.rewritten is None or not self.rewritten.edits or error.path != unit.path_of(self.program):
             return error
         lines = self.rewritten.text.split(b"\n")
-        position = sum(len(line) + 1 for line in lines[: error.line - 1]) + max(error.column - 1, 0)
-        line, column = _line_and_column(self.program.text.encode(), self.rewritten.origin(position))
-        return Diagnostic(error.path, line, column, error.kind, error.text)
+        physical = lexical.physical_line(self.rewritten.text, error.path, error.path, error.line)
+        if physical is None:
+            return error
+        position = sum(len(line) + 1 for line in lines[: physical - 1]) + max(error.column - 1, 0)
+        _, column = _line_and_column(self.program.text.encode(), self.rewritten.origin(position))
+        return error._replace(column=column)
 
     def _source_line(self, error: Diagnostic) -> str:
         headers = dict(self.program.headers)
         name = os.path.relpath(self.folder / error.path, self.folder / "headers")
-        if error.path == unit.path_of(self.program):
-            text = self.program.text
-        elif name in headers:
-            text = headers[name]
-        else:
-            try:
-                text = (self.folder / error.path).read_text(errors="replace")
-            except OSError:
-                return ""
+        text, own_path = self.program.text, unit.path_of(self.program)
+        line = lexical.physical_line(text.encode(), own_path, error.path, error.line)
+        if line is None:
+            if name in headers:
+                text = headers[name]
+            else:
+                try:
+                    text = (self.folder / error.path).read_text(errors="replace")
+                except OSError:
+                    return ""
+            line = lexical.physical_line(text.encode(), error.path, error.path, error.line) or 0
         lines = text.split("\n")
-        return lines[error.line - 1] if 0 < error.line <= len(lines) else ""
+        return lines[line - 1] if 0 < line <= len(lines) else ""
 
     def _refused(self, refusal: rewrite.Refusal, path: str, line: int, column: int) -> CompileError:
         error = Diagnostic(path, line, column, "error", str(refusal))
@@ -376,9 +455,7 @@ class _Compilation:
     def _reads_user_headers(self) -> bool:
         """Return whether the text includes files of the user's, in which anything may stand."""
         given = {name for name, _ in self.program.headers}
-        folders = [os.path.abspath(folder) for folder in self.program.options.include_dirs]
-        if self.program.path:
-            folders.append(os.path.dirname(os.path.abspath(self.program.path)))
+        folders = self._user_folders()
         names = [*self.program.includes, *(match[2] for match in _INCLUDE.finditer(self.program.text))]
         return any(
             name in given
@@ -389,10 +466,21 @@ class _Compilation:
             for name in names
         )
 
+    def _user_folders(self) -> list[str]:
+        """Return the folders of the user's in which headers are looked for."""
+        beside = [os.path.dirname(os.path.abspath(self.program.path))] if self.program.path else []
+        return [*beside, *map(os.path.abspath, self.program.options.include_dirs)]
+
     def _write(self, name: str, content: bytes) -> Path:
         path = self.folder / name
         path.write_bytes(content)
         return path
+
+
+def _tail(log: str) -> str:
+    """Return the last lines of a log for a message, on lines of their own."""
+    lines = log.rstrip().splitlines()[-_SHOWN_LINES:]
+    return "".join(f"\n{line[:_SHOWN_COLUMNS]}" for line in lines)
 
 
 def _missing_kernel(name: str, reason: str, functions: tuple[_syntax.FunctionDeclaration, ...]) -> str:
@@ -445,7 +533,8 @@ def _language(source: Path) -> str:
 
 
 def _dependency_flags() -> list[str]:
-    return ["-MMD", "-MF", "program.d"]
+    # All headers, because one that calls itself a system header is left out with what it includes otherwise.
+    return ["-MD", "-MF", "program.d"]
 
 
 def _line_and_column(text: bytes, position: int) -> tuple[int, int]:

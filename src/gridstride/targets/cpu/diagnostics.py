@@ -10,9 +10,11 @@ _LINE = re.compile(
     r"^(?P<path>[^\n]+?):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*)$"
 )
 _SHOWN_ERRORS = 5
+#: A longer source line is cut around the error's column.
+_SHOWN_COLUMNS = 240
 #: What a message often means, by a part of it.
 _HINTS: dict[str, str] = {
-    r"missing terminating|unterminated": "the string is not closed: write the text as a raw string, r'...'",
+    r"missing terminating|unterminated raw string": "the string is not closed: write the text as a raw string, r'...'",
     r"expected '?[,;]|or ';'": "is a semicolon missing at the end of this statement or the one before?",
     r"expected '}'|declaration before '}'": "the braces do not match",
     r"No such file|file not found": "kernels do not see the host's headers: give it through headers= or by option -I",
@@ -55,7 +57,17 @@ def show(error: Diagnostic, source_line: str) -> str:
     """Return one error with its source line, a caret and perhaps a hint."""
     lines = [f"{error.path}:{error.line}:{error.column}: error: {error.text}"]
     if source_line.strip():
-        before = source_line[: max(error.column - 1, 0)]
-        lines += [f"    {source_line}", "    " + re.sub(r"[^\t]", " ", before) + "^"]
+        shown, column = _cut(source_line.rstrip("\r"), max(error.column - 1, 0))
+        lines += [f"    {shown}", "    " + re.sub(r"[^\t]", " ", shown[:column]) + "^"]
     hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, error.text)), "")
     return "\n".join([*lines, f"    hint: {hint}"] if hint else lines)
+
+
+def _cut(line: str, column: int) -> tuple[str, int]:
+    """Return the part of a line around a column, and the column in it."""
+    if len(line) <= _SHOWN_COLUMNS:
+        return line, column
+    start = max(min(column, len(line)) - _SHOWN_COLUMNS // 2, 0)
+    before = "... " if start else ""
+    after = " ..." if start + _SHOWN_COLUMNS < len(line) else ""
+    return f"{before}{line[start : start + _SHOWN_COLUMNS]}{after}", column - start + len(before)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import threading
 from functools import cache
 from pathlib import Path
 
+from gridstride import _forks
 from gridstride.errors import CUDAError
 from gridstride.targets.base import Limits
 from gridstride.targets.cpu import toolchain
@@ -28,7 +28,7 @@ class HostMemory:
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
         library = ctypes.CDLL(None)
         self._allocate = library.aligned_alloc
         self._allocate.argtypes = (ctypes.c_size_t, ctypes.c_size_t)
@@ -76,7 +76,7 @@ class CountingPools:
     def __init__(self, memory: HostMemory) -> None:
         self._memory = memory
         self._given: dict[int, tuple[int, int, int]] = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
 
     def allocate(self, size: int, pool: int, device: int) -> int:
         """Return the address of new memory, 0 for size 0."""

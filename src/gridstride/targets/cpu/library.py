@@ -7,14 +7,13 @@ import hashlib
 import itertools
 import os
 import tempfile
-import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from gridstride import config
+from gridstride import _forks, _store, config
 from gridstride.errors import CompileError, CUDAError
-from gridstride.targets.cpu import abi, host, toolchain
+from gridstride.targets.cpu import abi, calling, host, toolchain
 from gridstride.targets.cpu.prebuilt import prebuilt_runtime
 from gridstride.targets.options import CompileOptions
 
@@ -27,6 +26,8 @@ INCLUDE_FOLDERS = (
 )
 
 _RUNTIME_FOLDER = FOLDER / "runtime"
+#: Group of the runtime's entries on disk.
+_STORED_AS = "cpu-runtime"
 _SEAM_FOLDER = FOLDER.parents[1] / "_native"
 
 
@@ -35,14 +36,14 @@ class KernelLibrary:
 
     def __init__(self, code: bytes, name: str) -> None:
         self._library = open_library(code, name)
-        self.table = abi.Table.in_dll(self._library, "gridstride_library")
-        self.source_path = ctypes.c_char_p.in_dll(self._library, "gridstride_source_path").value or b""
+        try:
+            self.table = abi.Table.in_dll(self._library, "gridstride_library")
+            self.source_path = ctypes.c_char_p.in_dll(self._library, "gridstride_source_path").value or b""
+        except ValueError as error:
+            raise _invalid_image(f"{name}: the library lacks a symbol: {error}") from None
         if self.table.abi_version != abi.ABI_VERSION:
-            raise CUDAError(
-                f"{name}: made for version {self.table.abi_version} of the CPU runtime, this is {abi.ABI_VERSION}",
-                name="CUDA_ERROR_INVALID_IMAGE",
-                code=200,
-                call="load",
+            raise _invalid_image(
+                f"{name}: made for version {self.table.abi_version} of the CPU runtime, this is {abi.ABI_VERSION}"
             )
 
     def bind(self, services: int) -> None:
@@ -152,16 +153,7 @@ def set_num_threads(count: int) -> None:
 
 _runtime: RuntimeLibrary | None = None
 _threads = 0
-_lock = threading.Lock()
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-# Another thread may hold it at the fork, and would never release it in the child.
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = _forks.Lock()
 
 
 @cache
@@ -191,32 +183,34 @@ def open_library(code: bytes, name: str) -> ctypes.CDLL:
     """
     _load_mathematics()
     readable = "".join(character if character.isalnum() else "_" for character in name)[:40]
-    with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as folder:
-        path = (
-            Path(folder) / f"{readable}-{next(_numbers)}.so"
-        )  # the loader takes equal names for one library
-        path.write_bytes(code)
-        try:
+    # The loader takes equal names for one library.
+    file_name = f"{readable}-{next(_numbers)}.so"
+    try:
+        with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder, file_name)
+            path.write_bytes(code)
             return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
-        except OSError as error:
-            return _open_in_memory(code, readable, error)
+    except OSError as error:
+        return _open_in_memory(code, readable, error)
 
 
 def _open_in_memory(code: bytes, name: str, refusal: OSError) -> ctypes.CDLL:
-    """Load from memory where the temporary folder forbids execution; the descriptor stays open."""
-    descriptor = os.memfd_create(name)
+    """Load from memory where the temporary folder is full or forbids execution; the descriptor stays open."""
+    try:
+        descriptor = os.memfd_create(name)
+    except OSError:
+        raise _invalid_image(f"{name}: the library cannot be loaded: {refusal}") from refusal
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(code)
         return ctypes.CDLL(f"/proc/self/fd/{descriptor}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError:
         os.close(descriptor)
-        raise CUDAError(
-            f"{name}: the library cannot be loaded: {refusal}",
-            name="CUDA_ERROR_INVALID_IMAGE",
-            code=200,
-            call="load",
-        ) from refusal
+        raise _invalid_image(f"{name}: the library cannot be loaded: {refusal}") from refusal
+
+
+def _invalid_image(message: str) -> CUDAError:
+    return CUDAError(message, name="CUDA_ERROR_INVALID_IMAGE", code=200, call="load")
 
 
 _numbers = itertools.count()
@@ -243,12 +237,9 @@ def _runtime_code() -> bytes:
     key = hashlib.sha256(
         f"{abi.ABI_VERSION}; {compiler.fingerprint()}; {digest_of_sources()}".encode()
     ).hexdigest()
-    folder = toolchain.private_folder("cpu-runtime")
-    path = folder / f"runtime-{key[:32]}.so" if folder else None
-    if path is not None:
-        code = _read_verified(path)
-        if code is not None:
-            return code
+    code = _store.read(key, _STORED_AS, "runtime")
+    if code is not None:
+        return code
     if config.compilation_forbidden():
         raise CompileError(
             "the CPU runtime is not in the cache and compilation is forbidden (GRIDSTRIDE_FORBID_COMPILATION); "
@@ -256,22 +247,14 @@ def _runtime_code() -> bytes:
             name="runtime",
         )
     code = build_runtime(compiler)
-    if path is not None:
-        toolchain.store(path, hashlib.sha256(code).digest() + code)
+    _store.write(key, _STORED_AS, "runtime", code)
     return code
-
-
-def _read_verified(path: Path) -> bytes | None:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    code = content[32:]
-    return code if hashlib.sha256(code).digest() == content[:32] else None
 
 
 def build_runtime(compiler: toolchain.Toolchain) -> bytes:
     """Compile the runtime's sources; CompileError with the compiler's log if they are refused."""
+    import shlex
+
     source = _RUNTIME_FOLDER / "runtime.cpp"
     with tempfile.TemporaryDirectory(prefix="gridstride-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -285,12 +268,22 @@ def build_runtime(compiler: toolchain.Toolchain) -> bytes:
             "runtime.so",
             *compiler.link_flags(),
         ]
-        done = compiler.run(arguments, folder)
-        if done.returncode != 0:
-            raise CompileError(
-                f"the CPU runtime could not be built with {compiler.version}:\n{done.stdout}",
-                name="runtime",
-                log=done.stdout,
-                command=" ".join(done.args),
+        try:
+            done = compiler.run(arguments, folder)
+            if done.returncode == 0:
+                return (folder / "runtime.so").read_bytes()
+            reason, log, command = f"\n{done.stdout}", done.stdout, shlex.join(done.args)
+        except calling.CompilerFailed as failure:
+            reason, log, command = f" {failure}", failure.log, failure.command
+        except FileNotFoundError:
+            reason, log, command = (
+                " it reported success and wrote no output",
+                done.stdout,
+                shlex.join(done.args),
             )
-        return (folder / "runtime.so").read_bytes()
+    raise CompileError(
+        f"the CPU runtime could not be built with {compiler.version}:{reason}",
+        name="runtime",
+        log=log,
+        command=command,
+    )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gridstride import _native
+from gridstride import _forks, _native
 from gridstride.targets.cpu import host
 from gridstride.targets.cpu.recording import Recording, run_in_order
 
@@ -112,8 +112,8 @@ class Queues:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.RLock()
-        self._execution = threading.RLock()
+        self._lock = _forks.RLock()
+        self._execution = _forks.RLock()
         self._is_running = False
         self._devices: dict[int, _Device] = {}
         self._streams: dict[int, Lane] = {}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 
-from gridstride import config
+from gridstride import _forks, config
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode
 from gridstride.targets.cpu import abi, host, library, unit
@@ -48,7 +47,7 @@ class CpuModule:
         self._kernels = self.library.kernels()
         self._globals = self.library.globals()
         self._functions: dict[str, CpuFunction] = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
 
     def function(self, lowered_name: str) -> CpuFunction:
         """Return an entry; KeyError if there is none."""

@@ -7,21 +7,22 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gridstride import config
+from gridstride import _store, config
 from gridstride.errors import TargetUnavailable
+from gridstride.targets.cpu import calling
 from gridstride.targets.options import CompileOptions
 
 #: Seconds after which a compiler call is ended.
 TIME_LIMIT = 600.0
 
+#: Group of the entries on disk that say what a compiler is.
+_STORED_AS = "cpu-compiler"
 _ON_PATH = ("g++", "clang++", "c++")
 _REMEDY = (
     "Install a C++ compiler (apt install g++, dnf install gcc-c++, conda install -c conda-forge gxx), "
@@ -75,15 +76,19 @@ class Toolchain(NamedTuple):
         "gcc", "clang" or "zig".
     version : str
         First line of what it says of itself.
+    stamp : str
+        Size and time of its file, which tell one build of it from another.
     """
 
     command: tuple[str, ...]
     kind: str
     version: str
+    stamp: str = ""
 
     def fingerprint(self) -> str:
         """Return what makes its output differ from another compiler's on another processor."""
-        return f"{self.kind}; {self.version}; {platform.machine()}; {cpu_features()}"
+        call = f"{' '.join(self.command)}; {self.stamp}"
+        return f"{self.kind}; {self.version}; {call}; {platform.machine()}; {cpu_features()}"
 
     def compile_flags(self, options: CompileOptions) -> list[str]:
         """Translate options to flags; include folders and macros are the caller's."""
@@ -125,37 +130,18 @@ class Toolchain(NamedTuple):
 
         Raises
         ------
-        subprocess.TimeoutExpired
-            It did not end in time.
-        OSError
-            It could not be started.
+        CompilerFailed
+            It came to no answer: not started, not done in time, or ended by a signal.
         """
-        process = subprocess.Popen(
-            [*self.command, *arguments],
-            cwd=folder,
-            env=self._environment(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
+        return calling.call(
+            [*self.command, *arguments], folder, self._environment(folder), TIME_LIMIT, meanwhile
         )
-        try:
-            if meanwhile is not None:
-                meanwhile()
-            output, _ = process.communicate(timeout=TIME_LIMIT)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise
-        return subprocess.CompletedProcess([*self.command, *arguments], process.returncode, output, "")
 
     def _environment(self, folder: Path) -> dict[str, str]:
         environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
         if self.kind == "zig":
             # What it builds once for all kernels is kept, what belongs to one kernel is not.
-            kept = private_folder("zig") or folder
+            kept = _store.private_folder("zig") or folder
             environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(kept))
             environment["ZIG_LOCAL_CACHE_DIR"] = str(folder / "zig")
         return environment
@@ -175,9 +161,7 @@ def find_toolchain() -> Toolchain:
 @cache
 def _find(chosen: str, search_path: str) -> Toolchain:
     if chosen:
-        import shlex
-
-        words = shlex.split(chosen)
+        words = _words(chosen)
         program = shutil.which(words[0], path=search_path)
         if program is None:
             raise TargetUnavailable("cpu", f"GRIDSTRIDE_CXX names {words[0]!r}, which is no program", _REMEDY)
@@ -196,6 +180,18 @@ def _find(chosen: str, search_path: str) -> Toolchain:
     raise TargetUnavailable("cpu", reason, _REMEDY)
 
 
+def _words(chosen: str) -> list[str]:
+    import shlex
+
+    try:
+        words = shlex.split(chosen)
+    except ValueError as error:  # a quotation mark without its partner
+        raise TargetUnavailable(
+            "cpu", f"GRIDSTRIDE_CXX={chosen!r} cannot be read: {error}", _REMEDY
+        ) from None
+    return words or [""]
+
+
 def _packaged_zig() -> str | None:
     import importlib.util
 
@@ -209,30 +205,35 @@ def _packaged_zig() -> str | None:
 
 
 def _identify(command: tuple[str, ...]) -> Toolchain:
-    """Ask a compiler what it is, unless it was asked before: its answer is kept beside the runtime."""
-    status = os.stat(os.path.realpath(command[0]))
-    subject = repr((command, os.path.realpath(command[0]), status.st_mtime_ns, status.st_size))
-    folder = private_folder("cpu-runtime")
-    note = folder / f"compiler-{hashlib.sha256(subject.encode()).hexdigest()[:24]}.txt" if folder else None
-    if note is not None:
-        try:
-            kind, version = note.read_text().split("\n", 1)
-            if kind in _KIND_FLAGS:
-                return Toolchain(command, kind, version)
-        except (OSError, ValueError):
-            pass  # never asked, or unreadable: ask
-    found = _ask(command)
-    if note is not None:
-        store(note, f"{found.kind}\n{found.version}".encode())
+    """Ask a compiler what it is, unless it was asked before."""
+    try:
+        stamp = _stamp(command[0])
+    except OSError as error:
+        raise TargetUnavailable(
+            "cpu", f"the compiler {' '.join(command)} is gone: {error}", _REMEDY
+        ) from error
+    key = hashlib.sha256(repr((command, os.path.realpath(command[0]), stamp)).encode()).hexdigest()
+    known = _store.read(key, _STORED_AS, "compiler")
+    if known is not None:
+        kind, _, version = known.decode().partition("\n")
+        return Toolchain(command, kind, version, stamp)
+    found = _ask(command, stamp)
+    _store.write(key, _STORED_AS, "compiler", f"{found.kind}\n{found.version}".encode())
     return found
 
 
-def _ask(command: tuple[str, ...]) -> Toolchain:
+def _stamp(program: str) -> str:
+    status = os.stat(os.path.realpath(program))
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _ask(command: tuple[str, ...], stamp: str) -> Toolchain:
     try:
         environment = {**os.environ, "LC_ALL": "C"}
         answer = subprocess.run(
-            [*command, "--version"], check=False, capture_output=True, text=True, timeout=60, env=environment
-        )
+            [*command, "--version"], check=False, capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, timeout=60, env=environment,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise TargetUnavailable(
             "cpu", f"the compiler {' '.join(command)} does not run: {error}", _REMEDY
@@ -242,8 +243,8 @@ def _ask(command: tuple[str, ...]) -> Toolchain:
         raise TargetUnavailable("cpu", reason, _REMEDY)
     version = answer.stdout.strip().splitlines()[0]
     if any(Path(word).name.startswith("zig") for word in command):
-        return Toolchain(command, "zig", version)
-    return Toolchain(command, "clang" if "clang" in answer.stdout.lower() else "gcc", version)
+        return Toolchain(command, "zig", version, stamp)
+    return Toolchain(command, "clang" if "clang" in answer.stdout.lower() else "gcc", version, stamp)
 
 
 @cache
@@ -272,32 +273,3 @@ def _feature_set() -> frozenset[str]:
     match = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     model = re.findall(r"^(?:cpu family|model|CPU implementer|CPU part)\s*:\s*(\S+)", text, re.MULTILINE)
     return frozenset([*(match[1].split() if match else ()), *(f"model:{value}" for value in model[:4])])
-
-
-def private_folder(name: str) -> Path | None:
-    """Return a folder in the cache that only this user can write, or None where there is none."""
-    folder = Path(config.cache_directory(), name)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
-    except OSError:
-        return None
-    mine = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return (
-        folder
-        if mine and folder.is_dir() and not folder.is_symlink() and os.access(folder, os.W_OK)
-        else None
-    )
-
-
-def store(path: Path, content: bytes) -> None:
-    """Write a file so that others see all of it or nothing; a failure leaves no trace."""
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)

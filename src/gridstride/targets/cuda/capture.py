@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from ctypes import POINTER, byref, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from gridstride import _forks
 from gridstride.errors import CUDAError
 from gridstride.targets.cuda.driver import HOST_FUNCTION, Driver
 
@@ -98,7 +98,7 @@ class GraphCalls(ABC):
         self._host_functions = HostFunctions()
         self._captures = 0
         self._graph_of: dict[int, int] = {}
-        self._capture_lock = threading.Lock()
+        self._capture_lock = _forks.Lock()
 
     def launch_host_function(self, stream: int, function: Callable[[], None]) -> None:
         self._ensure_context()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 from gridstride._syntax import base_name, kernels
@@ -52,7 +53,7 @@ class Compiler:
         form, compilation = self._compile(program, includes, arch, requests)
         log = readable_log(compilation.log)
         if compilation.code is None:
-            raise _refusal(program, log)
+            raise _refusal(program, log, self._command(program, includes, arch))
         if form == "cubin":
             _check_kernels(program, compilation)
         return ObjectCode(
@@ -81,7 +82,7 @@ class Compiler:
             form="ptx",
         )
         if compilation.code is None:
-            raise _refusal(program, readable_log(compilation.log))
+            raise _refusal(program, readable_log(compilation.log), self._command(program, includes, arch))
         names = [compilation.lowered_names[_kernel(kernel).expression] for kernel in program.kernels]
         return compilation.code.rstrip(b"\0").decode(), names
 
@@ -101,6 +102,11 @@ class Compiler:
             headers=program.headers,
             form=form,
         )
+
+    def _command(self, program: Program, includes: Includes, arch: str) -> str:
+        """Return the call as one would write it in a shell."""
+        options = source.nvrtc_options(program, includes, arch)
+        return shlex.join([program.options.compiler, *options, source.display_path(program)])
 
     def _form(self, arch: str) -> tuple[str, str]:
         """Return the format and the arch to compile for."""
@@ -182,13 +188,11 @@ def _check_kernels(program: Program, compilation: Compilation) -> None:
             )
 
 
-def _refusal(program: Program, log: str) -> CompileError:
+def _refusal(program: Program, log: str, command: str) -> CompileError:
     message = f"{program.name}: {program.options.compiler} refused the text:\n{first_error(log)}"
     if "name expression: " in message:
         message += f"\n{_available(program)}"
-    return CompileError(
-        message, name=program.name, log=log, source=program.text, command=program.options.compiler
-    )
+    return CompileError(message, name=program.name, log=log, source=program.text, command=command)
 
 
 def _available(program: Program) -> str:

@@ -74,6 +74,8 @@ class _Search:
         self.own: dict[str, None] = {}
         self.own_files: set[Path] = set()
         self.files: dict[Path, str] = {}
+        #: What would be read instead of a file if it were there.
+        self.shadows: set[Path] = set()
         self.uses_nvidia = False
         self.is_known = True
 
@@ -97,7 +99,8 @@ class _Search:
             if self.uses_nvidia
             else {}
         )
-        return tuple((str(path), digest) for path, digest in (self.files | nvidia).items())
+        absent = dict.fromkeys(sorted(self.shadows), "")
+        return tuple((str(path), digest) for path, digest in (absent | self.files | nvidia).items())
 
     def _scan(self, text: bytes, folder: Path | None, *, from_own: bool = False) -> None:
         masked = lexical.mask(text)
@@ -119,7 +122,11 @@ class _Search:
             return True
         nvidia = toolkit.include_folders()
         for place in (folder if include.quoted else None, *self.folders):
-            if place is None or not (place / include.name).is_file():
+            if place is None:
+                continue
+            if not (place / include.name).is_file():
+                if place not in nvidia and not _is_own(place):
+                    self.shadows.add((place / include.name).absolute())
                 continue
             if place in nvidia:
                 self.uses_nvidia = True

@@ -25,6 +25,7 @@ _REMARK = re.compile(r"^Remark: The warnings can be suppressed.*$", re.MULTILINE
 #: Says a second time what the block before it said.
 _ECHO = "Error in parsing name expression for lowered name lookup"
 _COUNT = re.compile(r"\d+ errors? detected in the compilation of ")
+_SHOWN_COLUMNS = 400
 _ERROR = re.compile(r"\b(?:fatal |catastrophic )?error(?: #\S+)?:")
 
 
@@ -39,7 +40,10 @@ def readable_log(log: str) -> str:
 
 def first_error(log: str) -> str:
     """Return the first error with its source line and caret, or the whole log if there is none."""
-    return next((block for block in log.split("\n\n") if _ERROR.search(block)), log)
+    shown = next((block for block in log.split("\n\n") if _ERROR.search(block)), log)
+    return "\n".join(
+        line if len(line) <= _SHOWN_COLUMNS else f"{line[:_SHOWN_COLUMNS]} ..." for line in shown.split("\n")
+    )
 
 
 def _readable_block(block: str) -> str:

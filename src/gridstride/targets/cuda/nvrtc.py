@@ -67,7 +67,6 @@ class Nvrtc:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
 
     @cached_property
     def identity(self) -> str:
@@ -116,7 +115,7 @@ class Nvrtc:
         names = _strings([name for name, _ in headers])
         texts = _strings([text for _, text in headers])
         program = _PROGRAM()
-        with self._lock:
+        with _lock:
             self._call(
                 "nvrtcCreateProgram", byref(program), text.encode(), name.encode(), len(headers), texts, names
             )
@@ -174,6 +173,11 @@ class Nvrtc:
             if ".alt." not in companion.name:
                 ctypes.CDLL(str(companion))
         return ctypes.CDLL(str(self.path))
+
+
+#: Held while NVRTC works. A fork waits for it, because a child would find the library in the middle of its work.
+_lock = threading.RLock()
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def find(newest: int = KNOWN_VERSIONS[0]) -> Nvrtc | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gridstride import _native, config
+from gridstride import _forks, _native, config
 from gridstride.errors import CUDAError, LaunchError
 from gridstride.targets.base import (
     Access,
@@ -144,7 +143,7 @@ class CudaTarget(GraphCalls):
         self.current_device = self._contexts.current_device
         self.set_device = self._contexts.set_device
         self._limits: dict[int, Limits] = {}
-        self._lock = threading.Lock()
+        self._lock = _forks.Lock()
         #: Whether the default stream waits for a stream. The driver must not be asked during captures.
         self._blocking = dict.fromkeys(_DEFAULT_STREAMS, True)
 

@@ -1,0 +1,35 @@
+"""Locks that a forked child finds free, whoever held them when it was made."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import WeakSet
+
+
+def Lock() -> threading.Lock:  # noqa: N802 - named like what it stands for
+    """Return a lock that is free in every forked child."""
+    return _renewed(threading.Lock())  # type: ignore[no-any-return]
+
+
+def RLock() -> threading.RLock:  # noqa: N802
+    """Return a reentrant lock that is free in every forked child."""
+    return _renewed(threading.RLock())  # type: ignore[no-any-return]
+
+
+_locks: WeakSet[Any] = WeakSet()
+
+
+def _renewed(lock: Any) -> Any:
+    _locks.add(lock)
+    return lock
+
+
+def _renew_all() -> None:
+    # Python's own modules renew theirs by the same method. The thread that held a lock is not in the child.
+    for lock in _locks:
+        lock._at_fork_reinit()
+
+
+os.register_at_fork(after_in_child=_renew_all)

@@ -1,0 +1,125 @@
+"""Call a compiler as a process that can neither hang nor fill the memory of this one."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+#: Bytes of a compiler's output that are kept.
+LOG_LIMIT = 4 << 20
+#: What shapes a compiler's output from outside, and is no part of any cache key.
+_INFLUENCES = frozenset(
+    {
+        "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS",
+        "DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "GCC_COMPARE_DEBUG",
+    }
+)  # fmt: skip
+
+
+class CompilerFailed(Exception):
+    """Report a compiler that did not come to an answer.
+
+    Attributes
+    ----------
+    command : str
+        The call.
+    log : str
+        What it printed before.
+    """
+
+    def __init__(self, reason: str, command: Sequence[str], log: str = "") -> None:
+        import shlex
+
+        super().__init__(reason)
+        self.command = shlex.join(command)
+        self.log = log
+
+
+def call(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    time_limit: float,
+    meanwhile: Callable[[], None] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; what it started ends with it at the latest after `time_limit` seconds.
+
+    `meanwhile` is called while it runs.
+
+    Raises
+    ------
+    CompilerFailed
+        It could not be started, did not end in time, or was ended by a signal.
+    """
+    try:
+        process = subprocess.Popen(
+            command, cwd=folder, env=_without_influences(environment), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
+        raise CompilerFailed(f"the compiler cannot be started: {error}", command) from error
+    assert process.stdout is not None
+    output = bytearray()
+    try:
+        with process.stdout:
+            deadline = time.monotonic() + time_limit
+            if meanwhile is not None:
+                meanwhile()
+            _read(process.stdout, output, deadline)
+            process.wait(max(deadline - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        _end(process)
+        reason = f"the compiler was ended after {time_limit:g} seconds"
+        raise CompilerFailed(reason, command, _text(output)) from None
+    except BaseException:
+        _end(process)
+        raise
+    if process.returncode < 0:
+        reason = f"the compiler was ended by signal {_signal_name(-process.returncode)}"
+        raise CompilerFailed(reason, command, _text(output))
+    return subprocess.CompletedProcess(list(command), process.returncode, _text(output), "")
+
+
+def _read(stream: IO[bytes], output: bytearray, deadline: float) -> None:
+    """Read a stream to its end, and keep what it begins with; TimeoutExpired at the deadline."""
+    waiting = select.poll()
+    waiting.register(stream, select.POLLIN)
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not waiting.poll(left * 1000):
+            raise subprocess.TimeoutExpired("", 0)
+        chunk = os.read(stream.fileno(), 1 << 16)
+        if not chunk:
+            return
+        output += chunk[: LOG_LIMIT + 1 - len(output)]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all of its group; its output is not waited for, others may hold it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _text(output: bytearray) -> str:
+    text = output[:LOG_LIMIT].decode(errors="replace")
+    return text if len(output) <= LOG_LIMIT else f"{text}\n... (cut after {LOG_LIMIT >> 20} MiB)\n"
+
+
+def _without_influences(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in _INFLUENCES}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
