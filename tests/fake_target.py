@@ -31,6 +31,7 @@ class FakeTarget(NullTarget):
         self.features: frozenset[str] = frozenset()
         self.device_types: frozenset[int] = frozenset({1})
         self.array_protocol = "__array_interface__"
+        self.writers = None
         self.memory: dict[int, ctypes.Array[ctypes.c_char]] = {}
         self._devices = devices
         self._current = threading.local()

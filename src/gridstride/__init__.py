@@ -14,6 +14,7 @@ from gridstride.families.raw import RawKernel, RawModule, compile_with_cache
 
 if TYPE_CHECKING:
     from gridstride import cuda
+    from gridstride._arguments.parameters import ParameterInfo
     from gridstride._runtime.allocator import get_default_memory_pool
     from gridstride._runtime.pinned import get_default_pinned_memory_pool
     from gridstride._runtime.threads import get_num_threads, set_num_threads
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
         SymbolNotFound,
         TargetUnavailable,
     )
+    from gridstride.families.elementwise import ElementwiseKernel, create_elementwise_kernel
     from gridstride.families.memoize import clear_memo, memoize
+    from gridstride.families.reduction import ReductionKernel, create_reduction_kernel
     from gridstride.namespace import (
         asnumpy,
         get_array_module,
@@ -48,11 +51,14 @@ __all__ = [
     "ArgumentTypeError",
     "CUDAError",
     "CompileError",
+    "ElementwiseKernel",
     "GridstrideError",
     "LaunchError",
     "OutOfMemoryError",
+    "ParameterInfo",
     "RawKernel",
     "RawModule",
+    "ReductionKernel",
     "StreamOrderError",
     "StreamOrderWarning",
     "SymbolNotFound",
@@ -60,6 +66,8 @@ __all__ = [
     "asnumpy",
     "clear_memo",
     "compile_with_cache",
+    "create_elementwise_kernel",
+    "create_reduction_kernel",
     "cuda",
     "get_array_module",
     "get_backend",
@@ -91,7 +99,10 @@ _ROOMS = {
         "SymbolNotFound",
         "TargetUnavailable",
     ),
+    "_arguments.parameters": ("ParameterInfo", "_get_param_info"),
+    "families.elementwise": ("ElementwiseKernel", "create_elementwise_kernel"),
     "families.memoize": ("clear_memo", "memoize"),
+    "families.reduction": ("ReductionKernel", "create_reduction_kernel"),
     "namespace": (
         "asnumpy",
         "get_array_module",

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from gridstride._module import Function, LazyModule, Module, default_place
 from gridstride._source.raw import RawSource
 from gridstride.errors import CompileError
+from gridstride.families.names import checked_name
 
 Headers = Sequence[str] | Mapping[str, str]
-
-_NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
-#: Keywords of C++20 and functions that CUDA declares for every program.
-_TAKEN_NAMES = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
-    constinit continue decltype default delete do double dynamic_cast else enum explicit export extern
-    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
-    operator or or_eq private protected public register reinterpret_cast requires return short signed
-    sizeof static static_assert static_cast struct switch template this thread_local throw true try
-    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq assert
-    clock free malloc memcpy memset printf
-"""
-_TAKEN = frozenset(_TAKEN_NAMES.split())
 
 
 class RawKernel(Function):
@@ -86,7 +72,7 @@ class RawKernel(Function):
         tier: str = "",
     ) -> None:
         source = _source(
-            code, _checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier
+            code, checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier
         )
         self._bind(LazyModule(source, (name,)), name)
 
@@ -293,20 +279,6 @@ def _content(
         if content is not None:
             return content, "module", ""
     raise AssertionError
-
-
-def _checked_name(name: str) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"name must be the kernel's name (str), got {name!r}")
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"{name!r} is not the name of a kernel: a C++ identifier, or a template instance of one"
-        )
-    taken = _TAKEN.intersection(match[1].split("::"))
-    if taken:
-        raise ValueError(f"{min(taken)!r} cannot name a kernel: C++ or CUDA has it already")
-    return name
 
 
 def _expressions(name_expressions: Sequence[str] | None) -> tuple[str, ...]:

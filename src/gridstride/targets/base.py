@@ -13,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum, IntFlag
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gridstride.targets.options import CompileOptions
+
+if TYPE_CHECKING:
+    from gridstride.targets.walks import LoopWriters
 
 Dim3 = tuple[int, int, int]
 
@@ -41,6 +44,8 @@ class Target(Protocol):
     array_protocol: str
     #: The ways in which it can run a kernel, the fastest first; the last one takes every kernel.
     tiers: tuple[str, ...]
+    #: Its choice of loops for elementwise kernels and reductions; None: those for blocks of threads.
+    writers: LoopWriters | None
 
     def warm_up(self) -> None:
         """Do ahead what the first launch on the current device would wait for; change nothing on it."""

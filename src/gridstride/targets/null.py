@@ -45,6 +45,7 @@ class NullTarget:
     features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
     tiers: tuple[str, ...] = ("null",)
+    writers = None
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -270,7 +271,8 @@ class NullTarget:
             records[name] = FunctionRecord(name, signature)
         digest = hashlib.sha256(program.text.encode()).digest()
         variables = {name: name for name in program.globals}
-        return ObjectCode("null", digest, records, variables, dependencies=None)  # nothing to keep
+        constants = dict.fromkeys(program.constants, 1)
+        return ObjectCode("null", digest, records, variables, constants, dependencies=None)  # nothing to keep
 
     def adopt(self, code: bytes, name: str) -> ObjectCode:
         raise NotImplementedError(f"{name}: the null target takes source only")

@@ -98,6 +98,7 @@ class CountingPools:
             return sum(size for of, on, size in self._given.values() if (of, on) == (pool, device))
 
 
+@cache
 def limits(threads: int) -> Limits:
     """Return the numbers of the device when that many threads run launches."""
     total = memory_info()[1]

@@ -25,6 +25,8 @@ from gridstride.targets.cpu.fingerprint import fingerprint
 from gridstride.targets.cpu.queues import Event, Queues
 from gridstride.targets.cpu.recording import Recording
 from gridstride.targets.cpu.runtime import CpuFunction, CpuModule
+from gridstride.targets.cpu.writers import CpuLoops
+from gridstride.targets.walks import LoopWriters
 
 Value = TypeVar("Value")
 
@@ -55,6 +57,7 @@ class CpuTarget:
     )
     array_protocol = "__array_interface__"
     tiers: tuple[str, ...] = ("flat", "fibers")
+    writers: LoopWriters | None = CpuLoops()
 
     def __init__(self) -> None:
         self._thread = _Thread()

@@ -120,6 +120,7 @@ class CudaTarget(GraphCalls):
     destroy_event: Callable[[int], None]
     record_event: Callable[[int, int], None]
     wait_event: Callable[[int, int], None]
+    writers = None
 
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
         super().__init__(driver)

@@ -1,0 +1,225 @@
+"""Parameters of elementwise and reduction kernels: what their declarations say."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride import _dtypes
+
+#: Names that the text around an operation has.
+_ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
+_PLACEHOLDER = re.compile(r"[A-Z]\d*")
+_DECLARATION = re.compile(r"(?P<ctype>.*?[\s>*&])(?P<name>[A-Za-z_]\w*)", re.DOTALL)
+_KEYWORDS = """
+    alignas alignof asm auto bool break case catch char class const constexpr continue decltype default delete do
+    double else enum explicit extern false float for friend goto if inline int long mutable namespace new noexcept
+    nullptr operator private protected public register return short signed sizeof static struct switch template this
+    throw true try typedef typeid typename union unsigned using virtual void volatile while
+"""
+
+
+class ParameterInfo:
+    """Say what one declaration of a parameter means.
+
+    Parameters
+    ----------
+    param : str
+        A type and a name, such as ``"T x"``, ``"raw float32 y"`` or ``"const int64 k"``. The type is a
+        placeholder (an upper-case letter, digits may follow), a dtype's name, a C++ type, or a type that a
+        preamble declares.
+    is_const : bool
+        Whether the kernel only reads it.
+
+    Attributes
+    ----------
+    name : str
+    ctype : str
+        The type's C++ spelling; a placeholder's letter.
+    dtype : numpy.dtype or None
+        None for placeholders and for types of a preamble.
+    raw : bool
+        Whether the kernel indexes the whole array.
+    is_const : bool
+
+    Raises
+    ------
+    ValueError
+        Where the declaration is not understood.
+    """
+
+    __slots__ = ("ctype", "dtype", "is_const", "name", "raw")
+
+    def __init__(self, param: str, is_const: bool = False) -> None:
+        words = param.split()
+        self.raw = "raw" in words[:-2]
+        self.is_const = is_const or "const" in words[:-2]
+        text = " ".join(
+            word for k, word in enumerate(words) if k >= len(words) - 2 or word not in ("raw", "const")
+        )
+        match = _DECLARATION.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{param.strip()!r} is no parameter: write a type and a name, such as 'T x'")
+        self.name = match["name"]
+        spelled = match["ctype"].strip()
+        if self.name in _KEYWORDS.split():
+            raise ValueError(
+                f"parameter {param.strip()!r}: {self.name!r} is a word of C++ and cannot name it"
+            )
+        self.dtype: np.dtype[Any] | None = None
+        self.ctype = spelled
+        if not _PLACEHOLDER.fullmatch(spelled):
+            self.dtype = _dtype_of(spelled)
+            if self.dtype is not None:
+                self.ctype = value_ctype(self.dtype)
+            elif not re.fullmatch(r"[A-Za-z_][\w:<>, ]*", spelled):
+                raise ValueError(f"parameter {param.strip()!r}: {spelled!r} is no type")
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the arguments decide its type."""
+        return _PLACEHOLDER.fullmatch(self.ctype) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ParameterInfo) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        marks = ("raw " if self.raw else "") + ("const " if self.is_const else "")
+        return f"<ParameterInfo {marks}{self.ctype} {self.name}>"
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.name, self.ctype, self.dtype, self.raw, self.is_const
+
+
+class Declaration(NamedTuple):
+    """Hold the parameters of a kernel.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel.
+    inputs, outputs : tuple of ParameterInfo
+    """
+
+    name: str
+    inputs: tuple[ParameterInfo, ...]
+    outputs: tuple[ParameterInfo, ...]
+
+    @property
+    def nin(self) -> int:
+        """Number of inputs."""
+        return len(self.inputs)
+
+    @property
+    def nout(self) -> int:
+        """Number of outputs."""
+        return len(self.outputs)
+
+    @property
+    def nargs(self) -> int:
+        """Number of inputs and outputs."""
+        return self.nin + self.nout
+
+    @property
+    def parameters(self) -> tuple[ParameterInfo, ...]:
+        """Inputs, then outputs."""
+        return self.inputs + self.outputs
+
+
+def _get_param_info(s: str, is_const: bool = False) -> tuple[ParameterInfo, ...]:
+    """Parse a list of parameter declarations.
+
+    Parameters
+    ----------
+    s : str
+        Declarations separated by commas; those between angle brackets belong to a type.
+    is_const : bool
+        Whether the kernel only reads them.
+
+    Returns
+    -------
+    tuple of ParameterInfo
+    """
+    return tuple(ParameterInfo(part, is_const) for part in _parts(s))
+
+
+def declare(
+    name: str, in_params: str, out_params: str, types: str, reserved: frozenset[str] = _ELEMENTWISE_RESERVED
+) -> Declaration:
+    """Return a kernel's parameters from its two lists.
+
+    Parameters
+    ----------
+    name, in_params, out_params : str
+    types : str
+        The preambles, which may declare types.
+    reserved : frozenset of str
+        Names that no parameter can have.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For lists that are not understood: an unknown type, a name that is taken or twice there.
+    """
+    for label, text in (("in_params", in_params), ("out_params", out_params)):
+        if not isinstance(text, str):
+            raise TypeError(f"`{name}`: {label} must be a string of declarations, got {type(text).__name__}")
+    try:
+        declared = Declaration(name, _get_param_info(in_params, True), _get_param_info(out_params))
+    except ValueError as error:
+        raise ValueError(f"`{name}`: {error}") from None
+    seen: set[str] = set()
+    for parameter in declared.parameters:
+        if parameter.name in reserved:
+            raise ValueError(
+                f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already"
+            )
+        if parameter.name in seen:
+            raise ValueError(f"`{name}`: two parameters have the name {parameter.name!r}")
+        seen.add(parameter.name)
+        if parameter.dtype is None and not parameter.is_placeholder:
+            _check_declared(name, parameter, types)
+    return declared
+
+
+def value_ctype(dtype: np.dtype[Any]) -> str:
+    """Return the C++ type in which a kernel's body sees a scalar dtype."""
+    name = _dtypes.name_of_dtype(dtype)
+    return name if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    parts.append(text[start:])
+    if not text.strip():
+        return []
+    return parts
+
+
+def _dtype_of(spelled: str) -> np.dtype[Any] | None:
+    if spelled in _dtypes.SCALAR_NAMES:
+        return _dtypes.dtype_of_name(spelled)
+    return _dtypes.dtype_of_ctype(spelled)
+
+
+def _check_declared(name: str, parameter: ParameterInfo, types: str) -> None:
+    base = parameter.ctype.partition("<")[0].rpartition("::")[2].strip()
+    if re.search(rf"\b{re.escape(base)}\b", types):
+        return
+    near = difflib.get_close_matches(parameter.ctype, _dtypes.SCALAR_NAMES, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"`{name}`: parameter {parameter.name!r} has the unknown type {parameter.ctype!r}{hint} Known are dtypes "
+        f"({', '.join(_dtypes.SCALAR_NAMES)}), C++ types, placeholders such as T, and types that a preamble declares"
+    )

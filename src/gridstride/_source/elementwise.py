@@ -1,0 +1,253 @@
+"""The text of elementwise kernels: the user's expression between a template's lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from gridstride._arguments.parameters import Declaration, declare
+from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
+from gridstride._syntax import lexical
+from gridstride.targets.base import Program
+from gridstride.targets.options import parse_options
+from gridstride.targets.walks import Loop
+
+_TEMPLATES = Path(__file__).parent / "templates"
+OWN_LINES = '#line 1 "text around the kernel"'
+
+
+class ElementwiseSource(NamedTuple):
+    """Hold what a user wrote.
+
+    Attributes
+    ----------
+    declaration : Declaration
+    operation, preamble, type_preamble, loop_prep, after_loop : str
+    options : tuple of str
+    """
+
+    declaration: Declaration
+    operation: str
+    preamble: str = ""
+    type_preamble: str = ""
+    loop_prep: str = ""
+    after_loop: str = ""
+    options: tuple[str, ...] = ()
+
+    def sections(self) -> dict[str, str]:
+        """Return the user's texts by the names that messages use."""
+        name = self.declaration.name
+        return {
+            f"operation of {name}": self.operation,
+            f"preamble of {name}": self.preamble,
+            f"type_preamble of {name}": self.type_preamble,
+            f"loop_prep of {name}": self.loop_prep,
+            f"after_loop of {name}": self.after_loop,
+        }
+
+
+class ElementwiseForm(NamedTuple):
+    """Say all that a text depends on besides what the user wrote.
+
+    Attributes
+    ----------
+    roles : tuple of Role
+    types : tuple of (placeholder, dtype)
+    header, loop, shared : str
+    capacity, threads : int
+        Of the loop.
+    ndim : int
+        Axes of the loop's shape, where the body asks for an index along each.
+    """
+
+    roles: tuple[Role, ...]
+    types: tuple[tuple[str, DType], ...]
+    header: str
+    loop: str
+    shared: str
+    capacity: int
+    threads: int
+    ndim: int
+
+
+def elementwise_form(
+    source: ElementwiseSource,
+    roles: tuple[Role, ...],
+    types: Iterable[tuple[str, DType]],
+    loop: Loop,
+    ndim: int,
+) -> ElementwiseForm:
+    """Return the form of a call's text."""
+    indexed = ndim if uses_index(source) else 0
+    return ElementwiseForm(
+        roles,
+        tuple(types),
+        loop.header,
+        loop.name,
+        loop.shared,
+        loop.capacity,
+        loop.configuration.threads,
+        indexed,
+    )
+
+
+@lru_cache(maxsize=2048)
+def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target: str) -> Program:
+    """Return the program of a call."""
+    name = source.declaration.name
+    elements = [role for role in form.roles if role.kind == "element"]
+    outputs = {parameter.name for parameter in source.declaration.outputs}
+    types = ", ".join(operand_type(role, source.operation, outputs, form.capacity) for role in elements)
+    text = template("elementwise.cu").substitute(
+        type_preamble=section(f"type_preamble of {name}", source.type_preamble),
+        types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
+        preamble=section(f"preamble of {name}", source.preamble),
+        threads=form.threads,
+        name=entry(name),
+        parameters=", ".join(_parameters(source, form)),
+        scalars="\n".join(_scalar_lines(source, form)),
+        loop_prep=section(f"loop_prep of {name}", source.loop_prep, ";"),
+        elements="".join(
+            f", {role.ctype}& {role.parameter.name}"
+            if role.parameter.name in outputs
+            else f", const {role.ctype} {role.parameter.name}"
+            for role in elements
+        ),
+        index=index_line("i", form.ndim) if uses_index(source) else "",
+        operation=section(f"operation of {name}", source.operation, ";"),
+        loop=form.loop,
+        shared=shared_line(form.shared, types),
+        handed=", gridstride_exchange" if form.shared else "",
+        operands="".join(f", gridstride_at_{role.parameter.name}" for role in elements),
+        after_loop=section(f"after_loop of {name}", source.after_loop, ";"),
+    )
+    whole = "\n".join((*source.sections().values(), text))
+    dtypes = [dtype for role in form.roles for dtype in (role.stored, role.value)]
+    includes = [form.header, *needed_headers(whole, dtypes)]
+    if uses_index(source) or any(role.kind == "raw" for role in form.roles):
+        includes.append("gridstride/raw_array.h")
+    return Program(
+        text=text,
+        name=name,
+        options=parse_options(source.options, target=target),
+        kernels=(entry(name),),
+        includes=tuple(includes),
+        path=f"{name}.cu",
+    )
+
+
+def entry(name: str) -> str:
+    """Return the name of a kernel's function, which is nobody else's, as CUDA's and those of a preamble might be."""
+    return f"{name}_elementwise"
+
+
+def uses_index(source: ElementwiseSource) -> bool:
+    """Return whether the texts ask for `_ind`."""
+    return any(re.search(r"\b_ind\b", text) for text in source.sections().values())
+
+
+def shared_line(function: str, types: str) -> str:
+    """Return the declaration of the shared memory that a loop is handed."""
+    if not function:
+        return ""
+    size = f"constexpr int gridstride_exchange_size = gridstride::{function}<{types}>();"
+    return f"{size}\n    __shared__ __align__(16) char gridstride_exchange[gridstride_exchange_size];"
+
+
+def section(label: str, text: str, end: str = "") -> str:
+    """Return a text of the user's in such a way that messages speak of its own lines."""
+    if not text.strip():
+        return ""
+    return f'#line 1 "{label}"\n{text}\n{end}\n{OWN_LINES}'
+
+
+def index_line(number: str, ndim: int) -> str:
+    """Return the declaration of `_ind` for the element of a number."""
+    return f"const gridstride::index_of<{ndim}> _ind({number}, n, gridstride_shape); (void)_ind;"
+
+
+def assigned_first(text: str, name: str) -> bool:
+    """Return whether a text assigns a variable, unconditionally and whole, before it uses it otherwise.
+
+    The answer is no where that is not plain to see.
+    """
+    plain = lexical.mask(text.encode()).decode(errors="replace")
+    depth, start = 0, 0
+    for position, character in enumerate(f"{plain};"):
+        if character in "({[":
+            depth += 1
+        elif character in ")}]":
+            depth -= 1
+        elif character == ";" and depth == 0:
+            statement = plain[start:position].strip()
+            start = position + 1
+            if re.match(rf"{re.escape(name)}\s*=(?!=)", statement):
+                value = statement.partition("=")[2]
+                return re.search(rf"\b{re.escape(name)}\b", value) is None and not _jumps(plain[:position])
+            if re.search(rf"\b{re.escape(name)}\b", statement):
+                return False
+    return False
+
+
+def operand_type(role: Role, text: str, outputs: set[str], capacity: int) -> str:
+    """Return the structure for an element's parameter."""
+    name = role.parameter.name
+    kind = "input" if name not in outputs else "output" if assigned_first(text, name) else "updated"
+    return f"gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}>"
+
+
+def raw_type(role: Role, outputs: set[str]) -> str:
+    """Return the class of a raw parameter."""
+    constant = "" if role.parameter.name in outputs or not role.parameter.is_const else "const "
+    return f"gridstride::raw_array<{constant}{role.ctype}, {role.ndim}, {str(role.is_contiguous).lower()}>"
+
+
+def structure_line(role: Role) -> str:
+    """Return the declaration of a structure that is passed by value as bytes."""
+    name = role.parameter.name
+    return f"const {role.ctype} {name} = gridstride_at_{name}.value();"
+
+
+def _scalar_lines(source: ElementwiseSource, form: ElementwiseForm) -> list[str]:
+    lines = [structure_line(role) for role in form.roles if role.kind == "scalar" and role.is_structure]
+    return [*lines, index_line("0", form.ndim)] if uses_index(source) else lines
+
+
+def _parameters(source: ElementwiseSource, form: ElementwiseForm) -> Sequence[str]:
+    outputs = {parameter.name for parameter in source.declaration.outputs}
+    parameters = [f"const gridstride::element_space<{form.capacity}> gridstride_space"]
+    if uses_index(source):
+        parameters.append(f"const gridstride::extents<{form.ndim}> gridstride_shape")
+    for role in form.roles:
+        name = role.parameter.name
+        if role.kind == "element":
+            parameters.append(
+                f"const {operand_type(role, source.operation, outputs, form.capacity)} gridstride_at_{name}"
+            )
+        elif role.kind == "raw":
+            parameters.append(f"const {raw_type(role, outputs)} {name}")
+        elif role.is_structure:
+            parameters.append(f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}")
+        else:
+            parameters.append(f"const {role.ctype} {name}")
+    return parameters
+
+
+@cache
+def copy_source() -> ElementwiseSource:
+    """Return a kernel that copies an array."""
+    return ElementwiseSource(declare("gridstride_copy", "T source", "T target", ""), "target = source")
+
+
+def _jumps(text: str) -> bool:
+    return re.search(r"\b(?:return|continue|break|goto|if|for|while|switch|do)\b", text) is not None
+
+
+@cache
+def template(name: str) -> Template:
+    """Return one of the templates of kernel texts."""
+    return Template((_TEMPLATES / name).read_text())

@@ -1,0 +1,255 @@
+"""The text of reductions: the user's expressions between a template's lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from gridstride import _dtypes
+from gridstride._arguments.parameters import Declaration
+from gridstride._source.elementwise import (
+    assigned_first,
+    raw_type,
+    section,
+    shared_line,
+    structure_line,
+    template,
+)
+from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
+from gridstride.targets.base import Program
+from gridstride.targets.options import parse_options
+from gridstride.targets.walks import FoldLoop
+
+#: What the object code tells about the workspace.
+FOLDING_SIZE = "sizeof(gridstride_folding)"
+_KEYWORDS = re.compile(r"\s*(?:\{|if\b|for\b|while\b|do\b|switch\b|return\b)")
+
+
+class ReductionSource(NamedTuple):
+    """Hold what a user wrote.
+
+    Attributes
+    ----------
+    declaration : Declaration
+    map_expr, reduce_expr, post_map_expr : str
+    identity : str or None
+    reduce_type : str or None
+    preamble, type_preamble : str
+    options : tuple of str
+    """
+
+    declaration: Declaration
+    map_expr: str
+    reduce_expr: str
+    post_map_expr: str
+    identity: str | None = None
+    reduce_type: str | None = None
+    preamble: str = ""
+    type_preamble: str = ""
+    options: tuple[str, ...] = ()
+
+    def sections(self) -> dict[str, str]:
+        """Return the user's texts by the names that messages use."""
+        name = self.declaration.name
+        texts = {
+            "map_expr": self.map_expr,
+            "reduce_expr": self.reduce_expr,
+            "post_map_expr": self.post_map_expr,
+            "identity": self.identity or "",
+            "preamble": self.preamble,
+            "type_preamble": self.type_preamble,
+        }
+        return {f"{label} of {name}": text for label, text in texts.items()}
+
+
+class ReductionForm(NamedTuple):
+    """Say all that a text depends on besides what the user wrote.
+
+    Attributes
+    ----------
+    roles : tuple of Role
+    types : tuple of (placeholder, dtype)
+    header, loop, shared : str
+    capacity, threads : int
+        Of the loop.
+    joining, joining_threads
+        Of the loop that joins parts; "" and 0 where there is one part.
+    """
+
+    roles: tuple[Role, ...]
+    types: tuple[tuple[str, DType], ...]
+    header: str
+    loop: str
+    shared: str
+    capacity: int
+    threads: int
+    joining: str
+    joining_threads: int
+
+
+def reduction_form(
+    roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
+) -> ReductionForm:
+    """Return the form of a call's text."""
+    joining, threads = "", 0
+    if loop.joining is not None:
+        joining, threads = loop.joining.name, loop.joining.configuration.threads
+    return ReductionForm(
+        roles,
+        tuple(types),
+        loop.header,
+        loop.name,
+        loop.shared,
+        loop.capacity,
+        loop.configuration.threads,
+        joining,
+        threads,
+    )
+
+
+@lru_cache(maxsize=2048)
+def reduction_program(source: ReductionSource, form: ReductionForm, target: str) -> Program:
+    """Return the program of a call."""
+    name = source.declaration.name
+    outputs = {parameter.name for parameter in source.declaration.outputs}
+    elements = [role for role in form.roles if role.kind == "element"]
+    inputs = [role for role in elements if role.parameter.name not in outputs]
+    results = [role for role in elements if role.parameter.name in outputs]
+    post = _statement(source)
+    common = {
+        "name": entry(name),
+        "structures": "\n".join(
+            structure_line(role) for role in form.roles if role.kind == "scalar" and role.is_structure
+        ),
+        "operations": template("folding.cu").substitute(
+            reduce_expr=section(f"reduce_expr of {name}", source.reduce_expr),
+            outputs="".join(f", {role.ctype}& {role.parameter.name}" for role in results),
+            post_map_expr=_post(source),
+        ),
+        "results": "".join(f", gridstride_at_{role.parameter.name}" for role in results),
+        "identity": _identity(source),
+        "shared": shared_line(form.shared, "gridstride_folding"),
+        "handed": ", gridstride_exchange" if form.shared else "",
+    }
+    rest = [_parameter(role, outputs, form.capacity, post) for role in form.roles if role not in inputs]
+    joining = ""
+    if form.joining:
+        space = f"gridstride::fold_space<{form.capacity}>"
+        workspace = f"gridstride::folded<gridstride_folding, gridstride_folding, {form.capacity}>"
+        own = [
+            f"const {space} gridstride_space",
+            f"const {space} gridstride_parts",
+            f"const {workspace} gridstride_workspace",
+        ]
+        joining = template("joining.cu").substitute(
+            common, threads=form.joining_threads, parameters=", ".join([*own, *rest]), loop=form.joining
+        )
+    text = template("reduction.cu").substitute(
+        common,
+        type_preamble=section(f"type_preamble of {name}", source.type_preamble),
+        types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
+        reduce_type=_reduce_type(source, form),
+        first_input=form.roles[0].ctype,
+        first_output=source.declaration.outputs[0].ctype,
+        preamble=section(f"preamble of {name}", source.preamble),
+        has_identity="false" if not source.identity else "true",
+        threads=form.threads,
+        parameters=", ".join(
+            [
+                f"const gridstride::fold_space<{form.capacity}> gridstride_space",
+                *(_parameter(role, outputs, form.capacity, post) for role in form.roles),
+            ]
+        ),
+        elements="".join(f", const {role.ctype} {role.parameter.name}" for role in inputs),
+        map_expr=section(f"map_expr of {name}", source.map_expr),
+        loop=form.loop,
+        operands="".join(f", gridstride_at_{role.parameter.name}" for role in inputs),
+        joining=joining,
+    )
+    dtypes = [dtype for role in form.roles for dtype in (role.stored, role.value)]
+    whole = "\n".join((*source.sections().values(), source.reduce_type or "", text))
+    includes = [form.header, *needed_headers(whole, dtypes)]
+    if any(role.kind == "raw" for role in form.roles):
+        includes.append("gridstride/raw_array.h")
+    return Program(
+        text=text,
+        name=name,
+        options=parse_options(source.options, target=target),
+        kernels=(entry(name), f"{entry(name)}_joining") if joining else (entry(name),),
+        constants=(FOLDING_SIZE,),
+        includes=tuple(includes),
+        path=f"{name}.cu",
+    )
+
+
+def entry(name: str) -> str:
+    """Return the name of a reduction's function."""
+    return f"{name}_reduction"
+
+
+def assigns(text: str, names: Iterable[str]) -> bool:
+    """Return whether an expression mentions one of the outputs, which it can only do to assign it."""
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text is more than an expression."""
+    return ";" in text or _KEYWORDS.match(text) is not None
+
+
+def _statement(source: ReductionSource) -> str:
+    """Return the post-map as a statement."""
+    text, outputs = source.post_map_expr, [parameter.name for parameter in source.declaration.outputs]
+    return text if is_statement(text) or assigns(text, outputs) else f"{outputs[0]} = {text}"
+
+
+def _post(source: ReductionSource) -> str:
+    name, text = source.declaration.name, source.post_map_expr
+    label = f"post_map_expr of {name}"
+    outputs = source.declaration.outputs
+    if is_statement(text) or assigns(text, [parameter.name for parameter in outputs]):
+        return section(label, text, ";")
+    result = outputs[0]
+    return f"{result.name} = gridstride::value_of<{result.ctype}>::from(\n{section(label, text)}\n);"
+
+
+def _identity(source: ReductionSource) -> str:
+    if not source.identity:
+        return ""
+    text = section(f"identity of {source.declaration.name}", source.identity)
+    return f"gridstride::value_of<_type_reduce>::from(\n{text}\n)"
+
+
+def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:
+    if source.reduce_type is not None:
+        dtype = _dtypes.dtype_of_ctype(source.reduce_type)
+        if source.reduce_type in _dtypes.SCALAR_NAMES:
+            dtype = _dtypes.dtype_of_name(source.reduce_type)
+        return source.reduce_type if dtype is None else _folded_ctype(dtype)
+    first = source.declaration.outputs[0]
+    value = next(role.value for role in form.roles if role.parameter is first)
+    return first.ctype if value.names and not _dtypes.is_bfloat16(value) else _folded_ctype(value)
+
+
+def _folded_ctype(dtype: DType) -> str:
+    """Return the type in which values of a dtype are folded: float for those of two bytes."""
+    name = _dtypes.name_of_dtype(dtype)
+    return "float" if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
+
+
+def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:
+    name = role.parameter.name
+    if role.kind == "raw":
+        return f"const {raw_type(role, outputs)} {name}"
+    if role.kind == "scalar":
+        return (
+            f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}"
+            if role.is_structure
+            else f"const {role.ctype} {name}"
+        )
+    kind = "folded"
+    if name in outputs:
+        kind = "output" if assigned_first(post, name) else "updated"
+    return f"const gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}> gridstride_at_{name}"

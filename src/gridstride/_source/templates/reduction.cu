@@ -1,0 +1,33 @@
+$type_preamble
+$types
+typedef $first_output type_out0_raw;
+typedef $first_input type_in0_raw;
+$preamble
+#line 1 "reduction kernel"
+typedef $reduce_type _type_reduce;
+typedef gridstride::folding<_type_reduce, $has_identity> gridstride_folding;
+
+extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
+    const gridstride::counted _in_ind = {gridstride_space.size}, _out_ind = {gridstride_space.outputs};
+    const long long _fold_size = gridstride_space.size / gridstride_space.outputs;
+    (void)_in_ind, (void)_out_ind, (void)_fold_size;
+$shared
+$structures
+    auto gridstride_map = [&](const long long i, const long long _J$elements) -> _type_reduce {
+        (void)i, (void)_J;
+        return gridstride::value_of<_type_reduce>::from(
+$map_expr
+        );
+    };
+$operations
+    auto gridstride_finish = [&](const long long at, const int part, const auto& folded, const int count) {
+        if (gridstride_space.parts == 1)
+            gridstride::assign(gridstride_post, folded, count, gridstride_space, at$results);
+        else
+            for (int k = 0; k < count; ++k)
+                reinterpret_cast<gridstride_folding*>(
+                    gridstride_space.workspace)[(at + k) * gridstride_space.parts + part] = folded[k];
+    };
+    gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
+}
+$joining

@@ -1,0 +1,144 @@
+"""The C++ types of a call: placeholders as typedefs, structured dtypes as structures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._arguments.parameters import ParameterInfo, value_ctype
+
+DType = np.dtype[Any]
+
+_SMALL = ("float16", "bfloat16")
+
+
+class Role(NamedTuple):
+    """Say how one parameter enters the text of a kernel.
+
+    Attributes
+    ----------
+    parameter : ParameterInfo
+    kind : str
+        "element" of an array, "scalar" by value, or "raw" array.
+    stored, value : dtype
+        Of the argument, and in which the body sees it.
+    ndim : int
+        Of a raw array.
+    is_contiguous : bool
+        Whether a raw array is C-contiguous.
+    """
+
+    parameter: ParameterInfo
+    kind: str
+    stored: DType
+    value: DType
+    ndim: int = 0
+    is_contiguous: bool = True
+
+    @property
+    def ctype(self) -> str:
+        """The type in which the body sees it."""
+        return self.parameter.ctype
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether its type is a structure."""
+        return self.value.names is not None and not _dtypes.is_bfloat16(self.value)
+
+    @property
+    def stored_ctype(self) -> str:
+        """The type in which its memory holds it."""
+        return self.ctype if self.stored == self.value else value_ctype(self.stored)
+
+
+def type_lines(types: Iterable[tuple[str, DType]]) -> str:
+    """Return the typedefs of placeholders."""
+    return "\n".join(_type_line(letter, dtype) for letter, dtype in types)
+
+
+def layout_lines(roles: Sequence[Role]) -> str:
+    """Return assertions that types which a preamble declares have the layout of their arguments' dtypes."""
+    declared = {
+        role.ctype: role.value for role in roles if role.value.names and not role.parameter.is_placeholder
+    }
+    lines = []
+    for ctype, dtype in declared.items():
+        if _dtypes.is_bfloat16(dtype):
+            continue
+        lines.append(
+            f'static_assert(sizeof({ctype}) == {dtype.itemsize}, "{ctype} has another size than the '
+            f"argument's dtype, {dtype.itemsize} bytes\");"
+        )
+        for name, field in (dtype.fields or {}).items():
+            lines.append(
+                f'static_assert(offsetof({ctype}, {name}) == {field[1]}, "member {name} of {ctype} stands elsewhere '
+                f"than in the argument's dtype, at byte {field[1]}\");"
+            )
+    return "\n".join(lines)
+
+
+def needed_headers(text: str, dtypes: Iterable[DType]) -> tuple[str, ...]:
+    """Return the headers for the types of a kernel: those it uses, no others."""
+    names = {_dtypes.name_of_dtype(each) for dtype in dtypes for each in _scalars(dtype)}
+    headers = []
+    if names.intersection(_SMALL) or re.search(r"\b(?:float16|bfloat16)\b", text):
+        headers.append("gridstride/small_floats.h")
+    if any(name.startswith("complex") for name in names) or re.search(r"\bcomplex\b", text):
+        headers.append("cupy/complex.cuh")
+    return tuple(headers)
+
+
+def alignment_of(dtype: DType) -> int:
+    """Return the alignment of the C++ type of a dtype."""
+    if dtype.kind == "c":
+        return dtype.itemsize
+    if _dtypes.is_bfloat16(dtype):
+        return 2
+    if dtype.names and dtype.alignment > 1:
+        return max(alignment_of(field[0]) for field in (dtype.fields or {}).values())
+    return dtype.alignment
+
+
+def _scalars(dtype: DType) -> Iterable[DType]:
+    if dtype.subdtype is not None:
+        yield from _scalars(dtype.subdtype[0])
+    elif dtype.names and not _dtypes.is_bfloat16(dtype):
+        for field in (dtype.fields or {}).values():
+            yield from _scalars(field[0])
+    else:
+        yield dtype
+
+
+def _type_line(letter: str, dtype: DType) -> str:
+    if dtype.names and not _dtypes.is_bfloat16(dtype):
+        return _structure(letter, dtype)
+    return f"typedef {value_ctype(dtype)} {letter};"
+
+
+def _structure(name: str, dtype: DType) -> str:
+    """Return the declaration of a structure that is laid out as a dtype is; gaps are members of their own."""
+    members, at = [], 0
+    for field_name, field in sorted((dtype.fields or {}).items(), key=lambda item: item[1][1]):
+        field_dtype, offset = field[0], field[1]
+        if offset > at:
+            members.append(f"unsigned char gridstride_gap_{at}[{offset - at}];")
+        members.append(_member(field_name, field_dtype))
+        at = offset + field_dtype.itemsize
+    if dtype.itemsize > at:
+        members.append(f"unsigned char gridstride_gap_{at}[{dtype.itemsize - at}];")
+    return f"struct __attribute__((packed, aligned({alignment_of(dtype)}))) {name} {{ {' '.join(members)} }};"
+
+
+def _member(name: str, dtype: DType) -> str:
+    lengths = ""
+    if dtype.subdtype is not None:
+        dtype, shape = dtype.subdtype
+        lengths = "".join(f"[{length}]" for length in shape)
+    if dtype.names and not _dtypes.is_bfloat16(dtype):
+        declaration = _structure(f"gridstride_{name}", dtype).removesuffix(";")
+        return f"{declaration} {name}{lengths};"
+    return f"{value_ctype(dtype)} {name}{lengths};"

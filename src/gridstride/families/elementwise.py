@@ -1,0 +1,209 @@
+"""Elementwise kernels: one expression for every element of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride import _array_pipeline
+from gridstride._arguments.parameters import Declaration, declare
+from gridstride._source.elementwise import ElementwiseSource
+from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
+
+
+class ElementwiseKernel:
+    """Calculate each element of the outputs from the elements of the inputs, with a few lines of CUDA C++.
+
+    Parameters
+    ----------
+    in_params, out_params : str
+        Declarations separated by commas, such as ``"T x, raw float32 table, int64 k"``. A type is a
+        placeholder (an upper-case letter, digits may follow) that the arguments decide, a dtype's
+        name, a C++ type, or a type that a preamble declares. The body sees an element of each
+        parameter under its name; of a ``raw`` one the whole array, which it indexes.
+    operation : str
+        Statements that assign the outputs. Besides the parameters there are ``i``, the element's
+        number, ``n``, how many there are, and ``_ind`` with ``size()`` and ``get()``, its index
+        along each axis. ``return`` and ``continue`` end the element.
+    name : str
+        Of the kernel, a C++ identifier.
+    reduce_dims : bool
+        Accepted: axes are always walked in the fewest loops, and the body sees nothing of it.
+    preamble, type_preamble : str
+        CUDA C++ text before the kernel: functions, and types that parameters have.
+    no_return : bool
+        Whether calls return None.
+    return_tuple : bool
+        Whether calls return a tuple also for one output.
+    options : sequence of str
+        Compiler options, as for `RawKernel`.
+    loop_prep, after_loop : str
+        Statements that every thread runs before and after its elements.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For declarations or names that are not understood. Compiling waits until the first call.
+
+    Notes
+    -----
+    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``size``, ``block_size`` and
+    ``stream`` by name. Inputs broadcast as in NumPy; Python numbers take the dtype of the arrays
+    (NumPy 2), NumPy scalars and arrays without axes keep theirs. Outputs are made in the library of
+    the first array, on the stream of the launch; those that are passed may be strided. An input that
+    overlaps an output otherwise than element for element is copied first.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> import numpy as np
+    >>> axpy = gs.ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "axpy")
+    >>> axpy(2, np.arange(4, dtype=np.float32), np.ones(4, np.float32))
+    array([1., 3., 5., 7.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        reduce_dims: bool = True,
+        preamble: str = "",
+        type_preamble: str = "",
+        no_return: bool = False,
+        return_tuple: bool = False,
+        options: Sequence[str] = (),
+        loop_prep: str = "",
+        after_loop: str = "",
+    ) -> None:
+        checked_texts(
+            name, operation=operation, preamble=preamble, type_preamble=type_preamble, loop_prep=loop_prep,
+            after_loop=after_loop,
+        )  # fmt: skip
+        declaration = declare(
+            checked_kernel_name(name), in_params, out_params, f"{type_preamble}\n{preamble}"
+        )
+        if not declaration.outputs:
+            raise ValueError(f"`{name}`: out_params must declare at least one output")
+        self.name = name
+        self.reduce_dims = bool(reduce_dims)
+        self.no_return = bool(no_return)
+        self.return_tuple = bool(return_tuple)
+        self._source = ElementwiseSource(
+            declaration,
+            operation,
+            preamble,
+            type_preamble,
+            loop_prep,
+            after_loop,
+            checked_options(name, options),
+        )
+
+    def __call__(
+        self, *args: Any, size: int | None = None, block_size: int | None = None, stream: Any = None
+    ) -> Any:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        *args : array or number
+            The inputs, or the inputs and the outputs.
+        size : int, optional
+            Of the loop, where all arrays are raw.
+        block_size : int, optional
+            Checked and otherwise without effect: the loops choose their blocks.
+        stream : stream, optional
+            By default the current one of the library the arrays belong to.
+
+        Returns
+        -------
+        array, tuple of arrays, or None
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            The call is wrong; nothing was written.
+        CompileError, CUDAError, LaunchError, TargetUnavailable
+            The text, the device, the kernel or the target failed.
+        """
+        if block_size is not None and not 1 <= block_size <= 1024:
+            raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
+        outputs = _array_pipeline.run_elementwise(self._source, args, size, stream)
+        if self.no_return:
+            return None
+        return outputs if self.return_tuple or len(outputs) > 1 else outputs[0]
+
+    @property
+    def in_params(self) -> tuple[Any, ...]:
+        """The inputs, as `ParameterInfo`."""
+        return self._declaration.inputs
+
+    @property
+    def out_params(self) -> tuple[Any, ...]:
+        """The outputs, as `ParameterInfo`."""
+        return self._declaration.outputs
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The inputs and the outputs, as `ParameterInfo`."""
+        return self._declaration.parameters
+
+    @property
+    def nin(self) -> int:
+        """Number of inputs."""
+        return self._declaration.nin
+
+    @property
+    def nout(self) -> int:
+        """Number of outputs."""
+        return self._declaration.nout
+
+    @property
+    def nargs(self) -> int:
+        """Number of inputs and outputs."""
+        return self._declaration.nargs
+
+    @property
+    def operation(self) -> str:
+        """The statements of the body."""
+        return self._source.operation
+
+    @property
+    def _declaration(self) -> Declaration:
+        return self._source.declaration
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._source, self.reduce_dims, self.no_return, self.return_tuple)
+
+    def __repr__(self) -> str:
+        return f"<ElementwiseKernel {self.name!r}>"
+
+
+def create_elementwise_kernel(
+    in_params: str, out_params: str, operation: str, name: str = "kernel", **kwargs: Any
+) -> ElementwiseKernel:
+    """Return an `ElementwiseKernel`; the parameters are its own.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> import numpy as np
+    >>> gs.create_elementwise_kernel("T x", "T y", "y = x * x", "square")(np.arange(4))
+    array([0, 1, 4, 9])
+    """
+    return ElementwiseKernel(in_params, out_params, operation, name, **kwargs)
+
+
+def _restore(
+    cls: type[ElementwiseKernel],
+    source: ElementwiseSource,
+    reduce_dims: bool,
+    no_return: bool,
+    return_tuple: bool,
+) -> ElementwiseKernel:
+    kernel = cls.__new__(cls)
+    kernel.name = source.declaration.name
+    kernel.reduce_dims, kernel.no_return, kernel.return_tuple = reduce_dims, no_return, return_tuple
+    kernel._source = source
+    return kernel

@@ -1,0 +1,70 @@
+"""What kernels can be called, and the texts they are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
+#: Keywords of C++20 and functions that CUDA declares for every program.
+_TAKEN_NAMES = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+    constinit continue decltype default delete do double dynamic_cast else enum explicit export extern
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast requires return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq assert
+    clock free malloc memcpy memset printf
+"""
+_TAKEN = frozenset(_TAKEN_NAMES.split())
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def checked_name(name: str) -> str:
+    """Return a raw kernel's name, perhaps of a template instance, or raise what is wrong with it."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the kernel's name (str), got {name!r}")
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(
+            f"{name!r} is not the name of a kernel: a C++ identifier, or a template instance of one"
+        )
+    taken = _TAKEN.intersection(match[1].split("::"))
+    if taken:
+        raise ValueError(f"{min(taken)!r} cannot name a kernel: C++ or CUDA has it already")
+    return name
+
+
+def checked_kernel_name(name: str) -> str:
+    """Return the name of a kernel whose text is ours around the user's: a plain identifier that is free."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the kernel's name (str), got {name!r}")
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot name a kernel: write a C++ identifier, such as {_identifier_like(name)!r}"
+        )
+    if name in _TAKEN:
+        raise ValueError(f"{name!r} cannot name a kernel: C++ or CUDA has it already")
+    return name
+
+
+def checked_texts(kernel: str, **texts: str) -> None:
+    """Raise TypeError where a text of a kernel is no string."""
+    for label, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"`{kernel}`: {label} must be CUDA C++ text (str), got {type(text).__name__}")
+
+
+def checked_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
+    """Return compiler options as a tuple."""
+    if isinstance(options, str):
+        raise TypeError(
+            f"`{kernel}`: options must be a tuple of strings, got the string: write ({options!r},)"
+        )
+    return tuple(options)
+
+
+def _identifier_like(name: str) -> str:
+    words = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "kernel"
+    return words if not words[0].isdigit() else f"kernel_{words}"

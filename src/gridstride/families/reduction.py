@@ -1,0 +1,275 @@
+"""Reductions: many elements folded into one, along any axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride import _array_pipeline
+from gridstride._arguments.parameters import Declaration, declare
+from gridstride._source.reduction import ReductionSource, assigns, is_statement
+from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
+
+_DEFAULT_NAME = "reduce_kernel"
+_RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size"})
+
+
+class ReductionKernel:
+    """Fold the elements of arrays along axes, with a few expressions of CUDA C++.
+
+    Parameters
+    ----------
+    in_params, out_params : str
+        Declarations as for `ElementwiseKernel`.
+    map_expr : str
+        What is folded of each element, an expression of the inputs; ``i`` is the element's number and
+        ``_J`` its place among those that are folded together.
+    reduce_expr : str
+        How two such values ``a`` and ``b`` become one. It must be associative and commutative: values
+        are joined in any order, which depends on shapes alone.
+    post_map_expr : str, optional
+        What becomes of the folded value ``a``: statements that assign the outputs, or an expression,
+        which is then assigned to the only output. Without it the only output is ``a``.
+    identity : str, optional
+        The value that changes nothing, and what no elements are folded to. Without one, folding no
+        elements is an error.
+    name : str
+        Of the kernel, a C++ identifier.
+    reduce_type : str, optional
+        The type in which values are folded, ``_type_reduce``: a dtype's name, a C++ type, or one that a
+        preamble declares. By default that of the first output; float for float16 and bfloat16.
+    reduce_dims : bool
+        Accepted: axes are always walked in the fewest loops, and the expressions see nothing of it.
+    preamble, type_preamble : str
+        CUDA C++ text before the kernel: functions, and types that parameters have.
+    options : sequence of str
+        Compiler options, as for `RawKernel`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For declarations, expressions or names that are not understood.
+
+    Notes
+    -----
+    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``axis``, ``keepdims``,
+    ``dtype``, ``out`` and ``stream`` by name.
+
+    ``_in_ind.size()`` is the number of input elements, ``_out_ind.size()`` that of results, and
+    ``_fold_size`` how many elements are folded into one result.
+
+    A fifth expression that mentions neither ``a`` nor an output cannot be a post-map: it is the identity,
+    and a sixth is then the name, as in ``ReductionKernel("T x", "T y", "x", "a + b", "0", "total")``.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> import numpy as np
+    >>> rms = gs.ReductionKernel("T x", "T y", "x * x", "a + b", "sqrt(a / _fold_size)", "0", "rms")
+    >>> rms(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    array([3.53553391, 7.07106781])
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        reduce_expr: str,
+        post_map_expr: str | None = None,
+        identity: str | None = None,
+        name: str = _DEFAULT_NAME,
+        reduce_type: str | None = None,
+        reduce_dims: bool = True,
+        preamble: str = "",
+        type_preamble: str = "",
+        options: Sequence[str] = (),
+    ) -> None:
+        checked_texts(
+            name, map_expr=map_expr, reduce_expr=reduce_expr, post_map_expr=post_map_expr or "",
+            preamble=preamble, type_preamble=type_preamble, reduce_type=reduce_type or "",
+        )  # fmt: skip
+        declaration = declare(name, in_params, out_params, f"{type_preamble}\n{preamble}", _RESERVED)
+        outputs = [parameter.name for parameter in declaration.outputs]
+        post_map_expr, identity, name = _readings(outputs, post_map_expr, identity, name)
+        declaration = declaration._replace(name=checked_kernel_name(name))
+        if not outputs:
+            raise ValueError(f"`{name}`: out_params must declare at least one output")
+        if not declaration.inputs:
+            raise ValueError(f"`{name}`: in_params must declare at least one input")
+        self.name = name
+        self.reduce_dims = bool(reduce_dims)
+        self._source = ReductionSource(
+            declaration,
+            map_expr,
+            reduce_expr,
+            _checked_post(name, outputs, post_map_expr),
+            _checked_identity(identity),
+            reduce_type,
+            preamble,
+            type_preamble,
+            checked_options(name, options),
+        )
+
+    def __call__(
+        self,
+        *args: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        dtype: Any = None,
+        out: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Run the reduction.
+
+        Parameters
+        ----------
+        *args : array or number
+            The inputs, which broadcast, or the inputs and the outputs.
+        axis : int, tuple of int, or None
+            The axes along which to fold: all for None, none for ``()``.
+        keepdims : bool
+            Whether results have the folded axes, with length 1.
+        dtype : dtype, optional
+            Of the first output, where its type is a placeholder; inputs are read as the placeholder's dtype.
+        out : array or tuple of arrays, optional
+            The outputs; they may be strided.
+        stream : stream, optional
+            By default the current one of the library the arrays belong to.
+
+        Returns
+        -------
+        array or tuple of arrays
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            The call is wrong; nothing was written.
+        CompileError, CUDAError, LaunchError, TargetUnavailable
+            The text, the device, the kernel or the target failed.
+        """
+        if out is not None:
+            if len(args) > self._declaration.nin:
+                raise TypeError(f"`{self.name}`: outputs are passed twice, by position and as out=")
+            args = (*args, *(out if isinstance(out, tuple) else (out,)))
+        results = _array_pipeline.run_reduction(self._source, args, axis, keepdims, dtype, stream)
+        return results if len(results) > 1 else results[0]
+
+    @property
+    def in_params(self) -> tuple[Any, ...]:
+        """The inputs, as `ParameterInfo`."""
+        return self._declaration.inputs
+
+    @property
+    def out_params(self) -> tuple[Any, ...]:
+        """The outputs, as `ParameterInfo`."""
+        return self._declaration.outputs
+
+    @property
+    def nin(self) -> int:
+        """Number of inputs."""
+        return self._declaration.nin
+
+    @property
+    def nout(self) -> int:
+        """Number of outputs."""
+        return self._declaration.nout
+
+    @property
+    def nargs(self) -> int:
+        """Number of inputs and outputs."""
+        return self._declaration.nargs
+
+    @property
+    def map_expr(self) -> str:
+        """What is folded of each element."""
+        return self._source.map_expr
+
+    @property
+    def reduce_expr(self) -> str:
+        """How two values become one."""
+        return self._source.reduce_expr
+
+    @property
+    def post_map_expr(self) -> str:
+        """What becomes of the folded value."""
+        return self._source.post_map_expr
+
+    @property
+    def identity(self) -> str | None:
+        """The value that changes nothing."""
+        return self._source.identity
+
+    @property
+    def reduce_type(self) -> str | None:
+        """The type in which values are folded, where it was given."""
+        return self._source.reduce_type
+
+    @property
+    def _declaration(self) -> Declaration:
+        return self._source.declaration
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._source, self.reduce_dims)
+
+    def __repr__(self) -> str:
+        return f"<ReductionKernel {self.name!r}>"
+
+
+def create_reduction_kernel(
+    in_params: str, out_params: str, map_expr: str, reduce_expr: str, *args: Any, **kwargs: Any
+) -> ReductionKernel:
+    """Return a `ReductionKernel`; the parameters are its own.
+
+    Examples
+    --------
+    >>> import gridstride as gs
+    >>> import numpy as np
+    >>> total = gs.create_reduction_kernel("T x", "T y", "x", "a + b", identity="0", name="total")
+    >>> total(np.arange(5))
+    array(10)
+    """
+    return ReductionKernel(in_params, out_params, map_expr, reduce_expr, *args, **kwargs)
+
+
+def _readings(
+    outputs: Sequence[str], post_map_expr: str | None, identity: str | None, name: str
+) -> tuple[str | None, str | None, str]:
+    """Return post-map, identity and name, with the fifth expression taken for what it can be."""
+    if post_map_expr is None or not post_map_expr.strip():
+        return None, identity, name
+    if re.search(r"\ba\b", post_map_expr) or assigns(post_map_expr, outputs):
+        return post_map_expr, identity, name
+    if identity is None:
+        return None, post_map_expr, name
+    if name == _DEFAULT_NAME and re.fullmatch(r"[A-Za-z_]\w*", str(identity)):
+        return None, post_map_expr, str(identity)
+    raise ValueError(
+        f"`{name}`: the fifth expression {post_map_expr!r} mentions neither the folded value a nor an output. Read as "
+        f"post_map_expr={post_map_expr!r}, identity={identity!r}, every result would be the same; read as "
+        f"identity={post_map_expr!r}, name={identity!r}, there are two names or one that cannot be. Write the ones "
+        f"that are meant with their keywords"
+    )
+
+
+def _checked_post(name: str, outputs: Sequence[str], text: str | None) -> str:
+    if text is None:
+        if len(outputs) > 1:
+            raise ValueError(f"`{name}`: with {len(outputs)} outputs a post_map_expr must assign them")
+        return f"{outputs[0]} = a"
+    if not is_statement(text) and not assigns(text, outputs) and len(outputs) > 1:
+        raise ValueError(f"`{name}`: post_map_expr {text!r} assigns none of the outputs {', '.join(outputs)}")
+    return text
+
+
+def _checked_identity(identity: Any) -> str | None:
+    """Return the identity as text; None where there is none. Numbers are taken for their text."""
+    text = "" if identity is None else str(identity).strip()
+    return text or None
+
+
+def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
+    kernel = cls.__new__(cls)
+    kernel.name, kernel.reduce_dims, kernel._source = source.declaration.name, reduce_dims, source
+    return kernel

@@ -1,0 +1,107 @@
+// What the loops of reductions share: values that are folded, and the results they become.
+#ifndef GRIDSTRIDE_FOLDING_H
+#define GRIDSTRIDE_FOLDING_H
+
+#include <gridstride/operands.h>
+
+namespace gridstride {
+
+// `value_of<T>::from(expression)` is a T from whatever the expression is, also a list in braces.
+template <class __type>
+struct value_of {
+    __host__ __device__ static __type from(const __type& __value) { return __value; }
+    template <class __other>
+    __host__ __device__ static __type from(const __other& __value) { return static_cast<__type>(__value); }
+};
+
+// `_in_ind` and `_out_ind`.
+struct counted {
+    long long __size;
+    __host__ __device__ long long size() const { return __size; }
+};
+
+// What is folded so far. Without an identity the first value starts it.
+template <class __type, bool __has_identity>
+struct folding {
+    typedef __type type;
+    __type value;
+    folding() = default;
+    __host__ __device__ folding(const __type& __start) : value(__start) {}
+    template <class __reduce>
+    __host__ __device__ void add(const __reduce& __do, const __type& __next) { value = __do(value, __next); }
+    template <class __reduce>
+    __host__ __device__ void add(const __reduce& __do, const folding& __next) { value = __do(value, __next.value); }
+};
+template <class __type>
+struct folding<__type, false> {
+    typedef __type type;
+    __type value;
+    int any;
+    __host__ __device__ folding() : value(), any(0) {}
+    __host__ __device__ folding(const __type& __start) : value(__start), any(1) {}
+    template <class __reduce>
+    __host__ __device__ void add(const __reduce& __do, const __type& __next) {
+        value = any ? __do(value, __next) : __next;
+        any = 1;
+    }
+    template <class __reduce>
+    __host__ __device__ void add(const __reduce& __do, const folding& __next) {
+        if (__next.any) add(__do, __next.value);
+    }
+};
+
+// Where results are stored.
+template <class __operand>
+struct placed {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    const __operand& source;
+    char* base;
+    __host__ __device__ placed(const __operand& __source) : source(__source), base(__source.data) {}
+    __host__ __device__ stored& at(long long __element) const {
+        return *reinterpret_cast<stored*>(base + __element * source.step);
+    }
+};
+
+// Move the bases to the row of a result of the walk; return the row's number, and the place in it in `__within`.
+template <int __axes, class... __placed>
+__host__ __device__ inline long long find_result(const fold_space<__axes>& __space, long long __result,
+                                                 long long& __within, __placed&... __outputs) {
+    long long __rest = 0, __number = 0;
+    __within = __result;
+    if (__space.kept_row < __space.outputs) {
+        __rest = __space.outputs < (1ll << 31) ? unsigned(__result) / unsigned(__space.kept_row)
+                                               : __result / __space.kept_row;
+        __within = __result - __rest * __space.kept_row;
+    }
+#pragma unroll
+    for (int __axis = 1; __axis < __axes; ++__axis) {
+        if (__axis >= __space.kept.ndim) break;
+        const long long __at = __axis + 1 < __space.kept.ndim ? taken_off(__space.kept, __rest, __axis) : __rest;
+        __number += __at * __space.result.strides[__axis];
+        swallow((__outputs.base += __at * __outputs.source.strides[__axis])...);
+    }
+    return __number;
+}
+
+// Call `__post(number of the result, value, element of each output...)` for a result of the walk.
+template <class __post, class __folding, int __axes, class... __placed>
+__host__ __device__ inline void assign_placed(const __post& __do_post, const __folding& __folded,
+                                              const fold_space<__axes>& __space, long long __result,
+                                              __placed&&... __outputs) {
+    long long __within;
+    const long long __row = find_result(__space, __result, __within, __outputs...);
+    __do_post(__row + __within * __space.result.step, __folded.value,
+              element<typename __placed::operand>(__outputs.at(__within)).get()...);
+}
+
+template <class __post, class __folding, int __axes, class... __operands>
+__host__ __device__ inline void assign(const __post& __do_post, const __folding (&__folded)[1], int,
+                                       const fold_space<__axes>& __space, long long __result,
+                                       const __operands&... __outputs) {
+    assign_placed(__do_post, __folded[0], __space, __result, placed<__operands>(__outputs)...);
+}
+
+}
+
+#endif

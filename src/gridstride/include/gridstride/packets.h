@@ -1,0 +1,112 @@
+// Packets: consecutive elements of a row that a thread loads or stores with one instruction where they allow it.
+#ifndef GRIDSTRIDE_PACKETS_H
+#define GRIDSTRIDE_PACKETS_H
+
+#include <gridstride/operands.h>
+
+namespace gridstride {
+
+#define GRIDSTRIDE_INLINED __device__ __forceinline__
+
+template <int __bytes> struct word { typedef void type; };
+template <> struct word<1> { typedef unsigned char type; };
+template <> struct word<2> { typedef unsigned short type; };
+template <> struct word<4> { typedef unsigned int type; };
+template <> struct word<8> { typedef uint2 type; };
+template <> struct word<16> { typedef uint4 type; };
+
+__device__ constexpr int larger() { return 1; }
+__device__ constexpr int larger(int __a) { return __a; }
+template <class... __rest>
+__device__ constexpr int larger(int __a, int __b, __rest... __others) { return larger(__a > __b ? __a : __b, __others...); }
+
+// 16 bytes of the largest element; 1 where that is no power of two.
+template <class... __operands>
+__device__ constexpr int packet_length() {
+    return larger(int(sizeof(typename __operands::stored))...) > 16 ? 1
+         : 16 % larger(int(sizeof(typename __operands::stored))...) ? 1
+                                                                     : 16 / larger(int(sizeof(typename __operands::stored))...);
+}
+
+template <class __stored, int __length>
+struct alignas(__length * sizeof(__stored) % 16 == 0 ? 16 : alignof(__stored)) packet { __stored items[__length]; };
+
+template <class __stored, int __length>
+struct is_one_word {
+    static constexpr int bytes = sizeof(__stored) * __length;
+    static constexpr bool value = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+};
+
+template <int __length, class __stored, bool = is_one_word<__stored, __length>::value>
+struct whole {
+    static GRIDSTRIDE_INLINED bool fits(const char*) { return false; }
+    static GRIDSTRIDE_INLINED void load(packet<__stored, __length>&, const char*) {}
+    static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>&, char*) {}
+};
+template <int __length, class __stored>
+struct whole<__length, __stored, true> {
+    typedef typename word<sizeof(__stored) * __length>::type type;
+    static GRIDSTRIDE_INLINED bool fits(const char* __at) {
+        return reinterpret_cast<unsigned long long>(__at) % sizeof(type) == 0;
+    }
+    static GRIDSTRIDE_INLINED void load(packet<__stored, __length>& __to, const char* __at) {
+        const type __bits = *reinterpret_cast<const type*>(__at);
+        memcpy(&__to, &__bits, sizeof(type));
+    }
+    static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>& __from, char* __at) {
+        type __bits;
+        memcpy(&__bits, &__from, sizeof(type));
+        *reinterpret_cast<type*>(__at) = __bits;
+    }
+};
+
+// Elements `__first` to `__last` of a packet whose element 0 is, or would be, at `__at`.
+template <int __length, class __stored>
+GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char* __at, long long __step, int __first,
+                                    int __last) {
+    if (__step == 0) {
+        const __stored __same = *reinterpret_cast<const __stored*>(__at);
+#pragma unroll
+        for (int __k = 0; __k < __length; ++__k) __to.items[__k] = __same;
+    } else if (__step == sizeof(__stored) && __first == 0 && __last == __length &&
+               whole<__length, __stored>::fits(__at)) {
+        whole<__length, __stored>::load(__to, __at);
+    } else {
+#pragma unroll
+        for (int __k = 0; __k < __length; ++__k)
+            if (__k >= __first && __k < __last) __to.items[__k] = *reinterpret_cast<const __stored*>(__at + __k * __step);
+    }
+}
+
+template <int __length, class __stored>
+GRIDSTRIDE_INLINED void store_packet(const packet<__stored, __length>& __from, char* __at, long long __step, int __first,
+                                     int __last) {
+    if (__step == sizeof(__stored) && __first == 0 && __last == __length && whole<__length, __stored>::fits(__at)) {
+        whole<__length, __stored>::store(__from, __at);
+    } else {
+#pragma unroll
+        for (int __k = 0; __k < __length; ++__k)
+            if (__k >= __first && __k < __last) *reinterpret_cast<__stored*>(__at + __k * __step) = __from.items[__k];
+    }
+}
+
+// ---- indices ----
+
+template <int __axes>
+GRIDSTRIDE_INLINED long long divided(const axes<__axes>& __space, long long __index, int __axis) {
+    if (__space.is_wide) return static_cast<unsigned long long>(__index) / __space.length[__axis];
+    const unsigned __n = static_cast<unsigned>(__index);
+    return (__umulhi(__n, __space.multiplier[__axis]) + __n) >> __space.shift[__axis];
+}
+
+template <int __axes>
+GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& __index, int __axis) {
+    const long long __quotient = divided(__space, __index, __axis);
+    const long long __rest = __index - __quotient * __space.length[__axis];
+    __index = __quotient;
+    return __rest;
+}
+
+}
+
+#endif

@@ -1,0 +1,300 @@
+// Folds: `fold_along`, in which threads take packets of the innermost folded axis, and `fold_across`, in which they
+// take packets of the innermost axis that is kept. Both may cut the fold into parts, whose results lie in a workspace
+// that `fold_along` folds in a second launch: the order of the operations depends on shapes alone.
+#ifndef GRIDSTRIDE_REDUCTION_H
+#define GRIDSTRIDE_REDUCTION_H
+
+#include <gridstride/folding.h>
+#include <gridstride/packets.h>
+
+namespace gridstride {
+
+constexpr int fold_threads = 256;
+
+// The shared memory that folds are handed.
+template <class __folding>
+__device__ constexpr int fold_bytes() { return fold_threads * int(sizeof(__folding)); }
+
+template <class __type>
+GRIDSTRIDE_INLINED __type from_lane_below(const __type& __value, int __distance, int __width) {
+    constexpr int __words = (sizeof(__type) + 3) / 4;
+    unsigned __bits[__words] = {};
+    memcpy(__bits, &__value, sizeof(__type));
+#pragma unroll
+    for (int __k = 0; __k < __words; ++__k) __bits[__k] = __shfl_down_sync(~0u, __bits[__k], __distance, __width);
+    __type __result;
+    memcpy(&__result, __bits, sizeof(__type));
+    return __result;
+}
+
+// Join the threads of a group (a power of two, neighbors) in its first one.
+template <class __folding, class __reduce>
+GRIDSTRIDE_INLINED void join_group(const __reduce& __do, __folding& __mine, int __group, char* __shared) {
+    const int __width = __group < 32 ? __group : 32;
+    for (int __distance = __width / 2; __distance > 0; __distance /= 2) {
+        const __folding __other = from_lane_below(__mine, __distance, __width);
+        __mine.add(__do, __other);
+    }
+    if (__group <= 32) return;
+    __folding* __warps = reinterpret_cast<__folding*>(__shared);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) __warps[threadIdx.x / 32] = __mine;
+    __syncthreads();
+    if (threadIdx.x % __group == 0)
+        for (int __warp = 1; __warp < __group / 32; ++__warp) __mine.add(__do, __warps[threadIdx.x / 32 + __warp]);
+}
+
+// ---- inputs ----
+
+// What a thread holds of an input: packets of it, and where the elements of its result begin.
+template <class __operand, int __length, int __count>
+struct staged_fold {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char* base;
+    const char* places[__count];
+    packet<stored, __length> packets[__count];
+
+    GRIDSTRIDE_INLINED staged_fold(const __operand& __source) : source(__source), base(__source.data) {}
+    GRIDSTRIDE_INLINED int load(int __k, int __last) {
+        load_packet<__length>(packets[__k], places[__k], source.step, 0, __last);
+        return 0;
+    }
+};
+
+// Add to the bases what the index of a result means; return the number of the first input element.
+template <int __axes, class... __staged>
+GRIDSTRIDE_INLINED long long settle(const fold_space<__axes>& __space, long long __index, int __from,
+                                    __staged&... __inputs) {
+    long long __number = 0;
+#pragma unroll
+    for (int __axis = 0; __axis < __axes; ++__axis) {
+        if (__axis < __from) continue;
+        if (__axis >= __space.kept.ndim) break;
+        const long long __at = __axis + 1 < __space.kept.ndim ? taken_off(__space.kept, __index, __axis) : __index;
+        __number += __at * __space.kept_numbers.strides[__axis];
+        swallow((__inputs.base += __at * __inputs.source.kept_strides[__axis])...);
+    }
+    return __number;
+}
+
+// ---- along: the innermost folded axis is the fastest ----
+
+template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                     const fold_space<__axes>& __space, long long __number, long long __begin,
+                                     long long __end, __staged&... __inputs) {
+    long long __numbers[__count], __positions[__count];
+    int __last[__count];
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        const long long __packet = __begin + __k * __space.group;
+        long long __rest = __packet, __within = __packet;
+        __numbers[__k] = __number;
+        __positions[__k] = 0;
+        swallow((__inputs.places[__k] = __inputs.base)...);
+        if (__space.fold.ndim > 1) {
+            __within = taken_off(__space.fold, __rest, 0);
+#pragma unroll
+            for (int __axis = 1; __axis < __axes; ++__axis) {
+                if (__axis >= __space.fold.ndim) break;
+                const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
+                __numbers[__k] += __at * __space.fold_numbers.strides[__axis];
+                __positions[__k] += __at * __space.position.strides[__axis];
+                swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
+            }
+        }
+        const long long __element = __within * __length, __left = __space.fold_row - __element;
+        __numbers[__k] += __element * __space.fold_numbers.step;
+        __positions[__k] += __element * __space.position.step;
+        swallow((__inputs.places[__k] += __element * __inputs.source.step)...);
+        __last[__k] = __packet >= __end ? 0 : __left < __length ? int(__left) : __length;
+    }
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        swallow(__inputs.load(__k, __last[__k])...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        if (__last[__k] == __length) {  // without a question for each element
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
+                                               __positions[__k] + __j * __space.position.step,
+                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+        } else {
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                if (__j < __last[__k])
+                    __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
+                                                   __positions[__k] + __j * __space.position.step,
+                                                   element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+        }
+    }
+}
+
+// `__finish(result, part, folding)` is called by one thread for each part of each result.
+template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void fold_group(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   __staged&&... __inputs) {
+    const int __group = __space.group, __lane = threadIdx.x & (__group - 1);
+    const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) / __group;
+    const long long __part_begin = blockIdx.y * __space.part;
+    long long __part_end = __part_begin + __space.part;
+    if (__part_end > __space.fold.count) __part_end = __space.fold.count;
+    if (__result >= __space.outputs) __part_end = 0;
+    const long long __number = settle(__space, __result < __space.outputs ? __result : 0, 0, __inputs...);
+    __folding __sums[__length];
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+    for (long long __q = __part_begin + __lane; __q < __part_end; __q += __group * __count)
+        fold_packets<__length, __count>(__do_map, __do, __sums, __space, __number, __q, __part_end, __inputs...);
+#pragma unroll
+    for (int __half = __length / 2; __half > 0; __half /= 2)
+#pragma unroll
+        for (int __j = 0; __j < __half; ++__j) __sums[__j].add(__do, __sums[__j + __half]);
+    join_group(__do, __sums[0], __group, __shared);
+    if (__lane == 0 && __result < __space.outputs) {
+        const __folding __whole[1] = {__sums[0]};
+        __do_finish(__result, int(blockIdx.y), __whole, 1);
+    }
+}
+
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   const __operands&... __inputs) {
+    constexpr int __length = packet_length<__operands...>();
+    fold_group<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                  staged_fold<__operands, __length, __count>(__inputs)...);
+}
+
+// ---- several results at once ----
+
+template <class __operand, int __length>
+struct placed_packet : placed<__operand> {
+    typedef typename __operand::stored stored;
+    packet<stored, __length> items;
+    GRIDSTRIDE_INLINED placed_packet(const __operand& __source) : placed<__operand>(__source) {}
+    GRIDSTRIDE_INLINED int load(long long __element, int __last) {
+        if (__operand::is_read)
+            load_packet<__length>(items, this->base + __element * this->source.step, this->source.step, 0, __last);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(long long __element, int __last) const {
+        store_packet<__length>(items, this->base + __element * this->source.step, this->source.step, 0, __last);
+        return 0;
+    }
+};
+
+template <int __length, class __post, class __folding, int __axes, class... __placed>
+GRIDSTRIDE_INLINED void assign_packets(const __post& __do_post, const __folding (&__folded)[__length], int __last,
+                                       const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
+    long long __within;
+    const long long __row = find_result(__space, __result, __within, __outputs...);
+    swallow(__outputs.load(__within, __last)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__j < __last)
+            __do_post(__row + (__within + __j) * __space.result.step, __folded[__j].value,
+                      element<typename __placed::operand>(__outputs.items.items[__j]).get()...);
+    swallow(__outputs.store(__within, __last)...);
+}
+
+template <int __length, class __post, class __folding, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void assign(const __post& __do_post, const __folding (&__folded)[__length], int __last,
+                               const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
+    assign_packets(__do_post, __folded, __last, __space, __result, placed_packet<__operands, __length>(__outputs)...);
+}
+
+// ---- across: the innermost axis that is kept is the fastest ----
+
+template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                     const fold_space<__axes>& __space, long long __number, long long __begin,
+                                     long long __end, int __stride, int __last, __staged&... __inputs) {
+    long long __numbers[__count], __positions[__count];
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        long long __rest = __begin + static_cast<long long>(__k) * __stride;
+        if (__rest >= __end) __rest = __begin;
+        __numbers[__k] = __number;
+        __positions[__k] = 0;
+        swallow((__inputs.places[__k] = __inputs.base)...);
+#pragma unroll
+        for (int __axis = 0; __axis < __axes; ++__axis) {
+            if (__axis >= __space.fold.ndim) break;
+            const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
+            __numbers[__k] += __at * __space.fold_numbers.strides[__axis];
+            __positions[__k] += __at * __space.position.strides[__axis];
+            swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
+        }
+    }
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        swallow(__inputs.load(__k, __last)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        if (__begin + static_cast<long long>(__k) * __stride >= __end) break;
+        // Beyond the end of a row there are values of nothing, whose sums nobody asks for.
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.kept_numbers.step, __positions[__k],
+                                           element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+    }
+}
+
+template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void fold_block(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   __staged&&... __inputs) {
+    // `group` threads lie next to each other along the packets of results, the others of the block share the fold.
+    const int __group = __space.group, __x = threadIdx.x & (__group - 1), __y = threadIdx.x / __group;
+    const int __height = fold_threads / __group;
+    const long long __packet = static_cast<long long>(blockIdx.x) * __group + __x;
+    const bool __is_inside = __packet < __space.kept.count;
+    long long __row = __is_inside ? __packet : 0, __within = __row;
+    if (__space.kept.ndim > 1) __within = taken_off(__space.kept, __row, 0);
+    else __row = 0;
+    const long long __element = __within * __length, __left = __space.kept_row - __element;
+    const int __last = __left < __length ? int(__left) : __length;
+    long long __number = settle(__space, __row, 1, __inputs...);
+    __number += __element * __space.kept_numbers.step;
+    swallow((__inputs.base += __element * __inputs.source.step)...);
+    const long long __part_begin = blockIdx.y * __space.part;
+    long long __part_end = __part_begin + __space.part;
+    if (__part_end > __space.fold.count) __part_end = __space.fold.count;
+    __folding __sums[__length];
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+    if (__is_inside)
+        for (long long __f = __part_begin + __y; __f < __part_end; __f += static_cast<long long>(__height) * __count)
+            fold_columns<__length, __count>(__do_map, __do, __sums, __space, __number, __f, __part_end, __height, __last,
+                                            __inputs...);
+    __folding* __columns = reinterpret_cast<__folding*>(__shared);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) {
+        for (int __half = __height / 2; __half > 0; __half /= 2) {
+            __syncthreads();
+            if (__y >= __half && __y < 2 * __half) __columns[threadIdx.x] = __sums[__j];
+            __syncthreads();
+            if (__y < __half) __sums[__j].add(__do, __columns[threadIdx.x + __half * __group]);
+        }
+    }
+    if (__is_inside && __y == 0) __do_finish(__row * __space.kept_row + __element, int(blockIdx.y), __sums, __last);
+}
+
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                    const __operands&... __inputs) {
+    constexpr int __length = packet_length<__operands...>();
+    fold_block<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                  staged_fold<__operands, __length, __count>(__inputs)...);
+}
+
+}
+
+#endif

@@ -1,0 +1,254 @@
+// Folds on a processor. Values are folded in lanes that the compiler turns into vectors, blocks of them in pairs, so
+// that rounding errors grow with the logarithm of the count.
+//
+// A launch has blocks of one thread; each takes an equal share of the pieces, a piece being one part of one result
+// (along) or of neighboring results (across). How a fold is cut does not depend on how many threads there are.
+#ifndef GRIDSTRIDE_CPU_FOLDS_H
+#define GRIDSTRIDE_CPU_FOLDS_H
+
+#include <gridstride_cpu/loops.h>
+#include <gridstride/folding.h>
+
+namespace gridstride {
+
+constexpr int fold_chunk = 256;  // elements that are folded before they are joined with others
+
+// An input on its way along a row.
+template <class __operand>
+struct streamed_input {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char* base;
+    const char* row;
+    stored* items;
+    alignas(64) char buffer[fold_chunk * sizeof(stored)];
+
+    GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
+    GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
+        const char* __at = row + __element * source.step;
+        const long long __step = source.step;
+        if (__step == sizeof(stored) && reinterpret_cast<unsigned long>(__at) % alignof(stored) == 0) {
+            items = reinterpret_cast<stored*>(const_cast<char*>(__at));
+            return 0;
+        }
+        items = reinterpret_cast<stored*>(buffer);
+        for (int __k = 0; __k < __count; ++__k) __builtin_memcpy(items + __k, __at + __k * __step, sizeof(stored));
+        return 0;
+    }
+};
+
+// Values are joined as the digits of a counter carry: in pairs of equally many.
+template <class __type>
+struct pairs {
+    unsigned long count = 0;
+    __type levels[48];
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void push(const __reduce& __do, __type __value) {
+        int __level = 0;
+        for (unsigned long __rest = count++; __rest & 1; __rest >>= 1, ++__level)
+            __value = __do(levels[__level], __value);
+        levels[__level] = __value;
+    }
+    template <class __reduce>
+    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) const {
+        int __level = __builtin_ctzl(count);
+        __type __value = levels[__level];
+        for (unsigned long __rest = count >> __level >> 1; ++__level, __rest; __rest >>= 1)
+            if (__rest & 1) __value = __do(levels[__level], __value);
+        return __value;
+    }
+};
+
+// One result, as the end of a fold takes them.
+template <class __folding>
+struct alone {
+    __folding values[1];
+};
+
+struct share_of_pieces {
+    long long first, last;
+    GRIDSTRIDE_INLINED share_of_pieces(long long __pieces) {
+        const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __pieces / __blocks;
+        const long long __more = __pieces % __blocks;
+        first = __block * __share + (__block < __more ? __block : __more);
+        last = first + __share + (__block < __more);
+    }
+};
+
+// Set the bases to a result's first elements; return the first one's number.
+template <int __axes, class... __inputs>
+GRIDSTRIDE_INLINED long long settle(const fold_space<__axes>& __space, long long __index, int __from, __inputs&... __all) {
+    long long __number = 0;
+    swallow((__all.base = __all.source.data)...);
+    for (int __axis = __from; __axis < __space.kept.ndim; ++__axis) {
+        const long long __at = taken_off(__space.kept, __index, __axis);
+        __number += __at * __space.kept_numbers.strides[__axis];
+        swallow((__all.base += __at * __all.source.kept_strides[__axis])...);
+    }
+    return __number;
+}
+
+// Set the rows to where an index along the folded axes leads.
+template <int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long __index, int __from, long long& __number,
+                                  long long& __position, __inputs&... __all) {
+    swallow((__all.row = __all.base)...);
+    for (int __axis = __from; __axis < __space.fold.ndim; ++__axis) {
+        const long long __at = taken_off(__space.fold, __index, __axis);
+        __number += __at * __space.fold_numbers.strides[__axis];
+        __position += __at * __space.position.strides[__axis];
+        swallow((__all.row += __at * __all.source.strides[__axis])...);
+    }
+}
+
+// ---- along ----
+
+template <class __type, class __map, class __reduce, class... __operands>
+GRIDSTRIDE_INLINED __type folded_chunk(const __map& __do_map, const __reduce& __do, long long __number, long long __step,
+                                       long long __position, long long __position_step, int __count,
+                                       typename __operands::stored* const... __items) {
+    auto __value = [&](int __k) {
+        return __do_map(__number + __k * __step, __position + __k * __position_step,
+                        element<__operands>(__items[__k]).get()...);
+    };
+    constexpr int __lanes = sizeof(__type) <= 16 ? 128 / int(sizeof(__type)) : 1;
+    if (__count < 2 * __lanes) {
+        __type __sum = __value(0);
+        for (int __k = 1; __k < __count; ++__k) __sum = __do(__sum, __value(__k));
+        return __sum;
+    }
+    __type __sums[__lanes];
+    for (int __lane = 0; __lane < __lanes; ++__lane) __sums[__lane] = __value(__lane);
+    int __k = __lanes;
+    for (; __k + __lanes <= __count; __k += __lanes) {
+        GRIDSTRIDE_INDEPENDENT
+        for (int __lane = 0; __lane < __lanes; ++__lane) __sums[__lane] = __do(__sums[__lane], __value(__k + __lane));
+    }
+    for (int __lane = 0; __k < __count; ++__k, ++__lane) __sums[__lane] = __do(__sums[__lane], __value(__k));
+    for (int __half = __lanes / 2; __half > 0; __half /= 2)
+        for (int __lane = 0; __lane < __half; ++__lane)
+            __sums[__lane] = __do(__sums[__lane], __sums[__lane + __half]);
+    return __sums[0];
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                  const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
+    // Axis 0 of the fold counts chunks of its row.
+    const share_of_pieces __share(__space.outputs * __space.parts);
+    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
+        const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
+        const long long __number = settle(__space, __result, 0, __all...);
+        const long long __begin = __part * __space.part, __whole = __space.fold.count;
+        const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
+        if (__begin >= __end) {
+            __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
+            continue;
+        }
+        pairs<typename __folding::type> __sums;
+        for (long long __q = __begin; __q < __end; ++__q) {
+            long long __rest = __q, __numbers = __number, __position = 0;
+            const long long __element = __space.fold.ndim ? taken_off(__space.fold, __rest, 0) * fold_chunk : 0;
+            step_into(__space, __rest, 1, __numbers, __position, __all...);
+            const long long __left = __space.fold_row - __element;
+            const int __count = int(__left < fold_chunk ? __left : fold_chunk);
+            swallow(__all.begin(__element, __count)...);
+            __sums.push(__do, folded_chunk<typename __folding::type, __map, __reduce, typename __inputs::operand...>(
+                                  __do_map, __do, __numbers + __element * __space.fold_numbers.step,
+                                  __space.fold_numbers.step, __position + __element * __space.position.step,
+                                  __space.position.step, __count, __all.items...));
+        }
+        __do_finish(__result, int(__part), alone<__folding>{__folding(__sums.whole(__do))}.values, 1);
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void shared_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                     const __folding& __start, const fold_space<__axes>& __space,
+                                     const __operands&... __all) {
+    run_along(__do_map, __do, __do_finish, __start, __space, streamed_input<__operands>(__all)...);
+}
+
+// ---- across ----
+
+template <class __map, class __reduce, class __type, class... __operands>
+GRIDSTRIDE_INLINED void fold_row_into(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+                                      long long __number, long long __step, long long __position, int __count,
+                                      typename __operands::stored* const... __items) {
+    if (__is_first) {
+        for (int __k = 0; __k < __count; ++__k)
+            __sums[__k] = __do_map(__number + __k * __step, __position, element<__operands>(__items[__k]).get()...);
+    } else {
+        GRIDSTRIDE_INDEPENDENT
+        for (int __k = 0; __k < __count; ++__k)
+            __sums[__k] = __do(__sums[__k], __do_map(__number + __k * __step, __position,
+                                                     element<__operands>(__items[__k]).get()...));
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
+    // Axis 0 of the results counts pieces of their row, `group` results each.
+    typedef typename __folding::type __type;
+    constexpr int __most = sizeof(__type) <= 64 ? 2048 / int(sizeof(__type)) : 32;
+    constexpr int __batch = 64, __levels = 44;  // rows that are folded one after the other, and pairs of batches
+    __type __sums[__most], __joined[__levels][__most];
+    const share_of_pieces __share(__space.kept.count * __space.parts);
+    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
+        const long long __part = __piece % __space.parts;
+        long long __row = __piece / __space.parts;
+        const long long __piece_begin = taken_off(__space.kept, __row, 0) * __space.group;
+        const long long __piece_length = __space.kept_row - __piece_begin < __space.group
+                                             ? __space.kept_row - __piece_begin : __space.group;
+        const long long __corner = settle(__space, __row, 1, __all...);
+        const long long __begin = __part * __space.part, __whole = __space.fold.count;
+        const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
+        for (long long __some = 0; __some < __piece_length; __some += __most) {
+        const long long __element = __piece_begin + __some;
+        const int __count = int(__piece_length - __some < __most ? __piece_length - __some : __most);
+        const long long __number = __corner + __element * __space.kept_numbers.step;
+        unsigned long __batches = 0;
+        for (long long __from = __begin; __from < __end; __from += __batch) {
+            for (long long __f = __from; __f < __end && __f < __from + __batch; ++__f) {
+                long long __numbers = __number, __position = 0;
+                step_into(__space, __f, 0, __numbers, __position, __all...);
+                swallow(__all.begin(__element, __count)...);
+                fold_row_into<__map, __reduce, __type, typename __inputs::operand...>(
+                    __sums, __f == __from, __do_map, __do, __numbers, __space.kept_numbers.step, __position, __count,
+                    __all.items...);
+            }
+            int __level = 0;
+            for (unsigned long __rest = __batches++; __rest & 1; __rest >>= 1, ++__level)
+                for (int __k = 0; __k < __count; ++__k) __sums[__k] = __do(__joined[__level][__k], __sums[__k]);
+            for (int __k = 0; __k < __count; ++__k) __joined[__level][__k] = __sums[__k];
+        }
+        for (int __k = 0; __k < __count; ++__k) {
+            const long long __result = __row * __space.kept_row + __element + __k;
+            if (!__batches) {
+                __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
+                continue;
+            }
+            int __level = __builtin_ctzl(__batches);
+            __type __value = __joined[__level][__k];
+            for (unsigned long __rest = __batches >> __level >> 1; ++__level, __rest; __rest >>= 1)
+                if (__rest & 1) __value = __do(__joined[__level][__k], __value);
+            __do_finish(__result, int(__part), alone<__folding>{__folding(__value)}.values, 1);
+        }
+        }
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void shared_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                      const __folding& __start, const fold_space<__axes>& __space,
+                                      const __operands&... __all) {
+    run_across(__do_map, __do, __do_finish, __start, __space, streamed_input<__operands>(__all)...);
+}
+
+}
+
+#endif

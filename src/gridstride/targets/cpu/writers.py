@@ -1,0 +1,152 @@
+"""The loops of the CPU target: tiles that stay in a cache, spread over the threads where it pays."""
+
+from __future__ import annotations
+
+import struct
+from math import prod
+
+from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.walks import (
+    ElementWalk,
+    FoldLoop,
+    FoldWalk,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    folded_bytes,
+    numbering_bytes,
+    operand_bytes,
+)
+from gridstride.targets.writers import (
+    WORKSPACE_AT,
+    fold_space_bytes,
+    folds_innermost,
+    moved_behind_first,
+    room_of,
+    turned_axis,
+)
+
+_LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
+#: Elements of a tile, so that its decoding costs little beside it.
+_TILE = 4096
+#: Edge of a tile of operands that lie along different axes: its lines fit into the first-level cache.
+_EDGE = 64
+#: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
+_FOLD_CHUNK, _RESULTS, _PIECES = 256, 512, 32
+#: Elements from which on a second thread pays.
+_SHARED = 1 << 16
+
+
+class CpuLoops:
+    """Choose loops for a processor's cores."""
+
+    def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return tiles of rows; square ones where an operand lies along another axis than the result."""
+        turned = turned_axis(walk)
+        if turned is not None:
+            walk = moved_behind_first(walk, turned)
+        row, column, *outer = (*walk.shape, 1) if len(walk.shape) == 1 else walk.shape
+        if turned is not None:
+            width, height = _EDGE, _EDGE
+        else:
+            width = min(row, 4 * _TILE)
+            height = max(1, min(column, _TILE // width))
+        across, down = -(-row // width), -(-column // height)
+        tiles = across * down * prod(outer)
+        capacity = capacity_for(len(walk.shape) + 1)
+        strides = [(*each.strides, 0) if len(walk.shape) == 1 else each.strides for each in walk.operands]
+        numbers = (*walk.numbers, 0) if len(walk.shape) == 1 else walk.numbers
+        return Loop(
+            _LOOPS,
+            "shared_tiles",
+            "",
+            capacity,
+            struct.pack("<5q", prod(walk.shape), row, column, width, height)
+            + axes_bytes(tiles, (across, down, *outer), capacity)
+            + numbering_bytes(numbers[0], (numbers[1], 0, *numbers[2:]), capacity),
+            tuple(
+                operand_bytes(operand.address, each[0], (each[1], 0, *each[2:]), capacity)
+                for operand, each in zip(walk.operands, strides, strict=True)
+            ),
+            shared(tiles, prod(walk.shape), limits),
+        )
+
+    def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
+        """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        return _along(walk, limits) if folds_innermost(walk) else _across(walk, limits)
+
+
+def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    row, *outer = walk.fold
+    chunks = -(-row // _FOLD_CHUNK)
+    total, results = chunks * prod(outer), prod(walk.kept)
+    part, parts = _cut(total, results, total * _FOLD_CHUNK)
+    capacity = room_of(walk)
+    kept, fold = axes_bytes(results, walk.kept, capacity), axes_bytes(total, (chunks, *outer), capacity)
+    inputs = tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
+        for each in walk.inputs
+    )
+    space = fold_space_bytes(walk, capacity, part, parts, 1, kept, fold, walk.kept_numbers)
+    return _fold_loop("shared_along", walk, space, inputs, parts, results * parts, limits)
+
+
+def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    row, *outer = walk.kept
+    group = min(row, _RESULTS)
+    pieces = -(-row // group)
+    columns, total = pieces * prod(outer), prod(walk.fold)
+    part, parts = _cut(total, columns, total * group)
+    capacity = room_of(walk)
+    kept, fold = axes_bytes(columns, (pieces, *outer), capacity), axes_bytes(total, walk.fold, capacity)
+    inputs = tuple(
+        folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
+        for each in walk.inputs
+    )
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, (0, *walk.kept_numbers[1:]))
+    return _fold_loop("shared_across", walk, space, inputs, parts, columns * parts, limits)
+
+
+def _cut(total: int, pieces: int, elements: int) -> tuple[int, int]:
+    """Return the length of a part and how many there are: whatever the number of threads, for the same result."""
+    parts = max(1, min(-(-_PIECES // pieces), elements // _SHARED, total))
+    part = max(1, -(-total // parts))
+    return part, max(1, -(-total // part))
+
+
+def _fold_loop(
+    name: str,
+    walk: FoldWalk,
+    space: bytes,
+    inputs: tuple[bytes, ...],
+    parts: int,
+    pieces: int,
+    limits: Limits,
+) -> FoldLoop:
+    capacity = room_of(walk)
+    outputs = tuple(
+        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
+        for each in walk.outputs
+    )
+    how = shared(pieces, prod(walk.kept) * prod(walk.fold), limits)
+    joining = _joining(prod(walk.kept), parts, capacity, limits) if parts > 1 else None
+    return FoldLoop(_FOLDS, name, "", capacity, space, (*inputs, *outputs), how, parts, WORKSPACE_AT, joining)
+
+
+def _joining(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
+    """Return the fold of the parts of each result, which lie next to each other in the workspace."""
+    whole = Walked(0, 1, (parts,), (1,))
+    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
+    chunks = -(-parts // _FOLD_CHUNK)
+    kept, fold = axes_bytes(results, (results,), capacity), axes_bytes(chunks, (chunks,), capacity)
+    space = fold_space_bytes(walk, capacity, chunks, 1, 1, kept, fold, (0,))
+    return Loop(_FOLDS, "shared_along", "", capacity, space, (), shared(results, results * parts, limits))
+
+
+def shared(pieces: int, elements: int, limits: Limits) -> LaunchConfig:
+    """Return a launch of one block for each thread that pays, or some more, so that none waits long for another."""
+    if elements < _SHARED or limits.multiprocessors == 1:
+        return LaunchConfig((1, 1, 1), (1, 1, 1))
+    # Cooperative launches ask all threads to help at once, however few blocks there are.
+    return LaunchConfig((min(pieces, 4 * limits.multiprocessors), 1, 1), (1, 1, 1), cooperative=True)

@@ -1,0 +1,207 @@
+"""What loops walk: the values that a call hands to a target's loops, and their bytes (include/gridstride/operands.h).
+
+Axes are listed innermost first; strides are in bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from gridstride.targets.base import Dim3, LaunchConfig, Limits
+
+Ints = tuple[int, ...]
+
+#: How many axes the structures have room for: the smallest that suffices is taken.
+CAPACITIES = (4, 8, 16, 32, 64)
+
+
+class Walked(NamedTuple):
+    """Say where the elements of one operand lie.
+
+    Attributes
+    ----------
+    address : int
+        Of its first element.
+    itemsize : int
+    strides : tuple of int
+        Along the axes of the walk; along those that are kept for a reduction.
+    fold_strides : tuple of int
+        Along the folded axes of a reduction.
+    written : bool
+    """
+
+    address: int
+    itemsize: int
+    strides: Ints
+    fold_strides: Ints = ()
+    written: bool = False
+
+
+class ElementWalk(NamedTuple):
+    """Say what an elementwise kernel walks.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        At least one axis.
+    numbers : tuple of int
+        How far apart the numbers of neighboring elements are along each axis.
+    operands : tuple of Walked
+        The inputs, then the outputs.
+    """
+
+    shape: Ints
+    numbers: Ints
+    operands: tuple[Walked, ...]
+
+
+class FoldWalk(NamedTuple):
+    """Say what a reduction walks.
+
+    Attributes
+    ----------
+    kept, fold : tuple of int
+        The axes that are kept and those that are folded, at least one each.
+    kept_numbers, fold_numbers : tuple of int
+        How far apart the numbers of neighboring input elements are.
+    positions : tuple of int
+        The same for the places of elements in the fold.
+    results : tuple of int
+        The same for the numbers of results.
+    inputs, outputs : tuple of Walked
+    """
+
+    kept: Ints
+    fold: Ints
+    kept_numbers: Ints
+    fold_numbers: Ints
+    positions: Ints
+    results: Ints
+    inputs: tuple[Walked, ...]
+    outputs: tuple[Walked, ...]
+
+
+class Loop(NamedTuple):
+    """Say how a walk is made.
+
+    Attributes
+    ----------
+    header : str
+        That has the loop.
+    name : str
+        The loop's name there, with template arguments that do not depend on types.
+    shared : str
+        The function there that says how much shared memory it is handed; "" for none.
+    capacity : int
+        Axes that the structures have room for.
+    space : bytes
+        ``element_space`` or ``fold_space``.
+    operands : tuple of bytes
+        One each.
+    configuration : LaunchConfig
+    """
+
+    header: str
+    name: str
+    shared: str
+    capacity: int
+    space: bytes
+    operands: tuple[bytes, ...]
+    configuration: LaunchConfig
+
+
+class FoldLoop(NamedTuple):
+    """Say how a fold is made: in one launch, or in parts that a second launch folds.
+
+    Attributes
+    ----------
+    header, name, shared, capacity, space, operands, configuration
+        As in `Loop`.
+    parts : int
+        Into how many parts the fold of each result is cut.
+    workspace_at : int
+        Where in `space` the address of the workspace stands.
+    joining : Loop or None
+        Of the second launch, whose operand is the workspace (`workspace_operand`).
+    """
+
+    header: str
+    name: str
+    shared: str
+    capacity: int
+    space: bytes
+    operands: tuple[bytes, ...]
+    configuration: LaunchConfig
+    parts: int = 1
+    workspace_at: int = 0
+    joining: Loop | None = None
+
+
+class LoopWriters(Protocol):
+    """Choose loops for walks, and how they are launched, from a device's limits."""
+
+    def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return the loop for an elementwise kernel."""
+        ...
+
+    def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
+        """Return the loop for a reduction."""
+        ...
+
+
+def capacity_for(ndim: int) -> int:
+    """Return the room for so many axes."""
+    return next(capacity for capacity in CAPACITIES if ndim <= capacity)
+
+
+def configuration(blocks: int, threads: int, parts: int = 1) -> LaunchConfig:
+    """Return the configuration of so many blocks in a row, for each of the parts."""
+    grid: Dim3 = (blocks, parts, 1)
+    return LaunchConfig(grid, (threads, 1, 1))
+
+
+def axes_bytes(count: int, lengths: Sequence[int], capacity: int) -> bytes:
+    """Return ``axes<capacity>``."""
+    padded = (*lengths, *(1 for _ in range(capacity - len(lengths))))
+    magic = [_multiplier_and_shift(length) for length in padded]
+    return struct.pack(
+        f"<qii{capacity}q{capacity}I{capacity}I",
+        count, len(lengths), count >= 2**31, *padded, *(each[0] for each in magic), *(each[1] for each in magic),
+    )  # fmt: skip
+
+
+def numbering_bytes(step: int, strides: Sequence[int], capacity: int) -> bytes:
+    """Return ``numbering<capacity>``."""
+    return struct.pack(f"<{1 + capacity}q", step, *_padded(strides, capacity))
+
+
+def operand_bytes(address: int, step: int, strides: Sequence[int], capacity: int) -> bytes:
+    """Return ``operand<..., capacity>``."""
+    return struct.pack(f"<Q{1 + capacity}q", address, step, *_padded(strides, capacity))
+
+
+def folded_bytes(
+    address: int, step: int, strides: Sequence[int], kept_strides: Sequence[int], capacity: int
+) -> bytes:
+    """Return ``folded<..., capacity>``."""
+    kept = struct.pack(f"<{capacity}q", *_padded(kept_strides, capacity))
+    return operand_bytes(address, step, strides, capacity) + kept
+
+
+def workspace_operand(address: int, itemsize: int, parts: int, capacity: int) -> bytes:
+    """Return the operand of a loop that joins the parts of each result, which lie next to each other."""
+    return folded_bytes(address, itemsize, (0,), (parts * itemsize,), capacity)
+
+
+def _padded(values: Sequence[int], capacity: int) -> Ints:
+    return (*values, *(0 for _ in range(capacity - len(values))))
+
+
+def _multiplier_and_shift(length: int) -> tuple[int, int]:
+    """Return the numbers with which indices below 2**31 are divided (Granlund and Montgomery, PLDI 1994)."""
+    if not 1 <= length < 2**31:
+        return 0, 0
+    shift = (length - 1).bit_length()
+    return ((1 << 32) * ((1 << shift) - length)) // length + 1 & 0xFFFFFFFF, shift

@@ -1,0 +1,297 @@
+"""The loops of every target that has none of its own: for devices that run blocks of threads.
+
+They are those of include/gridstride/elementwise.h and reduction.h, valid on every target; what is chosen
+depends on the walk and on the device's limits.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    ElementWalk,
+    FoldLoop,
+    FoldWalk,
+    Ints,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    folded_bytes,
+    numbering_bytes,
+    operand_bytes,
+)
+
+#: Threads of a block; the headers have the same number.
+THREADS = 256
+_ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
+_LARGEST_WORD = 16
+#: Squares along the edge of a tile, each as long as the elements that make four bytes, as in the header.
+_SQUARES = 32
+#: Axes shorter than this are not worth turning in shared memory.
+_SHORT = 16
+
+
+class BlockLoops:
+    """Choose loops for blocks of threads."""
+
+    def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return packets of rows, or tiles where an operand lies along another axis than the result."""
+        turned = turned_axis(walk)
+        return _rows(walk, limits) if turned is None else _tiles(moved_behind_first(walk, turned))
+
+    def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
+        """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        return _along(walk, limits) if folds_innermost(walk) else _across(walk, limits)
+
+
+def packet_length(itemsizes: Sequence[int]) -> int:
+    """Return how many elements a thread takes at once, as ``packet_length`` in the headers does."""
+    largest = max(itemsizes, default=1)
+    return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
+
+
+def turned_axis(walk: ElementWalk) -> int | None:
+    """Return an axis along which the elements of an operand lie closer than along the innermost one, if any."""
+    if walk.shape[0] < _SHORT:
+        return None
+    for operand in walk.operands:
+        for axis in range(1, len(walk.shape)):
+            stride = abs(operand.strides[axis])
+            if walk.shape[axis] >= _SHORT and stride == operand.itemsize and abs(operand.strides[0]) > stride:
+                return axis
+    return None
+
+
+def _rows(walk: ElementWalk, limits: Limits) -> Loop:
+    length = packet_length([operand.itemsize for operand in walk.operands])
+    packets = _packets_of_row(walk, length)
+    outer = walk.shape[1:]
+    total = packets * prod(outer)
+    capacity = capacity_for(len(walk.shape))
+    count = 2 if total >= 4 * THREADS * limits.multiprocessors else 1
+    return Loop(
+        _ELEMENTWISE,
+        f"rows<{count}>",
+        "",
+        capacity,
+        struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, 0, 0)
+        + axes_bytes(total, (packets, *outer), capacity)
+        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
+        tuple(
+            operand_bytes(operand.address, operand.strides[0], (0, *operand.strides[1:]), capacity)
+            for operand in walk.operands
+        ),
+        configuration(_blocks(total, THREADS * count), THREADS),
+    )
+
+
+def _packets_of_row(walk: ElementWalk, length: int) -> int:
+    """Return how many packets cover a row: one more where rows of the last operand start between two words."""
+    row = walk.shape[0]
+    if not walk.operands or length == 1:
+        return -(-row // length)
+    last = walk.operands[-1]
+    word = length * last.itemsize
+    starts_at_words = last.address % word == 0 and all(
+        stride % word == 0 for stride, size in zip(last.strides[1:], walk.shape[1:], strict=True) if size > 1
+    )
+    if starts_at_words or last.strides[0] != last.itemsize:
+        return -(-row // length)
+    return -(-(row + length - 1) // length)
+
+
+def _tiles(walk: ElementWalk) -> Loop:
+    edge = _SQUARES * {1: 4, 2: 2}.get(max(operand.itemsize for operand in walk.operands), 1)
+    row, column, *outer = walk.shape
+    across, down = -(-row // edge), -(-column // edge)
+    total = across * down * prod(outer)
+    capacity = capacity_for(len(walk.shape))
+    return Loop(
+        _ELEMENTWISE,
+        "tiles",
+        "tile_bytes",
+        capacity,
+        struct.pack("<5q", prod(walk.shape), row, column, edge, edge)
+        + axes_bytes(total, (across, down, *outer), capacity)
+        + numbering_bytes(walk.numbers[0], (walk.numbers[1], 0, *walk.numbers[2:]), capacity),
+        tuple(
+            operand_bytes(
+                operand.address, operand.strides[0], (operand.strides[1], 0, *operand.strides[2:]), capacity
+            )
+            for operand in walk.operands
+        ),
+        configuration(total, THREADS),
+    )
+
+
+def moved_behind_first(walk: ElementWalk, axis: int) -> ElementWalk:
+    """Return a walk in which an axis comes second."""
+
+    def moved(values: Ints) -> Ints:
+        return (values[0], values[axis], *values[1:axis], *values[axis + 1 :])
+
+    return ElementWalk(
+        moved(walk.shape),
+        moved(walk.numbers),
+        tuple(operand._replace(strides=moved(operand.strides)) for operand in walk.operands),
+    )
+
+
+# ---- reductions ----
+
+
+def folds_innermost(walk: FoldWalk) -> bool:
+    """Return whether the elements of the first input lie closest along a folded axis."""
+    if not walk.inputs:
+        return True
+    first = walk.inputs[0]
+    fold, kept = _closest(first.fold_strides, walk.fold), _closest(first.strides, walk.kept)
+    return kept == 0 or 0 < fold <= kept
+
+
+def _closest(strides: Ints, shape: Ints) -> int:
+    return abs(strides[0]) if shape[0] > 1 else 0
+
+
+def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.fold
+    packets = -(-row // length)
+    total = packets * prod(outer)
+    results = prod(walk.kept)
+    group = _threads_for(total)
+    wanted = 16 * limits.multiprocessors
+    blocks = _blocks(results * group, THREADS)
+    parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
+    if parts > 1:
+        group, blocks = THREADS, _blocks(results * THREADS, THREADS)
+        parts = max(1, min(-(-wanted // blocks), total // (group * 8), 65535))
+    part = max(1, -(-total // parts))
+    parts = max(1, -(-total // part))
+    fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
+    kept_axes = axes_bytes(results, walk.kept, capacity)
+    inputs = tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
+        for each in walk.inputs
+    )
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
+    return _fold_loop("fold_along<4>", walk, capacity, space, inputs, blocks, parts)
+
+
+def _threads_for(packets: int) -> int:
+    """Return how many threads share a result: so many that each has several packets to load at once."""
+    if packets <= 8:
+        return 1
+    if packets <= 128:
+        return _power_of_two_up_to(packets // 4)
+    return min(THREADS, max(32, _power_of_two_up_to(packets // 32)))
+
+
+def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.kept
+    packets = -(-row // length)
+    columns = packets * prod(outer)
+    total = prod(walk.fold)
+    group = min(THREADS if total < 64 else 32, _power_of_two_from(columns))
+    height = THREADS // group
+    blocks = _blocks(columns, group)
+    wanted = 16 * limits.multiprocessors
+    parts = max(1, min(-(-wanted // blocks), total // (height * 16), 65535))
+    part = max(1, -(-total // parts))
+    parts = max(1, -(-total // part))
+    fold_axes = axes_bytes(total, walk.fold, capacity := room_of(walk))
+    kept_axes = axes_bytes(columns, (packets, *outer), capacity)
+    inputs = tuple(
+        folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
+        for each in walk.inputs
+    )
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+    )
+    return _fold_loop("fold_across<8>", walk, capacity, space, inputs, blocks, parts)
+
+
+#: Where `workspace` stands in ``fold_space``.
+WORKSPACE_AT = 48
+
+
+def fold_space_bytes(
+    walk: FoldWalk,
+    capacity: int,
+    part: int,
+    parts: int,
+    group: int,
+    kept: bytes,
+    fold: bytes,
+    kept_numbers: Ints,
+) -> bytes:
+    """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
+    results = prod(walk.kept)
+    return (
+        struct.pack(
+            "<5q2iQ", results * prod(walk.fold), results, walk.fold[0], walk.kept[0], part, parts, group, 0
+        )
+        + kept
+        + fold
+        + numbering_bytes(walk.kept_numbers[0], kept_numbers, capacity)
+        + numbering_bytes(walk.fold_numbers[0], walk.fold_numbers, capacity)
+        + numbering_bytes(walk.positions[0], walk.positions, capacity)
+        + numbering_bytes(walk.results[0], walk.results, capacity)
+    )
+
+
+def _fold_loop(
+    name: str, walk: FoldWalk, capacity: int, space: bytes, inputs: tuple[bytes, ...], blocks: int, parts: int
+) -> FoldLoop:
+    outputs = tuple(
+        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
+        for each in walk.outputs
+    )
+    joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
+    how = configuration(blocks, THREADS, parts)
+    operands = (*inputs, *outputs)
+    return FoldLoop(
+        _REDUCTION, name, "fold_bytes", capacity, space, operands, how, parts, WORKSPACE_AT, joining
+    )  # fmt: skip
+
+
+def _joining(results: int, parts: int, capacity: int) -> Loop:
+    """Return the fold of the parts of each result, which lie next to each other in the workspace."""
+    whole = Walked(0, 1, (parts,), (1,))
+    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
+    group = min(THREADS if results < 4096 else 32, _power_of_two_from(parts))
+    space = fold_space_bytes(
+        walk,
+        capacity,
+        parts,
+        1,
+        group,
+        axes_bytes(results, (results,), capacity),
+        axes_bytes(parts, (parts,), capacity),
+        (0,),
+    )
+    how = configuration(_blocks(results * group, THREADS), THREADS)
+    return Loop(_REDUCTION, "fold_along<4>", "fold_bytes", capacity, space, (), how)
+
+
+def room_of(walk: FoldWalk) -> int:
+    """Return the room for a walk's axes."""
+    return capacity_for(max(len(walk.kept), len(walk.fold)))
+
+
+def _blocks(items: int, each: int) -> int:
+    return -(-items // each)
+
+
+def _power_of_two_from(number: int) -> int:
+    return 1 << max(0, (number - 1).bit_length())
+
+
+def _power_of_two_up_to(number: int) -> int:
+    return 1 << (number.bit_length() - 1)

@@ -1,0 +1,98 @@
+"""The texts of elementwise kernels and reductions compile for a GPU; none is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.errors import CompileError
+from gridstride.targets import registry
+from gridstride.targets.base import Program
+from gridstride.targets.cuda.compiler import Compiler
+from tests.every_target import test_elementwise as elementwise
+from tests.every_target import test_reduction as reduction
+
+ARCH = "sm_90"
+
+
+def programs(call: Any, monkeypatch: pytest.MonkeyPatch) -> list[Program]:
+    """Return the programs that a call compiles on a target without loops of its own."""
+    null = registry.get("null")
+    seen: list[Program] = []
+    compile_ = type(null).compile
+    monkeypatch.setattr(
+        type(null),
+        "compile",
+        lambda self, program, arch: seen.append(program) or compile_(self, program, arch),
+    )
+    with gs.use_target("null"):
+        call()
+    monkeypatch.undo()
+    assert seen
+    return seen
+
+
+def ones(dtype: Any, *shape: int) -> np.ndarray[Any, Any]:
+    return np.ones(shape, dtype)
+
+
+POINT = np.dtype([("x", "f4"), ("k", "i8")], align=True)
+CALLS = {
+    "rows of int8": lambda: elementwise.ADD(ones("i1", 7, 9), ones("i1", 9)),
+    "rows of many axes": lambda: elementwise.ADD(ones("f4", *(2,) * 9)[..., ::-1], ones("f4", *(2,) * 9).T),
+    "tiles of float16": lambda: elementwise.ADD(ones("f2", 40, 50), ones("f2", 50, 40).T),
+    "mixed dtypes": lambda: elementwise.MIXED(ones("i2", 4), ones("f8", 4)),
+    "complex numbers": lambda: elementwise.ADD(ones("c8", 4), 2.5),
+    "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(
+        np.zeros(4, POINT), np.zeros(1, POINT)[0]
+    ),
+    "raw and index": lambda: gs.ElementwiseKernel(
+        "T x, raw T y", "int64 k", "k = y[_ind.get()] + y[{i, 0}] + y.size() + _ind.size()", "indexed"
+    )(ones("f4", 4, 5), ones("f4", 5, 4).T),
+    "sum along": lambda: reduction.TOTAL(ones("f4", 3, 400_000), axis=1),
+    "sum across": lambda: reduction.TOTAL(ones("f2", 400_000, 3), axis=0),
+    "structure that is folded": lambda: reduction.MOMENTS(ones("f4", 30, 40), axis=(0, 1)),
+    "no identity": lambda: reduction.PLACE(ones("i4", 30, 40), axis=0),
+    "float16 into complex numbers": lambda: gs.ReductionKernel(
+        "float16 x", "complex64 y", "x", "a + b", "y = a", "0", "complex_total"
+    )(ones("f2", 4)),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_texts_compile_without_a_warning(
+    what: str, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for program in programs(CALLS[what], monkeypatch):
+        code = compiler.compile(program, ARCH)
+        assert set(code.functions) == set(program.kernels)
+        assert not code.log
+
+
+def test_bfloat16(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for program in programs(lambda: elementwise.ADD(ones(ml_dtypes.bfloat16, 5), 2.5), monkeypatch):
+        assert not compiler.compile(program, ARCH).log
+
+
+@pytest.mark.parametrize(
+    ("operation", "place", "caret"),
+    [
+        ("T t = x;\n  y = tt * 2;", "operation of typo, line 2", "      y = tt * 2;\n          ^"),
+        ('y = x;\nprintf("hi\n");', "use a raw string", "printf"),
+    ],
+)
+def test_case_p119_and_p122_errors_point_at_the_line(
+    operation: str, place: str, caret: str, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", operation, "typo")
+    null = type(registry.get("null"))
+    monkeypatch.setattr(null, "compile", lambda self, program, arch: compiler.compile(program, ARCH))
+    with gs.use_target("null"), pytest.raises(CompileError) as caught:
+        kernel(ones("f4", 3))
+    assert place in str(caught.value)
+    assert caret in str(caught.value)
+    assert "T = float32" in str(caught.value)

@@ -1,0 +1,502 @@
+"""Elementwise kernels: the same calls on every target, compared with NumPy."""
+
+from __future__ import annotations
+
+import pickle
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridstride as gs
+from gridstride import _dtypes
+from gridstride._compilation import functions
+from gridstride.targets.base import Target
+from tests.array_strategies import SHAPES, broadcastable, layouts, values
+
+ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
+COPY = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
+MIXED = gs.ElementwiseKernel("X x, Y y", "float64 z, X w", "z = x * 2.0 + y; w = x", "mixed")
+NUMBER = gs.ElementwiseKernel("T x", "int64 k", "k = i", "number")
+
+NUMERIC = [name for name in _dtypes.SCALAR_NAMES if name != "bfloat16"]
+EVERY_CASE = settings(
+    max_examples=500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+SOAK = settings(EVERY_CASE, max_examples=25_000)
+
+
+# ---- layouts and dtypes ----
+
+
+def check_layouts(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    """Compare kernels with NumPy for operands and outputs of any layout."""
+    dtype, other = data.draw(st.sampled_from((("f4", "f4"), ("i1", "i1"), ("f8", "i4"), ("c8", "c8"))))
+    x, y = (np.asarray(data.draw(broadcastable(shape, each))) for each in (dtype, other))
+    whole = np.broadcast_shapes(x.shape, y.shape)
+    expected = np.add(x, y)
+    given_x, given_y = xp.asarray(x), xp.asarray(y)
+    if data.draw(st.booleans()):
+        out = xp.asarray(data.draw(layouts(whole, expected.dtype)))
+        result = ADD(given_x, given_y, out)
+        assert result is out
+    else:
+        result = ADD(given_x, given_y)
+    np.testing.assert_array_equal(gs.asnumpy(result), expected)
+    assert result.dtype == expected.dtype
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_every_layout(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_layouts(xp, data, shape)
+
+
+@pytest.mark.soak
+@given(st.data(), SHAPES)
+@SOAK
+def test_every_layout_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_layouts(xp, data, shape)
+
+
+def check_overlap(xp: ModuleType, data: st.DataObject) -> None:
+    """Compare a kernel whose output shares memory with its inputs with NumPy, which copies."""
+    rows, columns = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 9))
+    base = np.arange(400, dtype="i4")
+    own = xp.asarray(base.copy())
+
+    def view(whole: Any, at: int, how: int) -> Any:
+        part = whole[at : at + rows * columns]
+        if how == 0:
+            return part.reshape(rows, columns)
+        if how == 1:
+            return part.reshape(columns, rows).T
+        if how == 2:
+            return part[::-1].reshape(rows, columns)
+        return whole[at : at + 2 * rows * columns : 2].reshape(rows, columns)
+
+    picks = [(data.draw(st.integers(0, 60)), data.draw(st.integers(0, 3))) for _ in range(3)]
+    views = [view(base, *pick) for pick in picks]
+    expected = views[0] + views[1]
+    ADD(*(view(own, *pick) for pick in picks))
+    views[2][...] = expected
+    np.testing.assert_array_equal(gs.asnumpy(own), base)
+
+
+@given(st.data())
+@EVERY_CASE
+def test_every_overlap(xp: ModuleType, data: st.DataObject) -> None:
+    check_overlap(xp, data)
+
+
+@pytest.mark.soak
+@given(st.data())
+@SOAK
+def test_every_overlap_for_long(xp: ModuleType, data: st.DataObject) -> None:
+    check_overlap(xp, data)
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_elements_are_numbered_in_the_order_of_the_axes(
+    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]
+) -> None:
+    x = xp.asarray(data.draw(layouts(shape, "f4")))
+    out = xp.asarray(data.draw(layouts(shape, "i8")))
+    expected = np.arange(x.size).reshape(shape)
+    np.testing.assert_array_equal(gs.asnumpy(NUMBER(x if shape else x.reshape(1), out if shape else out.reshape(1))),
+                                  expected if shape else [0])  # fmt: skip
+
+
+@given(st.data(), SHAPES, st.sampled_from((1, 2.5, True, np.float32(3), np.int64(2), np.array(4, "i2"))))
+@EVERY_CASE
+def test_numbers_take_part_in_promotion_as_in_numpy(
+    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...], number: Any
+) -> None:
+    x = np.atleast_1d(data.draw(layouts(shape, data.draw(st.sampled_from(("f4", "i1"))))))
+    expected = np.add(x, number)
+    result = ADD(xp.asarray(x), number)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(gs.asnumpy(result), expected)
+
+
+@pytest.mark.parametrize("dtype", NUMERIC)
+def test_every_dtype(xp: ModuleType, dtype: str) -> None:
+    x, y = values((57, 43), dtype, 1), values((57, 43), dtype, 2)
+    expected = (x | y) if dtype == "bool" else x + y
+    for given_x, given_y, wanted in ((x, y, expected), (x.T, y.T, expected.T), (x[:, ::2], y[:, 1:2], None)):
+        wanted = (given_x | given_y if dtype == "bool" else given_x + given_y) if wanted is None else wanted
+        result = ADD(xp.asarray(given_x), xp.asarray(given_y))
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(gs.asnumpy(result), wanted)
+
+
+def test_bfloat16(xp: ModuleType) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = values((301,), ml_dtypes.bfloat16, 1)
+    special = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], ml_dtypes.bfloat16)
+    x = np.concatenate([x, special])
+    result = ADD(x, x)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(result.astype("f4"), (x + x).astype("f4"))
+
+
+@pytest.mark.parametrize("stored", NUMERIC)
+@pytest.mark.parametrize("value", ["float64", "complex128"])
+def test_inputs_are_read_as_the_dtype_that_a_placeholder_gets(
+    xp: ModuleType, stored: str, value: str
+) -> None:
+    x, y = values((65,), stored, 1), values((65,), value, 2)
+    if not np.can_cast(stored, value):
+        pytest.skip("no such promotion")
+    result = ADD(xp.asarray(x), xp.asarray(y))
+    np.testing.assert_array_equal(gs.asnumpy(result), x + y)
+
+
+@pytest.mark.parametrize("stored", ["float32", "float16", "complex64", "int8"])
+def test_outputs_are_stored_as_the_dtype_they_have(xp: ModuleType, stored: str) -> None:
+    wide = {"float32": "f8", "float16": "f4", "complex64": "c16", "int8": "i4"}[stored]
+    x = values((65,), wide, 1)
+    out = xp.zeros(65, stored)
+    COPY(xp.asarray(x), out)
+    np.testing.assert_array_equal(gs.asnumpy(out), x.astype(stored))
+
+
+def test_several_inputs_and_outputs_of_several_dtypes(xp: ModuleType) -> None:
+    x, y = values((7, 129), "i2", 1), values((129,), "f4", 2)
+    z, w = MIXED(xp.asarray(x), xp.asarray(y))
+    assert (z.dtype, w.dtype) == (np.float64, np.int16)
+    np.testing.assert_array_equal(gs.asnumpy(z), x * 2.0 + y)
+    np.testing.assert_array_equal(gs.asnumpy(w), x)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 4)])
+def test_nothing_is_launched_or_compiled_for_no_elements(
+    xp: ModuleType, target: Target, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
+) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
+    never = gs.ElementwiseKernel("T x", "T y", "this is no C++", "never")
+    result = never(xp.zeros(shape, "f4"))
+    assert (result.shape, result.dtype) == (shape, np.float32)
+
+
+def test_axes_without_limit(xp: ModuleType) -> None:
+    shape = (2, 1, 3, 1, 2, 2, 1, 2, 2, 3)
+    x = values(shape, "f4", 1)[:, :, ::-1].transpose(9, 3, 5, 1, 7, 0, 2, 8, 6, 4)
+    y = values(shape, "f4", 2).transpose(9, 3, 5, 1, 7, 0, 2, 8, 6, 4)
+    np.testing.assert_array_equal(gs.asnumpy(ADD(xp.asarray(x), xp.asarray(y))), x + y)
+
+
+def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
+    xp: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = []
+    load = functions._load
+    monkeypatch.setattr(functions, "_load", lambda *what: compiled.append(what[2]) or load(*what))
+    fresh = gs.ElementwiseKernel("T x, T y", "T z", "z = x - y", "difference_of_layouts")
+    random = np.random.default_rng(1)
+    for count in range(1000):
+        a, b, c = (int(length) for length in random.integers(1, 9, 3))
+        x = xp.ones((a, b, c), "f4")
+        views = [
+            (x, x), (x, x[:1]), (x, x[:, :1]), (x, x[..., :1]), (x[..., :1], x[:1]), (x.T, x.T), (x[::2], x[::2]),
+            (x[..., ::2], x[..., ::2]), (x[::-1], x), (x.transpose(1, 0, 2), x[0, 0]), (x[0], x[0]), (x, 2.0),
+        ]  # fmt: skip
+        fresh(*views[count % 12])
+    big = xp.ones((40, 50, 60), "f4")
+    fresh(big, xp.ones((60, 50, 40), "f4").T)
+    assert len(compiled) <= 6
+
+
+# ---- the body ----
+
+
+def test_raw_arrays_are_indexed(xp: ModuleType) -> None:
+    x, table = values((100,), "i4", 1) % 7, values((7,), "f4", 2)
+    look = gs.ElementwiseKernel("int32 k, raw T table", "T y", "y = table[k]", "look")
+    np.testing.assert_array_equal(gs.asnumpy(look(xp.asarray(x), xp.asarray(table))), table[x])
+
+
+def test_raw_arrays_of_any_layout(xp: ModuleType) -> None:
+    whole = values((8, 12), "f4", 1)
+    gather = gs.ElementwiseKernel(
+        "raw T x",
+        "T y, T z, T w",
+        "y = x[i]; z = x[{i / x.shape()[1], i % x.shape()[1]}]; w = x.size() + x.ndim",
+        "gather",
+    )
+    for x in (whole, whole.T, whole[::2, ::-3]):
+        y, z, w = (xp.empty(x.shape, "f4") for _ in range(3))
+        gather(xp.asarray(x), y, z, w)
+        np.testing.assert_array_equal(gs.asnumpy(y), x)
+        np.testing.assert_array_equal(gs.asnumpy(z), x)
+        assert (gs.asnumpy(w) == x.size + 2).all()
+
+
+def test_raw_outputs_need_a_size(xp: ModuleType) -> None:
+    scatter = gs.ElementwiseKernel("raw T x", "raw T y", "y[n - 1 - i] = x[i]", "scatter")
+    x, y = xp.arange(9.0), xp.zeros(9)
+    scatter(x, y, size=9)
+    np.testing.assert_array_equal(gs.asnumpy(y), np.arange(9.0)[::-1])
+
+
+def test_the_index_along_each_axis(xp: ModuleType) -> None:
+    indices = gs.ElementwiseKernel(
+        "T x, raw T whole", "int64 k, T y",
+        "k = _ind.get()[0] * 100 + _ind.get()[1] + 0 * _ind.size(); y = whole[_ind.get()]", "indices",
+    )  # fmt: skip
+    x = values((5, 9), "f4", 1)
+    for each in (x, x.T, x[:, ::-1]):
+        k, y = indices(xp.asarray(each), xp.asarray(each))
+        rows, columns = np.indices(each.shape)
+        np.testing.assert_array_equal(gs.asnumpy(k), rows * 100 + columns)
+        np.testing.assert_array_equal(gs.asnumpy(y), each)
+
+
+def test_earlier_values_of_outputs_can_be_used_and_kept(xp: ModuleType) -> None:
+    x, out = values((7, 41), "f4", 1), values((7, 41), "f4", 2)
+    for view in (out.copy(), out.copy()[:, ::-1], np.asfortranarray(out)):
+        before, given_out = view.copy(), xp.asarray(view)
+        gs.ElementwiseKernel("T x", "T y", "y += x", "accumulate")(xp.asarray(x), given_out)
+        np.testing.assert_array_equal(gs.asnumpy(given_out), before + x)
+        gs.ElementwiseKernel("T x", "T y", "if (x > 0) y = x", "keep")(xp.asarray(x), given_out)
+        np.testing.assert_array_equal(gs.asnumpy(given_out), np.where(x > 0, x, before + x))
+
+
+def test_return_and_continue_end_an_element(xp: ModuleType) -> None:
+    x = values((300,), "i4", 1)
+    body = "y = 0; if (x < 0) return; if (x % 2) continue; y = x"
+    result = gs.ElementwiseKernel("T x", "T y", body, "leave")(xp.asarray(x))
+    np.testing.assert_array_equal(gs.asnumpy(result), np.where((x >= 0) & (x % 2 == 0), x, 0))
+
+
+def test_texts_around_the_loop(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x, T s", "T y", "y = scaled(x) + offset", "around",
+        preamble="__device__ T scaled(T x) { return x * FACTOR; }", type_preamble="#define FACTOR 3",
+        loop_prep="T offset = s + n", after_loop="offset = 0",
+    )  # fmt: skip
+    x = np.arange(5.0)
+    np.testing.assert_array_equal(gs.asnumpy(kernel(xp.asarray(x), 2.0)), x * 3 + 2 + 5)
+
+
+def test_options_reach_the_compiler(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", "y = x + SHIFT", "shifted", options=("-DSHIFT=4", "-O3"))
+    np.testing.assert_array_equal(gs.asnumpy(kernel(xp.arange(3))), [4, 5, 6])
+    with pytest.raises(ValueError, match="--unknown"):
+        gs.ElementwiseKernel("T x", "T y", "y = x", "bad", options=("--unknown",))(xp.arange(3))
+
+
+def test_structures(xp: ModuleType) -> None:
+    points = np.zeros(11, np.dtype([("x", "f4"), ("k", "i8"), ("flag", "?")], align=True))
+    points["x"], points["k"] = np.arange(11) / 2, np.arange(11)
+    norm = gs.ElementwiseKernel("P p, P origin", "float64 r", "r = (p.x - origin.x) + p.k", "norm")
+    np.testing.assert_array_equal(
+        gs.asnumpy(norm(xp.asarray(points), points[1])), points["x"] - 0.5 + points["k"]
+    )
+    named = gs.ElementwiseKernel(
+        "Point p", "Point q", "q = p; q.flag = p.k > 5", "flags",
+        type_preamble="struct Point { float x; long long k; bool flag; };",
+    )  # fmt: skip
+    out = xp.asarray(np.zeros_like(points))
+    np.testing.assert_array_equal(gs.asnumpy(named(xp.asarray(points), out))["flag"], points["k"] > 5)
+
+
+def test_packed_structures(xp: ModuleType) -> None:
+    packed = np.zeros(9, [("flag", "?"), ("x", "f8"), ("small", "i2", (2,))])
+    packed["x"], packed["small"] = np.arange(9), [[1, 2]] * 9
+    total = gs.ElementwiseKernel("P p", "float64 r", "r = p.x + p.small[1]", "packed")
+    np.testing.assert_array_equal(gs.asnumpy(total(xp.asarray(packed))), packed["x"] + 2)
+
+
+def test_a_structure_of_another_layout_is_refused(xp: ModuleType) -> None:
+    wrong = gs.ElementwiseKernel(
+        "Point p", "T r", "r = p.x", "wrong", type_preamble="struct Point { double x; };"
+    )
+    with pytest.raises(gs.CompileError, match="Point has another size"):
+        wrong(xp.asarray(np.zeros(3, [("x", "f4")])), xp.zeros(3))
+
+
+# ---- what comes back ----
+
+
+def test_what_calls_return(xp: ModuleType) -> None:
+    x = xp.arange(3.0)
+    assert gs.ElementwiseKernel("T x", "T y", "y = x", "none", no_return=True)(x) is None
+    assert isinstance(gs.ElementwiseKernel("T x", "T y", "y = x", "one", return_tuple=True)(x), tuple)
+    out = xp.zeros(3)
+    assert COPY(x, out) is out
+    assert COPY(x, y := xp.zeros(3)) is y
+    assert type(COPY(x)) is type(x)
+
+
+def test_results_without_axes(xp: ModuleType) -> None:
+    result = ADD(2.5, 3)
+    assert (result.shape, result.dtype) == ((), np.float64)
+    assert float(result) == 5.5
+    assert ADD(xp.asarray(np.float32(2)), 3).dtype == np.float32
+
+
+def test_kernels_can_be_pickled(xp: ModuleType) -> None:
+    copied = pickle.loads(pickle.dumps(MIXED))
+    assert (copied.name, copied.nin, copied.nout, copied.nargs) == ("mixed", 2, 2, 4)
+    np.testing.assert_array_equal(gs.asnumpy(copied(xp.arange(3), 1.0)[0]), [1.0, 3.0, 5.0])
+
+
+def test_the_stream_of_a_call(xp: ModuleType) -> None:
+    stream = gs.cuda.Stream()
+    x = xp.arange(5.0)
+    result = ADD(x, x, stream=stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(gs.asnumpy(result), np.arange(5.0) * 2)
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((), TypeError, "takes 2 inputs"),
+        (([1, 2], 1), TypeError, "parameter `x`"),
+        ((np.ones(2), "a"), TypeError, "parameter `y`"),
+        ((np.ones(2), np.ones(3)), ValueError, r"x \(2,\), y \(3,\)"),
+        ((np.ones(2), np.ones(2), 1.0), TypeError, "Pass an array"),
+        ((np.ones(2), np.ones(2), np.broadcast_to(0.0, 2)), TypeError, "read-only"),
+        ((np.ones(2, "u1"), -1), OverflowError, "-1"),
+    ],
+)
+def test_wrong_calls(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ADD(*arguments)
+
+
+@pytest.mark.parametrize("name", ["double", "2x", "a b", "printf", ""])
+def test_case_p120_names_that_cannot_be(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a kernel"):
+        gs.ElementwiseKernel("T x", "T y", "y = x", name)
+
+
+# ---- what went wrong elsewhere ----
+
+
+def test_case_p01_an_input_that_is_the_transposed_output(xp: ModuleType) -> None:
+    x = xp.arange(10000).reshape(100, 100)
+    ADD(x, x.T, x)
+    assert int(x.sum()) == 99990000
+
+
+def test_case_p03_nothing_is_written_where_the_output_is_too_small(xp: ModuleType) -> None:
+    out = xp.full(4, 7.0)
+    with pytest.raises(ValueError, match="non-broadcastable output"):
+        COPY(xp.ones((3, 4)), out)
+    assert (gs.asnumpy(out) == 7).all()
+
+
+def test_case_p04_the_size_of_raw_calls(xp: ModuleType) -> None:
+    ones = gs.ElementwiseKernel("", "raw float64 out", "out[i] = 1", "ones")
+    np.testing.assert_array_equal(gs.asnumpy(ones(size=2)), [1.0, 1.0])
+    filled = gs.ElementwiseKernel("T x", "T y", "y = x", "filled")
+    np.testing.assert_array_equal(gs.asnumpy(filled(2.5, size=3)), [2.5, 2.5, 2.5])
+
+
+def test_case_p06_strides_that_reach_far(xp: ModuleType) -> None:
+    whole = np.empty(2**31 + 16, "i1") if xp is np else xp.empty(2**31 + 16, "i1")
+    view = whole[:: 2**31 + 1][:2]
+    view[0], view[1] = 3, 4
+    np.testing.assert_array_equal(gs.asnumpy(ADD(view, view)), [6, 8])
+
+
+def test_case_p07_more_than_two_to_the_31_bytes(xp: ModuleType) -> None:
+    x = xp.zeros(2**31 + 9, "i1")
+    last = gs.ElementwiseKernel(
+        "T x, raw int64 found", "raw int64 out", "if (i == n - 1) out[0] = i + x", "last"
+    )
+    out = xp.zeros(1, "i8")
+    last(x, out, out)
+    assert int(out[0]) == 2**31 + 8
+
+
+def test_case_p09_a_python_float_beside_complex_numbers(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("S a, T x, T y", "T z", "z = a * x + y", "scaled")
+    x = values((9,), "c8", 1)
+    result = kernel(2.5, xp.asarray(x), xp.asarray(x))
+    assert result.dtype == np.complex64
+    np.testing.assert_array_equal(gs.asnumpy(result), 3.5 * x)
+
+
+def test_case_p12_small_integers_wrap(xp: ModuleType) -> None:
+    result = ADD(xp.asarray(np.array([255], "u1")), 1)
+    assert (int(result[0]), result.dtype) == (0, np.uint8)
+    with pytest.raises(OverflowError, match="300"):
+        ADD(xp.asarray(np.array([255], "u1")), 300)
+
+
+def test_case_p119_a_newline_in_a_string(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", 'y = x;\nprintf("hi\n");', "greeting")
+    with pytest.raises(gs.CompileError, match="use a raw string") as caught:
+        kernel(xp.ones(2))
+    assert "operation of greeting, line 2" in str(caught.value)
+
+
+def test_case_p122_a_typo_in_the_second_line(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", "T t = x;\n  y = tt * 2;", "typo")
+    with pytest.raises(gs.CompileError) as caught:
+        kernel(xp.ones(2, "f4"))
+    message = str(caught.value)
+    assert "operation of typo, line 2" in message
+    assert "      y = tt * 2;\n          ^" in message
+    assert "T = float32" in message
+    assert "gridstride_operation" in caught.value.source
+
+
+# ---- programs ----
+
+
+def test_documents_add_and_scale(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x, T y, T scale", "T z", "z = (x + y) * scale", "add_scale_kernel")
+    x, y = xp.array([1, 2, 3, 4], dtype=xp.float32), xp.array([5, 6, 7, 8], dtype=xp.float32)
+    np.testing.assert_array_equal(gs.asnumpy(kernel(x, y, xp.float32(2.0))), [12, 16, 20, 24])
+
+
+def test_documents_three_outputs(xp: ModuleType) -> None:
+    body = """
+    sum = x + y;
+    diff = x - y;
+    prod = x * y;
+    """
+    kernel = gs.ElementwiseKernel("T x, T y", "T sum, T diff, T prod", body, "complex_ops")
+    results = kernel(xp.array([10, 20, 30]), xp.array([1, 2, 3]))
+    for result, expected in zip(results, ([11, 22, 33], [9, 18, 27], [10, 40, 90]), strict=True):
+        np.testing.assert_array_equal(gs.asnumpy(result), expected)
+
+
+def test_documents_memoized_kernel(xp: ModuleType) -> None:
+    @gs.memoize(for_each_device=True)
+    def make() -> gs.ElementwiseKernel:
+        return gs.ElementwiseKernel(
+            "T x, T y, T alpha, T beta", "T z", "z = alpha * x + beta * y", "axpy_kernel", options=("-O3",)
+        )
+
+    kernel = make()
+    x = xp.arange(5.0)
+    for _ in range(3):
+        result = kernel(x, x, 2.0, 0.5)
+    np.testing.assert_array_equal(gs.asnumpy(result), np.arange(5.0) * 2.5)
+
+
+def test_documents_fused_operations(xp: ModuleType) -> None:
+    body = """
+    T temp1 = x * alpha + y * beta;  // Linear combination
+    T temp2 = temp1 * temp1;         // Square
+    result = sqrt(temp2 + z);        // Final computation
+    """
+    kernel = gs.ElementwiseKernel("T x, T y, T z, T alpha, T beta", "T result", body, "fused_operations")
+    x = np.linspace(0, 2, 50, dtype="f4")
+    result = kernel(*(xp.asarray(x),) * 3, 2.0, 3.0)
+    np.testing.assert_allclose(gs.asnumpy(result), np.sqrt((x * 5) ** 2 + x), rtol=1e-6)

@@ -1,0 +1,420 @@
+"""Reductions: the same calls on every target, compared with NumPy."""
+
+from __future__ import annotations
+
+import pickle
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridstride as gs
+from gridstride import _dtypes
+from gridstride.targets.base import Target
+from tests.array_strategies import SHAPES, broadcastable, layouts, values
+
+TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
+LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
+PLACE = gs.ReductionKernel(
+    "T x", "int64 k, T v", "candidate{x, _J}", "earlier(a, b)", "k = a.place; v = a.value", name="argmax",
+    reduce_type="candidate",
+    preamble="""
+    struct candidate { T value; long long place; };
+    __device__ candidate earlier(candidate a, candidate b) {
+        return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
+    }""",
+)  # fmt: skip
+MOMENTS = gs.ReductionKernel(
+    "T x", "float64 mean, float64 variance", "moments{1, double(x), 0}", "joined(a, b)",
+    "mean = a.mean; variance = a.squares / a.count", "moments{0, 0, 0}", "moments_of", reduce_type="moments",
+    preamble="""
+    struct moments { double count, mean, squares; };
+    __device__ moments joined(moments a, moments b) {
+        if (a.count == 0) return b;
+        if (b.count == 0) return a;
+        double n = a.count + b.count, d = b.mean - a.mean;
+        return moments{n, a.mean + d * b.count / n, a.squares + b.squares + d * d * a.count * b.count / n};
+    }""",
+)  # fmt: skip
+DOT = gs.ReductionKernel("T x, T y, T scale", "T z", "x * y", "a + b", "z = a * scale", "0", "dot")
+NUMBERS = gs.ReductionKernel("T x", "int64 s", "i", "a + b", "s = a", "0", "numbers")
+
+NUMERIC = [name for name in _dtypes.SCALAR_NAMES if name not in ("bool", "bfloat16")]
+EVERY_CASE = settings(
+    max_examples=500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+SOAK = settings(EVERY_CASE, max_examples=25_000)
+
+
+@st.composite
+def some_axes(draw: st.DrawFn, ndim: int) -> Any:
+    """Return an axis argument: None, a number, or a tuple in any order."""
+    if ndim == 0 or draw(st.integers(0, 4)) == 0:
+        return None
+    chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True, max_size=ndim))
+    signed = tuple(axis - ndim if draw(st.booleans()) else axis for axis in chosen)
+    return signed[0] if len(signed) == 1 and draw(st.booleans()) else signed
+
+
+def check_sums(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    """Compare sums along any axes of arrays of any layout with NumPy's."""
+    dtype = data.draw(st.sampled_from(("f4", "i1", "c8")))
+    x = np.asarray(data.draw(broadcastable(shape, dtype)))
+    axis, keepdims = data.draw(some_axes(x.ndim)), data.draw(st.booleans())
+    expected = np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
+    if data.draw(st.booleans()):
+        out = xp.asarray(data.draw(layouts(np.shape(expected), dtype)))
+        assert TOTAL(xp.asarray(x), axis=axis, keepdims=keepdims, out=out) is out
+        result = out
+    else:
+        result = TOTAL(xp.asarray(x), axis=axis, keepdims=keepdims)
+    assert (result.shape, result.dtype) == (np.shape(expected), np.dtype(dtype))
+    np.testing.assert_array_equal(gs.asnumpy(result), expected)
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_every_sum(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_sums(xp, data, shape)
+
+
+@pytest.mark.soak
+@given(st.data(), SHAPES)
+@SOAK
+def test_every_sum_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_sums(xp, data, shape)
+
+
+def check_places(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    """Compare where the largest element stands, and what it is, with NumPy."""
+    x = np.asarray(data.draw(layouts(shape, "i4")))
+    axis = data.draw(st.sampled_from([None, *range(x.ndim)]))
+    if np.prod([x.shape[k] for k in (range(x.ndim) if axis is None else [axis])]) == 0:
+        if np.sum(x, axis=axis).size:
+            with pytest.raises(ValueError, match="no identity"):
+                PLACE(xp.asarray(x), axis=axis)
+        return
+    x = np.atleast_1d(x)
+    places, best = PLACE(xp.asarray(x), axis=axis)
+    np.testing.assert_array_equal(gs.asnumpy(places), np.argmax(x, axis=axis))
+    np.testing.assert_array_equal(gs.asnumpy(best), np.max(x, axis=axis))
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_every_place(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_places(xp, data, shape)
+
+
+@pytest.mark.soak
+@given(st.data(), SHAPES)
+@SOAK
+def test_every_place_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    check_places(xp, data, shape)
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_several_inputs_broadcast(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    x, y = (np.atleast_1d(data.draw(broadcastable(shape, "i4"))) for _ in range(2))
+    whole = np.broadcast_shapes(x.shape, y.shape)
+    axis = data.draw(some_axes(len(whole)))
+    result = DOT(xp.asarray(x), xp.asarray(y), 3, axis=axis)
+    np.testing.assert_array_equal(gs.asnumpy(result), np.sum(x * y, axis=axis, dtype="i4") * 3)
+
+
+@given(st.data(), SHAPES)
+@EVERY_CASE
+def test_elements_are_numbered_in_the_order_of_the_axes(
+    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]
+) -> None:
+    x = np.atleast_1d(data.draw(layouts(shape, "f4")))
+    axis = data.draw(some_axes(x.ndim))
+    expected = np.sum(np.arange(x.size).reshape(x.shape), axis=axis)
+    np.testing.assert_array_equal(gs.asnumpy(NUMBERS(xp.asarray(x), axis=axis)), expected)
+
+
+# ---- large and lopsided ----
+
+LARGE = [(300_007,), (1021, 1031), (64, 129, 65), (100_003, 3), (3, 100_003), (2, 3, 4, 5, 6, 7, 8)]
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_large_arrays_along_every_axis(xp: ModuleType, shape: tuple[int, ...]) -> None:
+    x = values(shape, "f4", 3)
+    given_x = xp.asarray(x)
+    for axis in (None, *range(len(shape)), tuple(range(0, len(shape), 2))):
+        for array, host in ((given_x, x), (given_x.T, x.T)):
+            np.testing.assert_array_equal(
+                gs.asnumpy(TOTAL(array, axis=axis)), host.sum(axis, dtype="f8").astype("f4")
+            )
+
+
+@pytest.mark.parametrize("dtype", NUMERIC)
+def test_every_dtype(xp: ModuleType, dtype: str) -> None:
+    x = values((50, 700), dtype, 1)
+    for axis in (None, 0, 1):
+        result = TOTAL(xp.asarray(x), axis=axis)
+        assert result.dtype == dtype
+        exact = x.astype("f8" if dtype == "float16" else dtype).sum(
+            axis, dtype="f8" if dtype == "float16" else dtype
+        )
+        np.testing.assert_array_equal(gs.asnumpy(result), exact.astype(dtype))
+
+
+def test_bfloat16(xp: ModuleType) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = values((50, 70), ml_dtypes.bfloat16, 1)
+    result = TOTAL(x, axis=1)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(
+        result.astype("f4"), x.astype("f4").sum(1).astype(ml_dtypes.bfloat16).astype("f4")
+    )
+
+
+def test_float16_is_folded_in_float32(xp: ModuleType) -> None:
+    ones = xp.ones(5000, "f2")
+    assert float(TOTAL(ones)) == 5000  # in float16 it would stop at 2048
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_sums_are_as_accurate_as_numpys(xp: ModuleType, axis: int | None) -> None:
+    x = np.random.default_rng(5).random((1000, 3000), "f4")
+    exact = x.sum(axis, dtype="f8")
+    ours, numpys = gs.asnumpy(TOTAL(xp.asarray(x), axis=axis)), x.sum(axis)
+    error, allowed = np.abs(ours - exact).mean(), np.abs(numpys - exact).mean()
+    rounding = np.spacing(np.float32(np.max(exact))) / 2  # of the result alone
+    assert error <= max(allowed, rounding)
+
+
+def test_results_repeat(xp: ModuleType) -> None:
+    x = xp.asarray(np.random.default_rng(6).random((700, 900), "f4"))
+    for axis in (None, 0, 1):
+        first = gs.asnumpy(TOTAL(x, axis=axis)).tobytes()
+        assert all(gs.asnumpy(TOTAL(x, axis=axis)).tobytes() == first for _ in range(3))
+
+
+def test_moments_in_one_pass(xp: ModuleType) -> None:
+    x = values((60, 511), "f4", 4)
+    for axis in (None, 0, 1):
+        mean, variance = MOMENTS(xp.asarray(x), axis=axis)
+        np.testing.assert_allclose(gs.asnumpy(mean), x.mean(axis, dtype="f8"), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(gs.asnumpy(variance), x.var(axis, dtype="f8"), rtol=1e-10)
+
+
+def test_any_and_all(xp: ModuleType) -> None:
+    anything = gs.ReductionKernel("T x", "bool y", "x != 0", "a || b", "y = a", "false", "any_of")
+    everything = gs.ReductionKernel("T x", "bool y", "x != 0", "a && b", "y = a", "true", "all_of")
+    x = values((40, 3), "i4", 1) % 3
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(gs.asnumpy(anything(xp.asarray(x), axis=axis)), np.any(x, axis))
+        np.testing.assert_array_equal(gs.asnumpy(everything(xp.asarray(x), axis=axis)), np.all(x, axis))
+
+
+def test_products_and_extremes(xp: ModuleType) -> None:
+    product = gs.ReductionKernel("T x", "T y", "x", "a * b", "y = a", "1", "product")
+    x = values((9, 40), "i8", 2)
+    np.testing.assert_array_equal(gs.asnumpy(product(xp.asarray(x), axis=1)), x.prod(1))
+    np.testing.assert_array_equal(gs.asnumpy(LARGEST(xp.asarray(x), axis=0)), x.max(0))
+
+
+# ---- forms and options ----
+
+
+def test_the_dtype_of_the_result(xp: ModuleType) -> None:
+    x = values((30, 50), "i1", 1)
+    result = TOTAL(xp.asarray(x), axis=0, dtype="i8")
+    assert result.dtype == np.int64
+    np.testing.assert_array_equal(gs.asnumpy(result), x.sum(0, dtype="i8"))
+    with pytest.raises(TypeError, match="dtype="):
+        TOTAL(xp.ones(3, "f4"), dtype="i4")
+    with pytest.raises(TypeError, match="always"):
+        NUMBERS(xp.ones(3), dtype="f4")
+
+
+def test_empty_folds_have_the_identity(xp: ModuleType) -> None:
+    assert gs.asnumpy(TOTAL(xp.zeros((0,), "f4"))) == 0
+    np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.zeros((3, 0, 2), "f4"), axis=1)), np.zeros((3, 2)))
+    assert TOTAL(xp.zeros((3, 0, 2), "f4"), axis=0).shape == (0, 2)
+    with pytest.raises(ValueError, match="no identity"):
+        LARGEST(xp.zeros((0,)))
+
+
+def test_raw_parameters_and_numbers_of_elements(xp: ModuleType) -> None:
+    weighted = gs.ReductionKernel(
+        "T x, raw T w", "T y", "x * w[_J]", "a + b", "y = a + w[0] * i", "0", "weighted"
+    )
+    x, w = values((6, 40), "i4", 1), values((40,), "i4", 2)
+    expected = (x * w).sum(1) + w[0] * np.arange(6)
+    np.testing.assert_array_equal(gs.asnumpy(weighted(xp.asarray(x), xp.asarray(w), axis=1)), expected)
+
+
+def test_sizes(xp: ModuleType) -> None:
+    x = values((6, 40), "f8", 1)
+    mean = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", "a / (_in_ind.size() / _out_ind.size())", "0", "mean"
+    )
+    np.testing.assert_allclose(gs.asnumpy(mean(xp.asarray(x), axis=1)), x.mean(1))
+    own = gs.ReductionKernel("T x", "T y", "x", "a + b", "a / _fold_size", "0", "mean_too")
+    np.testing.assert_allclose(gs.asnumpy(own(xp.asarray(x), axis=0)), x.mean(0))
+    alone = gs.ReductionKernel("T x", "T y", "x", "a + b", "a / _in_ind.size()", "0", "mean_of_all")
+    np.testing.assert_allclose(gs.asnumpy(alone(xp.asarray(x))), x.mean())
+    with pytest.raises(ValueError, match="_fold_size"):
+        alone(xp.asarray(x), axis=1)
+
+
+def test_the_fifth_expression_can_be_the_identity(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "total_too")
+    assert (kernel.identity, kernel.name, kernel.post_map_expr) == ("0", "total_too", "y = a")
+    assert gs.ReductionKernel("T x", "T y", "x", "a + b", "0").identity == "0"
+    with pytest.raises(ValueError, match=r"post_map_expr='0', identity='1'.*identity='0', name='1'"):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "1")
+    with pytest.raises(ValueError, match="two names"):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "one", "two")
+
+
+@pytest.mark.parametrize(
+    "post", ["a * 2", "y = a * 2", "T t = a * 2; y = t", "if (a > 0) y = a * 2; else y = a * 2"]
+)
+def test_post_maps_are_expressions_or_statements(xp: ModuleType, post: str) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", post, "0", "doubled")
+    assert float(kernel(xp.arange(5.0))) == 20.0
+
+
+def test_several_outputs_need_a_post_map() -> None:
+    with pytest.raises(ValueError, match="must assign them"):
+        gs.ReductionKernel("T x", "T y, T z", "x", "a + b", identity="0")
+    with pytest.raises(ValueError, match="assigns none"):
+        gs.ReductionKernel("T x", "T y, T z", "x", "a + b", "a * 2", "0")
+
+
+def test_outputs_can_be_passed_in_two_ways(xp: ModuleType) -> None:
+    x, out = xp.arange(6.0).reshape(2, 3), xp.zeros(3)
+    assert TOTAL(x, out, axis=0) is out
+    np.testing.assert_array_equal(gs.asnumpy(out), [3, 5, 7])
+    with pytest.raises(TypeError, match="twice"):
+        TOTAL(x, out, axis=0, out=out)
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        TOTAL(x, axis=1, out=out)
+
+
+def test_an_input_that_shares_memory_with_the_output(xp: ModuleType) -> None:
+    x = xp.arange(12.0).reshape(3, 4)
+    TOTAL(x, axis=0, out=x[1])
+    np.testing.assert_array_equal(gs.asnumpy(x[1]), [12, 15, 18, 21])
+
+
+def test_kernels_can_be_pickled(xp: ModuleType) -> None:
+    copied = pickle.loads(pickle.dumps(TOTAL))
+    assert (copied.name, copied.nin, copied.nout, float(copied(xp.arange(4.0)))) == ("total", 1, 1, 6.0)
+
+
+@pytest.mark.parametrize("name", ["double", "2x", "a b", "square sum"])
+def test_case_p120_names_that_cannot_be(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a kernel"):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", name)
+
+
+# ---- what went wrong elsewhere ----
+
+
+def test_case_p15_no_axis(xp: ModuleType) -> None:
+    rms = gs.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "rms")
+    x = xp.asarray(np.array([[1.0, -2, 3], [4, -5, 6]]))
+    np.testing.assert_array_equal(gs.asnumpy(rms(x, axis=())), [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize("axis", [(0, 0), (0, -2)])
+def test_case_p16_an_axis_named_twice(xp: ModuleType, axis: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="duplicate axis"):
+        TOTAL(xp.ones((2, 3)), axis=axis)
+
+
+def test_case_p16_an_axis_that_is_not_there(xp: ModuleType) -> None:
+    with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds for arrays of 2"):
+        TOTAL(xp.ones((2, 3)), axis=2)
+
+
+def test_case_p17_a_pair_of_results(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel(
+        "T x", "int32 k, T v", "best{x, int(_J)}", "a.v >= b.v ? a : b", "k = a.k; v = a.v", name="best_of",
+        reduce_type="best", preamble="struct best { T v; int k; };",
+    )  # fmt: skip
+    x = xp.asarray(np.array([[3, 0, 0], [0, 4, 0], [0, 0, 5]]))
+    places, best = kernel(x, axis=1)
+    np.testing.assert_array_equal(gs.asnumpy(places), [0, 1, 2])
+    np.testing.assert_array_equal(gs.asnumpy(best), [3, 4, 5])
+    outs = xp.zeros(3, "i4"), xp.zeros(3, "i8")
+    assert kernel(x, axis=1, out=outs)[0] is outs[0]
+    np.testing.assert_array_equal(gs.asnumpy(outs[1]), [3, 4, 5])
+
+
+@pytest.mark.parametrize("wide", ["complex64", "complex128"])
+def test_case_p19_float16_into_complex_numbers(xp: ModuleType, wide: str) -> None:
+    kernel = gs.ReductionKernel("float16 x", f"{wide} y", "x", "a + b", "y = a", "0", "complex_total")
+    assert complex(kernel(xp.ones(3, "f2"))) == 3 + 0j
+
+
+def test_case_p22_a_sum_of_squares(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x * x", "a + b", "y = a", "0", "square_sum")
+    assert float(kernel(xp.ones((300, 300, 300)))) == 27000000.0
+
+
+def test_case_p24_folds_longer_than_an_int(xp: ModuleType) -> None:
+    count = gs.ReductionKernel("T x", "int64 y", "1", "a + b", "y = a", "0", "count")
+    length = 2**31 + 8
+    one = xp.broadcast_to(xp.asarray(np.uint8(1)), length)
+    assert int(count(one)) == length
+    last = gs.ReductionKernel(
+        "T x", "int64 y", "_J <= 2147483653 ? _J : 0", "a > b ? a : b", "y = a", "0", "last"
+    )
+    assert int(last(one)) == 2147483653
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_case_p25_keepdims_along_every_axis(xp: ModuleType, order: Any) -> None:
+    x = xp.asarray(np.ones((2, 3, 4), order=order))
+    assert TOTAL(x, axis=None, keepdims=True).shape == (1, 1, 1)
+
+
+def test_case_p122_a_typo_in_the_post_map(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a\n  + aa", "0", "typo")
+    with pytest.raises(gs.CompileError) as caught:
+        kernel(xp.ones(2, "f4"))
+    message = str(caught.value)
+    assert "post_map_expr of typo, line 2" in message
+    assert "      + aa\n        ^" in message
+    assert "T = float32" in message
+
+
+def test_case_p122_a_typo_in_the_map(xp: ModuleType) -> None:
+    with pytest.raises(gs.CompileError, match="map_expr of typo, line 1"):
+        gs.ReductionKernel("T x", "T y", "xx", "a + b", "y = a", "0", "typo")(xp.ones(2, "f4"))
+
+
+# ---- programs ----
+
+
+def test_documents_variance(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel(
+        "T x, T mean", "T variance", "(x - mean) * (x - mean)", "a + b", "0", "variance_kernel"
+    )
+    data = xp.asarray(np.random.default_rng(1).normal(0, 1, 100_000))
+    variance = kernel(data, xp.mean(data)) / (data.size - 1)
+    np.testing.assert_allclose(float(variance), gs.asnumpy(data).var(ddof=1))
+
+
+def test_documents_root_of_the_mean_square(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T rms", "x * x", "a + b", "sqrt(a / _in_ind.size())", "0")
+    data = xp.array([1, 2, 3, 4, 5], dtype=xp.float32)
+    np.testing.assert_allclose(float(kernel(data)), np.sqrt(11), rtol=1e-6)
+
+
+def test_the_program_of_a_target_that_runs_nothing(target: Target) -> None:
+    with gs.use_target("null"):
+        assert TOTAL(np.ones((3, 4), "f4"), axis=0).shape == (4,)
