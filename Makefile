@@ -31,8 +31,8 @@ test: lint
 	GRIDSTRIDE_NATIVE=verify $(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff check src tests tools examples benchmarks
+	$(BIN)/ruff format --check src tests tools examples benchmarks
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing_examples.py
 	$(BIN)/lint-imports

@@ -203,10 +203,10 @@ def test_a_missing_header_is_hinted_at(make_program: MakeProgram) -> None:
 
 @pytest.mark.parametrize("header", ["", "#if 1\n#endif\n"])
 def test_what_cannot_run_is_refused_by_name_and_line(make_program: MakeProgram, header: str) -> None:
-    text = header + '__global__ void k() {\n    int x;\n    asm("mov.u32 %0, %%laneid;" : "=r"(x));\n}'
+    text = header + '__global__ void k() {\n    int x;\n    asm("mov.u32 %0, %%pm1;" : "=r"(x));\n}'
     lines, _ = _message(make_program, text, "k")
     assert lines[0].startswith(
-        f"test: test.cu:{3 + header.count(chr(10))}:5: error: inline PTX (asm) cannot run"
+        f"test: test.cu:{3 + header.count(chr(10))}:5: error: inline PTX: the register %pm1 cannot run"
     )
     assert lines[1].strip().startswith("asm(")
     assert lines[2] == "        ^"

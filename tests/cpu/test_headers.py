@@ -24,9 +24,11 @@ SYSTEM_HEADERS = [
 CUDA_HEADERS = [
     "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuComplex.h", "cupy/complex.cuh",
     "thrust/complex.h", "cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
+        "cooperative_groups/memcpy_async.h",
     "cuda_runtime.h", "cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "vector_types.h",
     "vector_functions.h", "math_constants.h", "device_functions.h",
     "sm_20_intrinsics.h", "sm_60_atomic_functions.h", "gridstride/view.h", "gridstride/index.h",
+    "curand_kernel.h",
 ]  # fmt: skip
 HEADERS = SYSTEM_HEADERS + CUDA_HEADERS
 
@@ -43,7 +45,8 @@ OTHER_LAYOUTS = {
     **{f"{name}4_32a": (32, 32) for name in ("long", "ulong", "longlong", "ulonglong", "double")},
     "dim3": (12, 4), "__half": (2, 2), "__half2": (4, 4), "__nv_bfloat16": (2, 2), "__nv_bfloat162": (4, 4),
     "complex<float>": (8, 8), "complex<double>": (16, 16), "cuFloatComplex": (8, 8), "cuDoubleComplex": (16, 16),
-    "gridstride::view<float, 1>": (24, 8), "gridstride::view<char, 3>": (56, 8), "int64_t": (8, 8), "size_t": (8, 8),
+    "curandStatePhilox4_32_10_t": (64, 16), "gridstride::view<float, 1>": (24, 8),
+        "gridstride::view<char, 3>": (56, 8), "int64_t": (8, 8), "size_t": (8, 8),
 }  # fmt: skip
 
 
@@ -94,6 +97,7 @@ def test_layouts_are_those_of_a_gpu(tmp_path):
         f"{name}{count}": layout for name, row in VECTORS.items() for count, layout in enumerate(row, 1)
     } | OTHER_LAYOUTS
     text = "#include <cuda_bf16.h>\n#include <cupy/complex.cuh>\n#include <cuComplex.h>\n#include <gridstride/view.h>\n"
+    text += "#include <curand_kernel.h>\n"
     text += "".join(
         f'static_assert(sizeof({name}) == {size} && alignof({name}) == {alignment}, "{name}");\n'
         for name, (size, alignment) in layouts.items()
@@ -123,7 +127,7 @@ def test_the_prelude_predefines_what_a_device_compiler_does(tmp_path):
     "statement",
     [
         "max(1LL, 2)", "max(1.0f, 2)", "isnan(3)", "sqrt(3)", "__ldg((user*)p)", "__ldg((int3*)p)",
-        "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block())",
+        "cooperative_groups::tiled_partition<2048>(cooperative_groups::this_thread_block())",
         "cooperative_groups::tiled_partition<3>(cooperative_groups::this_thread_block())",
         "__half(1.0f) + 1.0f", "thrust::complex<float>() < 1",
     ],

@@ -13,8 +13,9 @@ from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.options import parse_options
 
 FOLDER = Path(gridstride.__file__).parent / "include"
+SEARCHED = (FOLDER / "std", FOLDER / "fallback")
 NAMES = sorted(
-    str(path.relative_to(FOLDER / "std" if "std" in path.relative_to(FOLDER).parts else FOLDER))
+    str(path.relative_to(next((f for f in SEARCHED if path.is_relative_to(f)), FOLDER)))
     for path in FOLDER.rglob("*")
     if path.is_file()
 )

@@ -135,3 +135,68 @@ def test_types_without_the_atomic_do_not_compile(target):
         kernel = gs.RawKernel(f'extern "C" __global__ void k(void* p) {{ {statement}; }}', "k")
         with pytest.raises(gs.CompileError, match="atomic"):
             kernel.compile()
+
+
+#: Function: the types that CUDA has it for, what it does to `v` with the operand `x`.
+SCOPED = {
+    "atomicAdd": ("int unsigned ull float double", lambda v, x: v + x),
+    "atomicSub": ("int unsigned", lambda v, x: v - x),
+    "atomicExch": ("int unsigned ull float", lambda v, x: x),
+    "atomicMin": ("int unsigned ll ull", min),
+    "atomicMax": ("int unsigned ll ull", max),
+    "atomicInc": ("unsigned", lambda v, x: 0 if v >= x else v + 1),
+    "atomicDec": ("unsigned", lambda v, x: x if v == 0 or v > x else v - 1),
+    "atomicAnd": ("int unsigned ull", lambda v, x: v & x),
+    "atomicOr": ("int unsigned ull", lambda v, x: v | x),
+    "atomicXor": ("int unsigned ull", lambda v, x: v ^ x),
+}
+SPELLED = {"ull": ("unsigned long long", "u8"), "ll": ("long long", "i8"), "int": ("int", "i4"),
+           "unsigned": ("unsigned", "u4"), "float": ("float", "f4"), "double": ("double", "f8")}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", SPELLED)
+def test_every_function_at_every_scope_in_both_memories(xp, word):
+    """Each thread has a place of its own, in global and in shared memory; old and new value are exact."""
+    ctype, dtype = SPELLED[word]
+    functions = [name for name, (types, _) in SCOPED.items() if word in types.split()]
+    calls = [f"{name}{scope}" for name in functions for scope in ("", "_block", "_system")]
+    if word in ("int", "unsigned", "ull"):
+        calls += ["atomicCAS", "atomicCAS_block", "atomicCAS_system"]
+    lines = "\n".join(
+        f"shared[t] = v[t]; here[t] = v[t]; out[0] = {call}(here + t, {'v[t] | 1, ' if 'CAS' in call else ''}x[t]); "
+        f"out[1] = {call}(shared + t, {'v[t], ' if 'CAS' in call else ''}x[t]); "
+        "out[2] = here[t]; out[3] = shared[t]; out += 4;"
+        for call in calls
+    )
+    code = f"""extern "C" __global__ void k(const {ctype}* v, const {ctype}* x, {ctype}* here, {ctype}* out) {{
+        __shared__ {ctype} shared[64];
+        int t = threadIdx.x;
+        out += t * {4 * len(calls)};
+        {lines}
+    }}"""
+    random = np.random.default_rng(4)
+    if dtype[0] == "f":
+        v, x = (random.normal(size=64).astype(dtype) for _ in range(2))
+    else:
+        info = np.iinfo(dtype)
+        edges = np.array([info.min, info.max, 0, 1, 5], dtype)
+        drawn = random.integers(info.min, info.max, (2, 39), dtype=dtype, endpoint=True)
+        v = np.concatenate([np.repeat(edges, 5), drawn[0]])
+        x = np.concatenate([np.tile(edges, 5), drawn[1]])
+    out = xp.zeros((64, len(calls), 4), dtype)
+    gs.RawKernel(code, "k")((1,), (64,), (xp.asarray(v), xp.asarray(x), xp.zeros(64, dtype), out))
+    got = gs.asnumpy(out)
+    for place, call in enumerate(calls):
+        name = call.partition("_")[0]
+        for row in range(64):
+            old, operand = v[row], x[row]
+            if name == "atomicCAS":
+                expected = [old, old, operand if old & 1 else old, operand]
+            else:
+                with np.errstate(over="ignore"):
+                    plain = old if name not in ("atomicInc", "atomicDec") else int(old)
+                    new = np.array(SCOPED[name][1](plain, operand)).astype(dtype)
+                expected = [old, old, new, new]
+            np.testing.assert_array_equal(
+                got[row, place], np.array(expected, dtype), f"{call} {old} {operand}"
+            )

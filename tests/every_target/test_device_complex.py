@@ -149,3 +149,30 @@ def test_cucomplex(xp):
     expected = [5 + 5j, (1 + 2j) / (3 - 1j), 4 + 3j, 5**0.5 + 2j, 6 + 7j, 1]
     np.testing.assert_allclose(gs.asnumpy(y), expected, rtol=3e-7)
     np.testing.assert_allclose(gs.asnumpy(z), [5 + 5j, 5 - 50**0.5], rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_assignments(xp, dtype):
+    z, w = POINTS.astype(dtype), np.roll(POINTS, 13).astype(dtype)
+    symbols = {"+=": operator.add, "-=": operator.sub, "*=": operator.mul, "/=": operator.truediv}
+    expressions = {symbol: f"[](T v, T u) {{ v {symbol} u; return v; }}(z, w)" for symbol in symbols}
+    expressions |= {
+        f"real {symbol}": f"[](T v, T u) {{ v {symbol} u.real() * u.real() + R(1); return v; }}(z, w)"
+        for symbol in symbols
+    }
+    expressions |= {
+        "=": "[](T v, T u) { v = u; return v; }(z, w)",
+        "real =": "[](T v, T u) { v = u.imag(); return v; }(z, w)",
+    }
+    expressions |= {"==": "T(z == w, z != z)", "!=": "T(z != w, w == w)"}
+    got = apply(xp, expressions, z, w)
+    near = 64 * np.finfo(dtype).eps
+    for symbol, function in symbols.items():
+        np.testing.assert_allclose(got[symbol], function(z, w), rtol=near, atol=near)
+        np.testing.assert_allclose(
+            got[f"real {symbol}"], function(z, w.real * w.real + 1), rtol=near, atol=near
+        )
+    np.testing.assert_array_equal(got["="], w)
+    np.testing.assert_array_equal(got["real ="], w.imag)
+    np.testing.assert_array_equal(got["=="], z == w)
+    np.testing.assert_array_equal(got["!="], (z != w) + 1j)

@@ -192,3 +192,137 @@ def test_tiles_of_a_partial_warp(xp):
     got = run(xp, body, threads=44)
     t = np.arange(44)
     np.testing.assert_array_equal(got[:, 0], (t - t % 4) * 4 + 6)
+
+
+@pytest.mark.parametrize("size", [64, 128, 512])
+def test_tiles_of_several_warps(xp, size):
+    body = f"""
+    auto tile = cg::tiled_partition<{size}>(block);
+    static_assert(decltype(tile)::size() == {size}, "");
+    tile.sync();
+    int v = (t * 7919) % 1009;
+    out[0] = tile.thread_rank(); out[1] = tile.num_threads(); out[2] = tile.meta_group_rank();
+    out[3] = tile.meta_group_size();
+    out[4] = tile.shfl(v, 3); out[5] = tile.any(t == {size} + 1); out[6] = tile.all(t >= {size});
+    out[7] = cg::reduce(tile, v, cg::plus<int>()); out[8] = cg::reduce(tile, v, cg::greater<int>());
+    out[9] = cg::inclusive_scan(tile, v); out[10] = cg::exclusive_scan(tile, v);
+    out[11] = cg::reduce(cg::tiled_partition<32>(tile), v, cg::plus<int>());"""
+    got = run(xp, body, threads=512, columns=12)
+    t = np.arange(512)
+    v = (t * 7919) % 1009
+    rows = v.reshape(-1, size)
+    first = t - t % size
+    expected = [
+        t % size, size + 0 * t, t // size, 512 // size + 0 * t, v[first + 3], first == size, first >= size,
+        rows.sum(1).repeat(size), rows.max(1).repeat(size), rows.cumsum(1).ravel(), (rows.cumsum(1) - rows).ravel(),
+        v.reshape(-1, 32).sum(1).repeat(32),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
+def test_one_thread_for_its_group(xp):
+    body = """
+    __shared__ int calls;
+    if (t == 0) calls = 0;
+    block.sync();
+    auto warp = cg::tiled_partition<32>(block);
+    cg::invoke_one(warp, [&](int by) { atomicAdd(&calls, by); }, 5);
+    int told = cg::invoke_one_broadcast(warp, [&] { return 1000 + (int)threadIdx.x / 32; });
+    block.sync();
+    out[0] = calls; out[1] = told; out[2] = cg::this_thread().size();"""
+    got = run(xp, body, threads=96, columns=3)
+    t = np.arange(96)
+    np.testing.assert_array_equal(got, np.stack([15 + 0 * t, 1000 + t // 32, 1 + 0 * t], 1))
+
+
+def test_arriving_before_waiting(xp):
+    body = """
+    __shared__ int values[64];
+    values[t] = t * t;
+    auto token = block.barrier_arrive();
+    int own = t;
+    block.barrier_wait(std::move(token));
+    out[0] = values[63 - t] + own;"""
+    got = run(xp, body.replace("std::move(token)", "static_cast<cg::thread_block::arrival_token&&>(token)"))
+    t = np.arange(64)
+    np.testing.assert_array_equal(got[:, 0], (63 - t) ** 2 + t)
+
+
+def test_copies_of_a_group(xp):
+    preamble = "#include <cooperative_groups/memcpy_async.h>\n"
+    body = """
+    __shared__ int tile[100];
+    __shared__ int source[100];
+    for (int i = t; i < 100; i += 64) { source[i] = 3 * i; tile[i] = -1; }
+    block.sync();
+    cg::memcpy_async(block, tile, source, sizeof(int) * 90);
+    cg::wait(block);
+    out[0] = tile[t] + tile[t + 36];
+    block.sync();
+    cg::memcpy_async(block, tile, 70, source + 10, 64);
+    cg::wait_prior<0>(block);
+    out[1] = tile[t];"""
+    got = run(xp, body, columns=2, preamble=preamble)
+    t = np.arange(64)
+    np.testing.assert_array_equal(got[:, 0], 3 * t + np.where(t + 36 < 90, 3 * (t + 36), -1))
+    np.testing.assert_array_equal(got[:, 1], 3 * (t + 10))
+
+
+def test_numbers_of_a_grid_and_a_block_of_three_dimensions(xp):
+    code = f"""{HEADERS}
+    __device__ int number(dim3 v) {{ return v.x + 10 * v.y + 100 * v.z; }}
+    extern "C" __global__ void k(int* all) {{
+        cg::grid_group grid = cg::this_grid();
+        cg::thread_block block = cg::this_thread_block();
+        int* out = all + grid.thread_rank() * 20;
+        out[0] = grid.is_valid() || true; out[1] = number(grid.group_dim()); out[2] = number(grid.dim_blocks());
+        out[3] = number(grid.dim_threads()); out[4] = number(grid.block_index()); out[5] = number(grid.thread_index());
+        out[6] = number(grid.dim_clusters()); out[7] = (int)grid.num_clusters(); out[8] = number(grid.cluster_index());
+        out[9] = (int)grid.cluster_rank(); out[10] = (int)grid.num_threads(); out[11] = (int)grid.num_blocks();
+        out[12] = number(block.group_dim()); out[13] = number(block.dim_threads());
+            out[14] = number(block.group_index());
+        out[15] = number(block.thread_index());
+            out[16] = number(cg::group_index(block)) + number(cg::thread_index(block));
+        out[17] = (int)cg::group_size(block); out[18] = cg::thread_rank(block);
+        cg::coalesced_group all_lanes = cg::coalesced_threads();
+        out[19] = all_lanes.get_mask() == __activemask() && cg::tiled_partition<4>(block).get_mask() != 0;
+        all_lanes.any(1); all_lanes.all(1); all_lanes.shfl_up(1, 1); all_lanes.match_any(1); int same;
+            all_lanes.match_all(1, same);
+    }}"""
+    out = xp.zeros((12 * 6, 20), np.int32)
+    gs.RawKernel(code, "k", options=("--std=c++17",))((2, 3, 2), (3, 2, 1), (out,))
+    got = gs.asnumpy(out)
+    block, thread = np.divmod(np.arange(72), 6)
+    where = block % 2 + 10 * (block // 2 % 3) + 100 * (block // 6)
+    which = thread % 3 + 10 * (thread // 3)
+    one = np.ones(72, int)
+    expected = [
+        one, 232 * one, 232 * one, 123 * one, where, which, 232 * one, 12 * one, where, block, 72 * one, 12 * one,
+        123 * one, 123 * one, where, which, where + which, 6 * one, thread, one,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "grid.sync();",
+        "auto token = grid.barrier_arrive(); grid.barrier_wait(static_cast<decltype(token)&&>(token));",
+    ],
+)
+def test_p89_blocks_of_a_cooperative_launch_wait_for_each_other(xp, wait):
+    code = f"""{HEADERS}
+    extern "C" __global__ void k(int* cells, int* out) {{
+        cg::grid_group grid = cg::this_grid();
+        int i = (int)grid.thread_rank(), n = (int)grid.size();
+        for (int step = 1; step <= 3; ++step) {{
+            cells[i] = i * step;
+            {{ {wait} }}
+            out[i] += cells[(i + 40) % n];
+            grid.sync();
+        }}
+    }}"""
+    cells, out = xp.zeros(160, np.int32), xp.zeros(160, np.int32)
+    kernel = gs.RawKernel(code, "k", options=("--std=c++17",), enable_cooperative_groups=True)
+    kernel((4,), (40,), (cells, out))
+    np.testing.assert_array_equal(gs.asnumpy(out), (np.arange(160) + 40) % 160 * 6)

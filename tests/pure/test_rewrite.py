@@ -7,6 +7,7 @@ import re
 import pytest
 
 from gridstride.targets.cpu import rewrite
+from gridstride.targets.cpu.edits import Refusal
 
 
 def _rewritten(text: str, *kernels: str) -> str:
@@ -168,7 +169,14 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
         ("__shared__ int x(3);", "cannot be initialized"),
         ("__shared__ float& x;", "not understood"),
         ("__shared__ struct S { int a; };", "not understood"),
-        ('asm volatile("mov.u32 %0, %%laneid;" : "=r"(x));', "inline PTX"),
+        (
+            'asm volatile("mma.sync.aligned.m16n8k8.row.col.f32 {%0}, {%1};" : "=f"(x) : "r"(y));',
+            "inline PTX: mma.sync",
+        ),
+        ('asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));', "inline PTX: add.u32 with 2 operands"),
+        ('asm("LOOP: bra LOOP;");', "inline PTX: 'LOOP: bra LOOP'"),
+        ('asm("mov.f16 %0, %1;" : "=h"(x) : "h"(y));', "inline PTX: mov.f16"),
+        ('asm("mov.u32 %0, %%envreg3;" : "=r"(x));', "inline PTX: the register %envreg3"),
         ("child<<<1, 32>>>(x);", "dynamic parallelism"),
         ("float v = tex2D<float>(t, 0, 0);", "texture"),
         ("cudaSurfaceObject_t s;", "surface"),
@@ -181,7 +189,7 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 )
 def test_what_cannot_run_is_refused_where_it_stands(statement: str, message: str) -> None:
     text = f"__global__ void k(int* x) {{\n    int before;\n    {statement}\n}}".encode()
-    with pytest.raises(rewrite.Refusal, match=message) as caught:
+    with pytest.raises(Refusal, match=message) as caught:
         rewrite.rewrite(text, ())
     assert text.count(b"\n", 0, caught.value.position) == 2
 

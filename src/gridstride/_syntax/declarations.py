@@ -61,6 +61,8 @@ class FunctionDeclaration(NamedTuple):
         First argument of ``__launch_bounds__``; "" if there is none.
     body : (int, int)
         Byte positions of the braces; (0, 0) without a definition.
+    template_parameters : str
+        With their angle brackets; "" for what is no template.
     """
 
     name: str
@@ -72,6 +74,7 @@ class FunctionDeclaration(NamedTuple):
     line: int
     launch_bounds: str
     body: tuple[int, int]
+    template_parameters: str = ""
 
 
 KernelDeclaration = FunctionDeclaration
@@ -165,6 +168,7 @@ class _Reader:
                 line=lexical.line_of(self.source, declarator.start_byte),
                 launch_bounds=_launch_bounds(specifiers),
                 body=(body.start_byte, body.end_byte) if body else (0, 0),
+                template_parameters=_template_parameters(node),
             )
 
     def variables(self) -> Iterator[VariableDeclaration]:
@@ -175,6 +179,8 @@ class _Reader:
                 kind = "managed"
             if kind is None or b"__shared__" in specifiers or _function_declarator(node) is not None:
                 continue
+            if node.parent is not None and node.parent.type == "template_declaration":
+                continue  # it has no address as long as nobody names an instance
             for declarator in node.children_by_field_name("declarator"):
                 name = "::".join([*_scope_names(node), text_of(declared_name(declarator))])
                 yield VariableDeclaration(name, kind, lexical.line_of(self.source, declarator.start_byte))
@@ -189,6 +195,12 @@ class _Reader:
         if not self.macros:
             return region
         return _WORD.sub(lambda match: self.macros.get(match[0], match[0]), region)
+
+
+def _template_parameters(node: Node) -> str:
+    parent = node.parent
+    is_template = parent is not None and parent.type == "template_declaration"
+    return text_of(parent.child_by_field_name("parameters")) if parent is not None and is_template else ""
 
 
 def _function_declarator(node: Node) -> Node | None:

@@ -29,7 +29,7 @@ from gridstride.targets.cpu import (
     unit,
 )
 from gridstride.targets.cpu.diagnostics import Diagnostic
-from gridstride.targets.cpu.edits import Rewritten
+from gridstride.targets.cpu.edits import Refusal, Rewritten
 from gridstride.targets.cpu.flat import flatten
 from gridstride.targets.cpu.shared import SharedLayout
 
@@ -177,14 +177,15 @@ class _Compilation:
         text = self.program.text.encode()
         try:
             self.rewritten = rewrite.rewrite(text, self._kernel_names())
-        except rewrite.Refusal as refusal:
+        except Refusal as refusal:
             raise self._refused(
                 refusal, unit.path_of(self.program), *_line_and_column(text, refusal.position)
             ) from None
         return self.rewritten.text
 
     def _preprocessed(self) -> Path:
-        source = self._write("whole.cpp", unit.translation_unit(self.program, self.program.text).encode())
+        whole = unit.translation_unit(self.program, self.program.text, headers=("gridstride_cpu/ptx.h",))
+        source = self._write("whole.cpp", whole.encode())
         self._call([*self._flags(), "-x", "c++", "-E", source.name, "-o", "whole.ii", *_dependency_flags()])
         text = self._output("whole.ii")
         regions = _regions(text)
@@ -192,7 +193,7 @@ class _Compilation:
         self.texts.append(view.decode(errors="replace"))
         try:
             rewritten = rewrite.rewrite(text, self._kernel_names(), view)
-        except rewrite.Refusal as refusal:
+        except Refusal as refusal:
             region = next(region for region in regions if region.start <= refusal.position < region.end)
             line, column = _line_and_column(text[region.start :], refusal.position - region.start)
             raise self._refused(refusal, region.path, region.line + line - 1, column) from None
@@ -428,7 +429,7 @@ class _Compilation:
         lines = text.split("\n")
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
-    def _refused(self, refusal: rewrite.Refusal, path: str, line: int, column: int) -> CompileError:
+    def _refused(self, refusal: Refusal, path: str, line: int, column: int) -> CompileError:
         error = Diagnostic(path, line, column, "error", str(refusal))
         return self._error(diagnostics.show(error, self._source_line(error)))
 

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gridstride.targets.cpu import device_names
+
 _LINE = re.compile(
     r"^(?P<path>[^\n]+?):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*)$"
 )
+_WORD = re.compile(r"[A-Za-z_][\w.]*(?<!\.)")
 _SHOWN_ERRORS = 5
 #: A longer source line is cut around the error's column.
 _SHOWN_COLUMNS = 240
@@ -59,7 +62,7 @@ def show(error: Diagnostic, source_line: str) -> str:
     if source_line.strip():
         shown, column = _cut(source_line.rstrip("\r"), max(error.column - 1, 0))
         lines += [f"    {shown}", "    " + re.sub(r"[^\t]", " ", shown[:column]) + "^"]
-    hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, error.text)), "")
+    hint = _hint(error.text)
     return "\n".join([*lines, f"    hint: {hint}"] if hint else lines)
 
 
@@ -71,3 +74,12 @@ def _cut(line: str, column: int) -> tuple[str, int]:
     before = "... " if start else ""
     after = " ..." if start + _SHOWN_COLUMNS < len(line) else ""
     return f"{before}{line[start : start + _SHOWN_COLUMNS]}{after}", column - start + len(before)
+
+
+def _hint(text: str) -> str:
+    """Return what a message means: that the target refuses a name that occurs in it, or what often causes it."""
+    refusals = device_names.refusals()
+    named = next((word for word in _WORD.findall(text) if word in refusals), "")
+    if named:
+        return f"{named} cannot run on the CPU target: {refusals[named]}"
+    return next((hint for pattern, hint in _HINTS.items() if re.search(pattern, text)), "")

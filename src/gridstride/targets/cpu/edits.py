@@ -1,9 +1,17 @@
-"""Changes to a text that remember where everything came from."""
+"""Changes to a text that remember where everything came from, and the refusal of what cannot be changed."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from typing import NamedTuple
+
+
+class Refusal(Exception):
+    """Report a construct at a byte position that this target cannot run or does not understand."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 class Edit(NamedTuple):

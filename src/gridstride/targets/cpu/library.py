@@ -23,6 +23,7 @@ INCLUDE_FOLDERS = (
     FOLDER / "include",
     FOLDER.parents[1] / "include",
     FOLDER.parents[1] / "include" / "std",
+    FOLDER.parents[1] / "include" / "fallback",
 )
 
 _RUNTIME_FOLDER = FOLDER / "runtime"

@@ -19,7 +19,8 @@ from gridstride._syntax import lexical
 from gridstride._syntax.declarations import bodies_of, functions_of, namespaces_at
 from gridstride._syntax.parser import declared_name, parse
 from gridstride.targets.cpu.casts import cast_edits
-from gridstride.targets.cpu.edits import Edit, Rewritten
+from gridstride.targets.cpu.edits import Edit, Refusal, Rewritten
+from gridstride.targets.cpu.ptx import asm_edits, has_asm
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 #: What no program may use on this target: pattern, name in the message, what to do instead.
 REFUSALS: tuple[tuple[str, str, str], ...] = (
     (r"<<<", "a launch from device code (dynamic parallelism)", "launch the kernel from Python"),
-    (r"\b(?:asm|__asm__|__asm)\b", "inline PTX (asm)", "use the CUDA intrinsic for it"),
     (r"\btexture\s*<|\bcudaTextureObject_t\b|\btex(?:[123]D|Cubemap)\w*", "a texture", "read an array"),
     (r"\bsurface\s*<|\bcudaSurfaceObject_t\b|\bsurf(?:[123]D|Cubemap)\w*", "a surface", "write an array"),
     (r"\bcuda\s*::\s*barrier\b", "cuda::barrier", "use __syncthreads() or cooperative_groups"),
@@ -46,14 +46,6 @@ _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 _CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*if", re.MULTILINE)
 
 
-class Refusal(Exception):
-    """Report a construct at a byte position that this target cannot run or does not understand."""
-
-    def __init__(self, position: int, message: str) -> None:
-        super().__init__(message)
-        self.position = position
-
-
 def needs_preprocessing(source: bytes) -> bool:
     """Return whether macros or conditionals decide about what the source pass looks for."""
     masked = lexical.mask(source)
@@ -61,10 +53,10 @@ def needs_preprocessing(source: bytes) -> bool:
     if _SHARED.search(code) and _CONDITIONAL.search(masked):
         return True
     watched = [_SHARED, *(pattern for pattern, _, _ in _REFUSALS)]
-    if any(pattern.search(code) for pattern in watched[1:]):
+    if has_asm(code) or any(pattern.search(code) for pattern in watched[1:]):
         return True  # perhaps in a branch that is not taken
     bodies = lexical.macros(source, masked).values()
-    return any(pattern.search(body) for body in bodies for pattern in watched)
+    return any(has_asm(body) or any(pattern.search(body) for pattern in watched) for body in bodies)
 
 
 def rewrite(source: bytes, kernels: Collection[str], view: bytes | None = None) -> Rewritten:
@@ -87,7 +79,8 @@ def rewrite(source: bytes, kernels: Collection[str], view: bytes | None = None) 
     masked = lexical.mask(view)
     code = lexical.without_directives(masked)
     refuse_unsupported(code)
-    edits = list(_Pass(view, code, kernels).edits()) if _SHARED.search(code) else []
+    edits = asm_edits(view, code)
+    edits += _Pass(view, code, kernels).edits() if _SHARED.search(code) else []
     return Rewritten(source, edits + cast_edits(view, code, outside=edits))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from string import Template
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride.targets.base import Program
@@ -21,13 +22,18 @@ _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 
 
 def translation_unit(
-    program: Program, text: str, flat_names: Mapping[str, str] = MappingProxyType({})
+    program: Program,
+    text: str,
+    flat_names: Mapping[str, str] = MappingProxyType({}),
+    headers: tuple[str, ...] = (),
 ) -> str:
     """Return the unit with `text`, the program's own or a rewritten one, as the user's part.
 
-    `flat_names` says which kernels have flat forms in it, and under what names.
+    `flat_names` says which kernels have flat forms in it, and under what names; `headers` are more of
+    ours that it needs.
     """
     return Template(_TEMPLATE.read_text()).substitute(
+        headers="\n".join(f"#include <{name}>" for name in headers),
         options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),
         path=_quoted(path_of(program)),
@@ -64,17 +70,17 @@ def option_lines(program: Program) -> list[str]:
 def _entries(program: Program, flat_names: Mapping[str, str]) -> list[str]:
     """Return the lines that ask for the program's names, in the order of the program's fields."""
     tables = {
-        "KERNEL": [(name, name) for name in program.kernels],
-        "GLOBAL": [(name, name.strip().removeprefix("&")) for name in program.globals],
-        "CONSTANT": [(name, name) for name in program.constants],
+        "KERNEL": [_Request(name, name) for name in program.kernels],
+        "GLOBAL": [_Request(name, name.strip().removeprefix("&")) for name in program.globals],
+        "CONSTANT": [_Request(name, name) for name in program.constants],
     }
     if "__launch_bounds__" in program.text:
-        tables["CONSTANT"] += [(LAUNCH_BOUNDS + name, bounds) for name, bounds in _launch_bounds(program)]
+        tables["CONSTANT"] += _launch_bounds(program)
     lines = [
-        f"{_flat_entry(index, flat_names[name]) if name in flat_names and table == 'KERNEL' else ''}"
-        f'GRIDSTRIDE_{table}({index}, "{_quoted(name)}", {expression})'
+        f"{_flat_entry(index, flat_names[row.name]) if row.name in flat_names and table == 'KERNEL' else ''}"
+        f'{row.needed}GRIDSTRIDE_{table}({index}, "{_quoted(row.name)}", {row.expression})'
         for table, rows in tables.items()
-        for index, (name, expression) in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
     return [*lines, f"GRIDSTRIDE_LIBRARY({', '.join(str(len(rows)) for rows in tables.values())})"]
 
@@ -83,17 +89,39 @@ def _flat_entry(index: int, name: str) -> str:
     return f"GRIDSTRIDE_FLAT({index}, {name}) "
 
 
-def _launch_bounds(program: Program) -> list[tuple[str, str]]:
-    """Return the expressions of the launch bounds of kernels that are no templates."""
+class _Request(NamedTuple):
+    """Ask for an expression under a name; `needed` declares what the expression needs."""
+
+    name: str
+    expression: str
+    needed: str = ""
+
+
+def _launch_bounds(program: Program) -> list[_Request]:
+    """Return what asks for the launch bounds of the kernels that have any."""
     declared = {
-        _syntax.normalize_name(kernel.name): kernel for kernel in reversed(_syntax.kernels(program.text))
+        _syntax.normalize_name(kernel.name): kernel
+        for kernel in reversed(_syntax.kernels(program.text))
+        if kernel.launch_bounds
     }
-    found = {name: declared.get(_syntax.normalize_name(name)) for name in program.kernels}
-    return [
-        (name, kernel.launch_bounds)
-        for name, kernel in found.items()
-        if kernel and kernel.launch_bounds and not kernel.is_template
-    ]
+    found = ((name, declared.get(_syntax.base_name(name))) for name in program.kernels)
+    return [_bounds_of(number, name, kernel) for number, (name, kernel) in enumerate(found) if kernel]
+
+
+def _bounds_of(number: int, name: str, kernel: _syntax.FunctionDeclaration) -> _Request:
+    """Return the request for one kernel: a template's bounds become a variable template in its namespaces."""
+    request = LAUNCH_BOUNDS + name
+    if not kernel.is_template:
+        return _Request(request, kernel.launch_bounds)
+    *namespaces, _ = kernel.name.split("::")
+    variable = f"gridstride_launch_bounds_{number}"
+    needed = (
+        "".join(f"namespace {namespace} {{ " for namespace in namespaces)
+        + f"template {kernel.template_parameters} constexpr long long {variable} = {kernel.launch_bounds};"
+        + " }" * len(namespaces)
+    )
+    arguments = name[name.index("<") :] if "<" in name else "<>"
+    return _Request(request, "::".join(["", *namespaces, variable]) + arguments, needed + " ")
 
 
 def _quoted(text: str) -> str:

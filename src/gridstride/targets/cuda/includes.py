@@ -22,6 +22,8 @@ from gridstride.targets.cuda.fingerprint import HEADER_ROOTS
 DEVICE_FOLDERS = HEADER_ROOTS
 #: Headers that NVRTC lacks and nvcc has: small standard headers, and names of the CUDA runtime's.
 NVRTC_FOLDERS = (HEADER_ROOTS[0] / "std", HEADER_ROOTS[1] / "nvrtc")
+#: Headers for where NVIDIA's own, which come first, are not installed.
+FALLBACK_FOLDER = HEADER_ROOTS[0] / "fallback"
 PRELUDE = "gridstride_cuda/prelude.h"
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
@@ -83,7 +85,7 @@ class _Search:
     def folders(self) -> tuple[Path, ...]:
         beside = [Path(self.program.path).parent] if self.program.path else []
         mine = map(Path, self.program.options.include_dirs)
-        return (*beside, *mine, *DEVICE_FOLDERS, *NVRTC_FOLDERS, *toolkit.include_folders())
+        return (*beside, *mine, *DEVICE_FOLDERS, *NVRTC_FOLDERS, *toolkit.include_folders(), FALLBACK_FOLDER)
 
     def run(self) -> None:
         self._follow((_Include(name, False) for name in self.program.includes), None)

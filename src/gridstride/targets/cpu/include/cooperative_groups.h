@@ -14,9 +14,20 @@ class grid_group {
   public:
     bool is_valid() const { return true; }
     void sync(GRIDSTRIDE_SITE) const { gridstride_grid_sync(__file, __line); }
+    // The wait does it all.
+    using arrival_token = unsigned;
+    arrival_token barrier_arrive() const { return 0; }
+    void barrier_wait(arrival_token&&, GRIDSTRIDE_SITE) const { gridstride_grid_sync(__file, __line); }
     static dim3 block_index() { return dim3(gridstride_block_index()); }
+    static dim3 thread_index() { return dim3(gridstride_thread_index()); }
     static dim3 dim_blocks() { return gridstride_grid_shape(); }
+    static dim3 dim_threads() { return gridstride_block_shape(); }
     static dim3 group_dim() { return dim_blocks(); }
+    // Every block is a cluster of its own.
+    static dim3 cluster_index() { return block_index(); }
+    static dim3 dim_clusters() { return dim_blocks(); }
+    static unsigned long long num_clusters() { return num_blocks(); }
+    static unsigned long long cluster_rank() { return block_rank(); }
     static unsigned long long num_blocks() {
         const dim3 __grid = dim_blocks();
         return static_cast<unsigned long long>(__grid.x) * __grid.y * __grid.z;
@@ -37,6 +48,11 @@ inline grid_group this_grid() { return grid_group(); }
 class thread_block {
   public:
     static void sync(GRIDSTRIDE_SITE) { __syncthreads(__file, __line); }
+    using arrival_token = unsigned;
+    arrival_token barrier_arrive() const { return gridstride_arrive_at(GRIDSTRIDE_BLOCK_BARRIER); }
+    void barrier_wait(arrival_token&& __token, GRIDSTRIDE_SITE) const {
+        gridstride_wait_at(GRIDSTRIDE_BLOCK_BARRIER, __token, 0, 0, GRIDSTRIDE_MAX_THREADS, __file, __line);
+    }
     static unsigned thread_rank() { return gridstride_thread_rank(); }
     static unsigned num_threads() { return gridstride_thread_count(); }
     static unsigned size() { return num_threads(); }
@@ -47,6 +63,16 @@ class thread_block {
 };
 
 inline thread_block this_thread_block() { return thread_block(); }
+
+// What tiles larger than a warp work with on a device; nothing here.
+template <unsigned __most_threads = 1024>
+struct block_tile_memory {
+    char __unused;
+};
+template <unsigned __most_threads>
+thread_block this_thread_block(block_tile_memory<__most_threads>&) {
+    return thread_block();
+}
 
 // ---- lanes of a warp: what tiles and coalesced groups share ----
 
@@ -61,6 +87,7 @@ class gridstride_lane_group {
     unsigned size() const { return __count; }
     unsigned meta_group_rank() const { return __meta_rank; }
     unsigned meta_group_size() const { return __meta_count; }
+    unsigned get_mask() const { return __mask; }
 
     template <class __t>
     __t shfl(__t __value, int __source, GRIDSTRIDE_SITE) const {
@@ -156,25 +183,19 @@ class gridstride_lane_group {
     }
 };
 
-// ---- tiles of a fixed size ----
+// ---- tiles of a fixed size: of a warp at most ----
 
 inline unsigned gridstride_tile_mask(unsigned __size) {
     return (__size >= 32 ? ~0u : (1u << __size) - 1) << (gridstride_lane() & ~(__size - 1));
 }
 
-template <unsigned __size, class __parent = void>
-class thread_block_tile;
-
 template <unsigned __size>
-class thread_block_tile<__size, void> : public gridstride_lane_group {
-    static_assert(__size > 0 && (__size & (__size - 1)) == 0, "the size of a tile is a power of two");
-    static_assert(__size <= 32, "gridstride's CPU target has tiles of at most a warp: 32 threads");
-
+class gridstride_small_tile : public gridstride_lane_group {
   public:
-    thread_block_tile(unsigned __number, unsigned __groups)
+    gridstride_small_tile(unsigned __number, unsigned __groups)
         : gridstride_lane_group(gridstride_tile_mask(__size), __number, __groups) {}
 
-    unsigned thread_rank() const { return gridstride_lane() & (__size - 1); }
+    static unsigned thread_rank() { return gridstride_lane() & (__size - 1); }
     static constexpr unsigned num_threads() { return __size; }
     static constexpr unsigned size() { return __size; }
 
@@ -183,6 +204,92 @@ class thread_block_tile<__size, void> : public gridstride_lane_group {
         const unsigned __source = thread_rank() ^ __bits;
         return this->__from_rank(__value, __source < __size ? __source : thread_rank(), __file, __line);
     }
+};
+
+// ---- tiles of several warps ----
+
+// Their threads show each other where their values are, and meet at a barrier before and after they look.
+template <unsigned __size>
+class gridstride_large_tile {
+  public:
+    gridstride_large_tile(unsigned __number, unsigned __groups) : __meta_rank(__number), __meta_count(__groups) {}
+
+    static unsigned thread_rank() { return gridstride_thread_rank() & (__size - 1); }
+    static constexpr unsigned num_threads() { return __size; }
+    static constexpr unsigned size() { return __size; }
+    unsigned meta_group_rank() const { return __meta_rank; }
+    unsigned meta_group_size() const { return __meta_count; }
+
+    void sync(GRIDSTRIDE_SITE) const {
+        const unsigned __barrier = GRIDSTRIDE_TILE_BARRIERS + GRIDSTRIDE_MAX_THREADS / __size + __first() / __size;
+        gridstride_wait_at(__barrier, gridstride_arrive_at(__barrier), 0, __first(), __size, __file, __line);
+    }
+    template <class __t>
+    __t shfl(__t __value, unsigned __source, GRIDSTRIDE_SITE) const {
+        __t __result;
+        gridstride_look(__value, __file, __line, [&](unsigned) { __result = *gridstride_shown<__t>(__source % __size); });
+        return __result;
+    }
+    int any(int __predicate, GRIDSTRIDE_SITE) const { return __count(__predicate, __file, __line).true_count != 0; }
+    int all(int __predicate, GRIDSTRIDE_SITE) const {
+        const gridstride_vote __vote = __count(__predicate, __file, __line);
+        return __vote.true_count == __vote.participant_count;
+    }
+
+    // The value that the thread of a rank shows.
+    template <class __t>
+    static __t* gridstride_shown(unsigned __rank) {
+        return static_cast<__t*>(gridstride_current_block()->published[__first() + __rank]);
+    }
+    // Show a value, look at those of the tile's threads that are there, and hide it.
+    template <class __t, class __function>
+    void gridstride_look(__t& __value, const char* __file, unsigned __line, __function __look) const {
+        void** __place = &gridstride_current_block()->published[gridstride_thread_rank()];
+        *__place = &__value;
+        sync(__file, __line);
+        const unsigned __end = gridstride_thread_count() - __first();
+        __look(__end < __size ? __end : __size);
+        sync(__file, __line);
+        *__place = nullptr;
+    }
+
+  private:
+    unsigned __meta_rank, __meta_count;
+
+    static unsigned __first() { return gridstride_thread_rank() & ~(__size - 1); }
+    gridstride_vote __count(int __predicate, const char* __file, unsigned __line) const {
+        gridstride_vote __vote{0, 0};
+        gridstride_look(__predicate, __file, __line, [&](unsigned __there) {
+            for (unsigned __rank = 0; __rank < __there; ++__rank) {
+                const int* __other = gridstride_shown<int>(__rank);
+                if (!__other) continue;  // has exited
+                ++__vote.participant_count;
+                __vote.true_count += *__other != 0;
+            }
+        });
+        return __vote;
+    }
+};
+
+// ---- both under one name ----
+
+template <unsigned __size, bool __is_large>
+struct gridstride_tile_of { typedef gridstride_small_tile<__size> type; };
+template <unsigned __size>
+struct gridstride_tile_of<__size, true> { typedef gridstride_large_tile<__size> type; };
+template <unsigned __size>
+using gridstride_tile = typename gridstride_tile_of<__size, (__size > 32)>::type;
+
+template <unsigned __size, class __parent = void>
+class thread_block_tile;
+
+template <unsigned __size>
+class thread_block_tile<__size, void> : public gridstride_tile<__size> {
+    static_assert(__size > 0 && (__size & (__size - 1)) == 0, "the size of a tile is a power of two");
+    static_assert(__size <= 1024, "a tile has at most 1024 threads");
+
+  public:
+    thread_block_tile(unsigned __number, unsigned __groups) : gridstride_tile<__size>(__number, __groups) {}
 };
 
 template <unsigned __size, class __parent>
@@ -202,6 +309,7 @@ thread_block_tile<__size, thread_block_tile<__parent_size, __grandparent>> tiled
     return thread_block_tile<__size, thread_block_tile<__parent_size, __grandparent>>(
         __group.thread_rank() / __size, __parent_size / __size);
 }
+inline thread_block_tile<1, void> this_thread() { return thread_block_tile<1, void>(0, 1); }
 
 // ---- coalesced threads ----
 
@@ -266,6 +374,20 @@ inline thread_group tiled_partition(const thread_group& __parent, unsigned __siz
 }
 inline coalesced_group tiled_partition(const coalesced_group& __parent, unsigned __size) {
     return tiled_partition(thread_group(__parent), __size).gridstride_lanes();
+}
+
+// ---- one thread for all ----
+
+template <class __group, class __function, class... __types>
+void invoke_one(const __group& __g, __function&& __call, __types&&... __arguments) {
+    if (__g.thread_rank() == 0) std::forward<__function>(__call)(std::forward<__types>(__arguments)...);
+}
+template <class __group, class __function, class... __types>
+auto invoke_one_broadcast(const __group& __g, __function&& __call, __types&&... __arguments)
+    -> typename gridstride_without_reference<decltype(__call(std::forward<__types>(__arguments)...))>::type {
+    typename gridstride_without_reference<decltype(__call(std::forward<__types>(__arguments)...))>::type __result{};
+    if (__g.thread_rank() == 0) __result = std::forward<__function>(__call)(std::forward<__types>(__arguments)...);
+    return __g.shfl(__result, 0);
 }
 
 // ---- the same as functions of a group ----

@@ -39,6 +39,7 @@ struct Launch {
 
     unsigned long seen_progress = 0;  // by the monitor, and when
     long seen_at = 0;
+    unsigned is_stalled = 0;          // no block finished for a while: perhaps they wait for one that is not running
     Launch* next = nullptr;         // in the pool's list
 
     bool has_pieces() const { return __atomic_load_n(&next_piece, __ATOMIC_RELAXED) < piece_count; }
@@ -167,6 +168,8 @@ private:
         live_threads = 1;
         arrived_threads = 0;
         true_votes = 0;
+        if (barriers_used) memset(named_barriers, 0, sizeof named_barriers);
+        barriers_used = 0;
         is_started = false;
         outcome = Outcome::polls;
         fault.code = 0;
@@ -228,6 +231,7 @@ private:
         }
         static_shared = arena;
         dynamic_shared = arena + fixed;
+        shared_end = arena + wanted;
         return true;
     }
 };

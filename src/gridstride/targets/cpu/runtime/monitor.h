@@ -8,6 +8,7 @@ namespace gridstride {
 
 constexpr long TICK = NANOSECONDS / 100;
 constexpr unsigned QUIET_TICKS = 100;  // without a launch, before the monitor goes to sleep
+constexpr long STALL = NANOSECONDS / 5;  // without a finished block, before blocks are made to take turns
 
 static long launch_timeout;  // nanoseconds; 0: never
 
@@ -30,6 +31,7 @@ inline void look_at(Launch& launch, unsigned long progress, long now) {
         launch.seen_progress = progress;
         launch.seen_at = now;
     }
+    __atomic_store_n(&launch.is_stalled, now - launch.seen_at > STALL, __ATOMIC_RELAXED);
     const long limit = __atomic_load_n(&launch_timeout, __ATOMIC_RELAXED);
     if (limit && now - launch.seen_at > limit) launch.stop(GRIDSTRIDE_TIMEOUT);
 }

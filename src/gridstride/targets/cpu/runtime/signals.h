@@ -89,14 +89,20 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
 
 // ---- pokes ----
 
-// Let the other threads of the block run; the handler's frame stays on the interrupted thread's stack.
+// Let the other threads of the block run, and other blocks if none got to its end for long; the handler's frame
+// stays on the interrupted thread's stack.
 inline void preempt(Block* block) {
     if (block->is_scheduling || block->is_flat) return;
     block->is_scheduling = 1;
     gridstride_thread* self = block->current_thread;
     if (!block->is_interleaved) interleave(block);
     gridstride_thread* next = next_ready(block, self, false);
-    if (next != self) gridstride_switch_to(block, self, startable(block, next));
+    if (__atomic_load_n(&block->launch->is_stalled, __ATOMIC_RELAXED)) {
+        if (next != self) block->current_thread = startable(block, next);
+        leave(block, Outcome::polls, &self->stack_pointer);
+    } else if (next != self) {
+        gridstride_switch_to(block, self, startable(block, next));
+    }
     block->is_scheduling = 0;
 }
 

@@ -15,6 +15,11 @@ __t reduce(const gridstride_lane_group& __group, __t __value, __function __fold,
     return __values[__count - 1];
 }
 
+template <unsigned __size, class __t, class __function>
+__t reduce(const gridstride_large_tile<__size>& __tile, __t __value, __function __fold, GRIDSTRIDE_SITE) {
+    return gridstride_fold_large<true>(__tile, __value, __fold, false, __file, __line);
+}
+
 }
 
 #endif

@@ -21,6 +21,15 @@ __t exclusive_scan(const gridstride_lane_group& __group, __t __value, __function
     return __group.thread_rank() == 0 ? __t{} : __values[__group.thread_rank() - 1];
 }
 
+template <unsigned __size, class __t, class __function = plus<__t>>
+__t inclusive_scan(const gridstride_large_tile<__size>& __tile, __t __value, __function __fold = __function(), GRIDSTRIDE_SITE) {
+    return gridstride_fold_large<false>(__tile, __value, __fold, false, __file, __line);
+}
+template <unsigned __size, class __t, class __function = plus<__t>>
+__t exclusive_scan(const gridstride_large_tile<__size>& __tile, __t __value, __function __fold = __function(), GRIDSTRIDE_SITE) {
+    return gridstride_fold_large<false>(__tile, __value, __fold, true, __file, __line);
+}
+
 }
 
 #endif

@@ -21,7 +21,16 @@ enum gridstride_atomic_family : unsigned {
 };
 
 // `families` that CUDA has for a type, and an integer `bits` of its size.
-template <class __value> struct gridstride_atomics { static constexpr unsigned families = 0; };
+template <class __value, bool __is_wide> struct gridstride_atomics_by_size { static constexpr unsigned families = 0; };
+template <class __value> struct gridstride_atomics_by_size<__value, true> {
+    typedef unsigned __int128 bits;
+    static constexpr unsigned families = GRIDSTRIDE_EXCHANGE | GRIDSTRIDE_COMPARE_AND_SWAP;
+};
+// Types of 16 bytes that are aligned to them are exchanged whole.
+template <class __value>
+struct gridstride_atomics
+    : gridstride_atomics_by_size<
+          __value, sizeof(__value) == 16 && alignof(__value) >= 16 && __is_trivially_copyable(__value)> {};
 
 template <> struct gridstride_atomics<int> { typedef unsigned bits; static constexpr unsigned families = 127 & ~GRIDSTRIDE_COUNT; };
 template <> struct gridstride_atomics<unsigned> { typedef unsigned bits; static constexpr unsigned families = 127; };
@@ -45,6 +54,12 @@ template <> struct gridstride_atomics<float> {
 template <> struct gridstride_atomics<double> {
     typedef unsigned long long bits;
     static constexpr unsigned families = GRIDSTRIDE_ADD;
+};
+
+template <> struct gridstride_atomics<float2> { static constexpr unsigned families = GRIDSTRIDE_ADD; };
+template <> struct gridstride_atomics<float4> {
+    typedef unsigned __int128 bits;
+    static constexpr unsigned families = GRIDSTRIDE_ADD | GRIDSTRIDE_EXCHANGE | GRIDSTRIDE_COMPARE_AND_SWAP;
 };
 
 // Of the types of cuda_fp16.h and cuda_bf16.h, here because users' macros cannot spoil it yet.
@@ -120,6 +135,18 @@ GRIDSTRIDE_DEVICE double gridstride_atomic_add(double* __address, double __opera
     return gridstride_atomic_update(__address, [=](double __old) { return __old + __operand; }, __file, __line);
 }
 
+// Component by component, each atomic by itself, as on the device.
+GRIDSTRIDE_DEVICE float2 gridstride_atomic_add(float2* __address, float2 __operand, const char* __file, unsigned __line) {
+    return float2{gridstride_atomic_add(&__address->x, __operand.x, __file, __line),
+                  gridstride_atomic_add(&__address->y, __operand.y, __file, __line)};
+}
+GRIDSTRIDE_DEVICE float4 gridstride_atomic_add(float4* __address, float4 __operand, const char* __file, unsigned __line) {
+    return float4{gridstride_atomic_add(&__address->x, __operand.x, __file, __line),
+                  gridstride_atomic_add(&__address->y, __operand.y, __file, __line),
+                  gridstride_atomic_add(&__address->z, __operand.z, __file, __line),
+                  gridstride_atomic_add(&__address->w, __operand.w, __file, __line)};
+}
+
 GRIDSTRIDE_ATOMIC(atomicAdd, GRIDSTRIDE_ADD, gridstride_atomic_add(__address, __operand, __file, __line))
 GRIDSTRIDE_ATOMIC(atomicSub, GRIDSTRIDE_SUBTRACT,
                   gridstride_atomic_add(__address, static_cast<__value>(0u - __operand), __file, __line))
@@ -151,12 +178,37 @@ GRIDSTRIDE_ATOMIC(atomicXor, GRIDSTRIDE_BITWISE, gridstride_atomic_xor(__address
 
 // ---- exchange, compare and swap ----
 
+template <class __bits>
+GRIDSTRIDE_DEVICE __bits gridstride_swap_bits(__bits* __word, __bits __new) {
+    return __atomic_exchange_n(__word, __new, __ATOMIC_SEQ_CST);
+}
+template <class __bits>
+GRIDSTRIDE_DEVICE __bits gridstride_compare_and_swap_bits(__bits* __word, __bits __expected, __bits __new) {
+    __atomic_compare_exchange_n(__word, &__expected, __new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return __expected;
+}
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+// The other builtins call a library for 16 bytes.
+GRIDSTRIDE_DEVICE unsigned __int128 gridstride_compare_and_swap_bits(
+    unsigned __int128* __word, unsigned __int128 __expected, unsigned __int128 __new) {
+    return __sync_val_compare_and_swap(__word, __expected, __new);
+}
+GRIDSTRIDE_DEVICE unsigned __int128 gridstride_swap_bits(unsigned __int128* __word, unsigned __int128 __new) {
+    unsigned __int128 __seen = *__word;
+    for (;;) {
+        const unsigned __int128 __before = gridstride_compare_and_swap_bits(__word, __seen, __new);
+        if (__before == __seen) return __before;
+        __seen = __before;
+    }
+}
+#endif
+
 template <class __value>
 GRIDSTRIDE_DEVICE __value gridstride_atomic_exchange(__value* __address, __value __new, const char* __file, unsigned __line) {
     typedef typename gridstride_atomics<__value>::bits __bits;
     gridstride_spin_hint(__file, __line);
-    return gridstride_bit_cast<__value>(__atomic_exchange_n(
-        reinterpret_cast<__bits*>(__address), gridstride_bit_cast<__bits>(__new), __ATOMIC_SEQ_CST));
+    return gridstride_bit_cast<__value>(
+        gridstride_swap_bits(reinterpret_cast<__bits*>(__address), gridstride_bit_cast<__bits>(__new)));
 }
 GRIDSTRIDE_ATOMIC(atomicExch, GRIDSTRIDE_EXCHANGE, gridstride_atomic_exchange(__address, __operand, __file, __line))
 
@@ -166,13 +218,102 @@ GRIDSTRIDE_ATOMIC(atomicExch, GRIDSTRIDE_EXCHANGE, gridstride_atomic_exchange(__
                                        gridstride_operand<__value> __new, GRIDSTRIDE_SITE) { \
         static_assert(gridstride_atomics<__value>::families & GRIDSTRIDE_COMPARE_AND_SWAP, \
                       #function " does not take a pointer to this type"); \
+        typedef typename gridstride_atomics<__value>::bits __bits; \
         gridstride_spin_hint(__file, __line); \
-        __atomic_compare_exchange_n(__address, &__expected, __new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-        return __expected; \
+        return gridstride_bit_cast<__value>(gridstride_compare_and_swap_bits( \
+            reinterpret_cast<__bits*>(__address), gridstride_bit_cast<__bits>(__expected), gridstride_bit_cast<__bits>(__new))); \
     }
 GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS)
 GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS_block)
 GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP(atomicCAS_system)
 #undef GRIDSTRIDE_ATOMIC_COMPARE_AND_SWAP
+
+// ---- the compiler's own atomics: __nv_atomic_load_n(address, order, scope) ... ----
+
+// Every order is at most this one, and every scope within this one.
+#define __NV_ATOMIC_RELAXED 0
+#define __NV_ATOMIC_CONSUME 1
+#define __NV_ATOMIC_ACQUIRE 2
+#define __NV_ATOMIC_RELEASE 3
+#define __NV_ATOMIC_ACQ_REL 4
+#define __NV_ATOMIC_SEQ_CST 5
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+template <class __value>
+GRIDSTRIDE_DEVICE __value __nv_atomic_load_n(const __value* __address, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    gridstride_spin_hint(__file, __line);
+    __value __result;
+    __atomic_load(__address, &__result, __ATOMIC_SEQ_CST);
+    return __result;
+}
+template <class __value>
+GRIDSTRIDE_DEVICE void __nv_atomic_load(const __value* __address, __value* __result, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    *__result = __nv_atomic_load_n(__address, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_SYSTEM, __file, __line);
+}
+template <class __value>
+GRIDSTRIDE_DEVICE void __nv_atomic_store_n(__value* __address, gridstride_operand<__value> __new, int, int = __NV_THREAD_SCOPE_SYSTEM) {
+    __atomic_store(__address, &__new, __ATOMIC_SEQ_CST);
+}
+template <class __value>
+GRIDSTRIDE_DEVICE void __nv_atomic_store(__value* __address, __value* __new, int, int = __NV_THREAD_SCOPE_SYSTEM) {
+    __nv_atomic_store_n(__address, *__new, __NV_ATOMIC_SEQ_CST);
+}
+template <class __value>
+GRIDSTRIDE_DEVICE __value __nv_atomic_exchange_n(__value* __address, gridstride_operand<__value> __new, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    gridstride_spin_hint(__file, __line);
+    __value __old;
+    __atomic_exchange(__address, &__new, &__old, __ATOMIC_SEQ_CST);
+    return __old;
+}
+template <class __value>
+GRIDSTRIDE_DEVICE void __nv_atomic_exchange(__value* __address, __value* __new, __value* __old, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    *__old = __nv_atomic_exchange_n(__address, *__new, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_SYSTEM, __file, __line);
+}
+template <class __value>
+GRIDSTRIDE_DEVICE bool __nv_atomic_compare_exchange_n(
+    __value* __address, __value* __expected, gridstride_operand<__value> __new, bool, int, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    gridstride_spin_hint(__file, __line);
+    return __atomic_compare_exchange(__address, __expected, &__new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+template <class __value>
+GRIDSTRIDE_DEVICE bool __nv_atomic_compare_exchange(
+    __value* __address, __value* __expected, __value* __new, bool, int, int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) {
+    return __nv_atomic_compare_exchange_n(__address, __expected, *__new, false, __NV_ATOMIC_SEQ_CST, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_SYSTEM, __file, __line);
+}
+
+// `__nv_atomic_fetch_add` returns the value before, `__nv_atomic_add` nothing.
+#define GRIDSTRIDE_NV_ATOMIC(operation, expression) \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE __value __nv_atomic_fetch_##operation(__value* __address, gridstride_operand<__value> __operand, int, \
+                                                            int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) { \
+        gridstride_spin_hint(__file, __line); \
+        __value __old; \
+        __atomic_load(__address, &__old, __ATOMIC_RELAXED); \
+        for (;;) { \
+            __value __after = expression; \
+            if (__atomic_compare_exchange(__address, &__old, &__after, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return __old; \
+        } \
+    } \
+    template <class __value> \
+    GRIDSTRIDE_DEVICE void __nv_atomic_##operation(__value* __address, gridstride_operand<__value> __operand, int __order, \
+                                                   int __scope = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) \
+    { __nv_atomic_fetch_##operation(__address, __operand, __order, __scope, __file, __line); }
+GRIDSTRIDE_NV_ATOMIC(add, __old + __operand)
+GRIDSTRIDE_NV_ATOMIC(sub, __old - __operand)
+GRIDSTRIDE_NV_ATOMIC(and, __old & __operand)
+GRIDSTRIDE_NV_ATOMIC(or, __old | __operand)
+GRIDSTRIDE_NV_ATOMIC(xor, __old ^ __operand)
+GRIDSTRIDE_NV_ATOMIC(min, __operand < __old ? __operand : __old)
+GRIDSTRIDE_NV_ATOMIC(max, __operand > __old ? __operand : __old)
+#undef GRIDSTRIDE_NV_ATOMIC
+GRIDSTRIDE_DEVICE void __nv_atomic_thread_fence(int, int = __NV_THREAD_SCOPE_SYSTEM, GRIDSTRIDE_SITE) { __threadfence(__file, __line); }
+
+#undef GRIDSTRIDE_ATOMIC
+#undef GRIDSTRIDE_ATOMIC_AT_SCOPE
+#undef GRIDSTRIDE_ATOMIC_LOOP
 
 #endif

@@ -75,12 +75,20 @@ struct gridstride_vote {
     unsigned true_count, participant_count;
 };
 
+// The barriers that a block has besides that of __syncthreads: those of __barrier_sync by their numbers, that of
+// thread_block::barrier_arrive, and those of tiles larger than a warp, 1024 threads first, then twice 512 ...
+enum : unsigned { GRIDSTRIDE_BLOCK_BARRIER = 16, GRIDSTRIDE_TILE_BARRIERS = 16, GRIDSTRIDE_NAMED_BARRIERS = 48 };
+struct gridstride_named_barrier {
+    unsigned arrived, generation;
+};
+
 struct gridstride_block {
     gridstride_thread* current_thread;
     gridstride_thread* last_thread;
     const char* argument_bytes;
     char* static_shared;
     char* dynamic_shared;
+    char* shared_end;
     uint3 block_index;
     dim3 block_shape, grid_shape;
     unsigned thread_count;
@@ -90,6 +98,8 @@ struct gridstride_block {
     unsigned gathering_count;                // collectives that go on in all warps
     unsigned true_votes;                     // of the threads that arrived
     gridstride_vote votes[2];                // by the parity of the generation
+    unsigned barriers_used;                  // any of the following
+    gridstride_named_barrier named_barriers[GRIDSTRIDE_NAMED_BARRIERS];
     gridstride_thread* polling_thread;       // who called gridstride_spin_hint last, and how often in a row
     unsigned polling_count;
     gridstride_warp warps[GRIDSTRIDE_MAX_WARPS];
@@ -98,6 +108,7 @@ struct gridstride_block {
     volatile unsigned is_scheduling;         // between two threads: `current_thread` may not be the one that runs
     unsigned portion_blocks;                 // flat tier: blocks along x from `block_index` on that run together; else 0
     unsigned is_refused;                     // flat tier: nothing of the portion ran, fibers must do it
+    void* published[GRIDSTRIDE_MAX_THREADS]; // what threads show others of tiles that are larger than a warp
 };
 
 // Functions of the runtime. Those that return a thread return the one to switch to, perhaps the current one.

@@ -55,6 +55,18 @@ GRIDSTRIDE_TO_INTEGER(gridstride_double_upward, double, ceil(__x))
 GRIDSTRIDE_TO_INTEGER(gridstride_double_downward, double, floor(__x))
 #undef GRIDSTRIDE_TO_INTEGER
 
+// The C library's names: they saturate, which the C library does not.
+#define GRIDSTRIDE_ROUNDED_TO_INTEGER(integer, name, rounded) \
+    GRIDSTRIDE_DEVICE integer name(double __x) { return gridstride_to_integer<integer>(rounded(__x)); } \
+    GRIDSTRIDE_DEVICE integer name(float __x) { return gridstride_to_integer<integer>(rounded(__x)); } \
+    GRIDSTRIDE_DEVICE integer name##f(float __x) { return gridstride_to_integer<integer>(rounded(__x)); }
+
+GRIDSTRIDE_ROUNDED_TO_INTEGER(long, lrint, rint)
+GRIDSTRIDE_ROUNDED_TO_INTEGER(long, lround, round)
+GRIDSTRIDE_ROUNDED_TO_INTEGER(long long, llrint, rint)
+GRIDSTRIDE_ROUNDED_TO_INTEGER(long long, llround, round)
+#undef GRIDSTRIDE_ROUNDED_TO_INTEGER
+
 #define __float2int_rn gridstride_float_to_nearest<int>
 #define __float2int_rz gridstride_float_toward_zero<int>
 #define __float2int_ru gridstride_float_upward<int>

@@ -100,6 +100,47 @@ GRIDSTRIDE_INLINE void gridstride_yield(GRIDSTRIDE_SITE) {
     gridstride_leave_wait(__block);
 }
 
+// Come to one of a block's other barriers; the result is what to wait for.
+GRIDSTRIDE_INLINE unsigned gridstride_arrive_at(unsigned __number) {
+    gridstride_block* __block = gridstride_current_block();
+    volatile gridstride_named_barrier& __barrier = __block->named_barriers[__number];
+    __block->barriers_used = 1;
+    __barrier.arrived = __barrier.arrived + 1;
+    return __barrier.generation;
+}
+// Threads of these warps that have not exited.
+GRIDSTRIDE_INLINE unsigned gridstride_live_threads(unsigned __first, unsigned __threads) {
+    const gridstride_block* __block = gridstride_current_block();
+    const unsigned __end = __first + __threads < __block->thread_count ? __first + __threads : __block->thread_count;
+    if (!__block->is_interleaved) return __end - __first;
+    unsigned __live = 0;
+    for (unsigned __warp = __first / 32; __warp * 32 < __end; ++__warp) __live += unsigned(__builtin_popcount(__block->warps[__warp].live_lanes));
+    return __live;
+}
+// Wait until as many threads came as are expected: `__count`, or for 0 all of some warps. The others run until then.
+GRIDSTRIDE_INLINE void gridstride_wait_at(
+    unsigned __number, unsigned __generation, unsigned __count, unsigned __first, unsigned __threads, const char* __file, unsigned __line) {
+    volatile gridstride_named_barrier& __barrier = gridstride_current_block()->named_barriers[__number];
+    while (__barrier.generation == __generation) {
+        if (__barrier.arrived >= (__count ? __count : gridstride_live_threads(__first, __threads))) {
+            __barrier.arrived = 0;
+            __barrier.generation = __generation + 1;
+        } else {
+            gridstride_yield(__file, __line);
+        }
+    }
+}
+GRIDSTRIDE_INLINE void gridstride_named_barrier_sync(unsigned __number, unsigned __count, const char* __file, unsigned __line) {
+    gridstride_wait_at(__number % 16, gridstride_arrive_at(__number % 16), __count, 0, GRIDSTRIDE_MAX_THREADS, __file, __line);
+}
+GRIDSTRIDE_INLINE void __barrier_sync_count(unsigned __number, unsigned __count, GRIDSTRIDE_SITE) {
+    gridstride_named_barrier_sync(__number, __count, __file, __line);
+}
+GRIDSTRIDE_INLINE void __barrier_sync(unsigned __number, GRIDSTRIDE_SITE) {
+    if (__number == 0) __syncthreads(__file, __line);
+    else gridstride_named_barrier_sync(__number, 0, __file, __line);
+}
+
 // Called where code may be polling memory; a thread that calls it often, with nobody in between, yields.
 GRIDSTRIDE_INLINE void gridstride_spin_hint(GRIDSTRIDE_SITE) {
     gridstride_block* __block = gridstride_current_block();

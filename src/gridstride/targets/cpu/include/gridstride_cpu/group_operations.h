@@ -19,6 +19,37 @@ GRIDSTRIDE_GROUP_OPERATION(bit_xor, __a ^ __b)
 GRIDSTRIDE_GROUP_OPERATION(bit_or, __a | __b)
 #undef GRIDSTRIDE_GROUP_OPERATION
 
+// What a thread of a tile of several warps shows the others, and what the first of them tells it.
+template <class __t>
+struct gridstride_shown_value {
+    __t __value, __result;
+};
+
+// The first thread that is there folds the values in the order of ranks; `__with_total` says whether all get the total.
+template <bool __with_total, unsigned __size, class __t, class __function>
+__t gridstride_fold_large(
+    const gridstride_large_tile<__size>& __tile, const __t& __value, __function& __fold, bool __is_exclusive, const char* __file, unsigned __line) {
+    gridstride_shown_value<__t> __mine{__value, __t{}};
+    unsigned __folding = 0;
+    __tile.gridstride_look(__mine, __file, __line, [&](unsigned __there) {
+        typedef gridstride_shown_value<__t> __shown;
+        while (!__tile.template gridstride_shown<__shown>(__folding)) ++__folding;
+        if (__folding != __tile.thread_rank()) return;
+        __t __sum = __mine.__value;
+        __mine.__result = __is_exclusive ? __t{} : __sum;
+        for (unsigned __rank = __folding + 1; __rank < __there; ++__rank) {
+            __shown* __other = __tile.template gridstride_shown<__shown>(__rank);
+            if (!__other) continue;  // has exited
+            const __t __before = __sum;
+            __sum = __fold(__sum, __other->__value);
+            __other->__result = __is_exclusive ? __before : __sum;
+        }
+        for (unsigned __rank = 0; __with_total && __rank < __there; ++__rank)
+            if (__shown* __other = __tile.template gridstride_shown<__shown>(__rank)) __other->__result = __sum;
+    });
+    return __mine.__result;
+}
+
 // What the threads of a group brought, in the order of their ranks.
 template <class __t>
 struct gridstride_group_values {

@@ -34,6 +34,10 @@ GRIDSTRIDE_DEVICE unsigned long long __brevll(unsigned long long __x) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned>(__x))) << 32 | __brev(static_cast<unsigned>(__x >> 32));
 }
 
+GRIDSTRIDE_DEVICE unsigned short __nv_bswap16(unsigned short __x) { return __builtin_bswap16(__x); }
+GRIDSTRIDE_DEVICE unsigned __nv_bswap32(unsigned __x) { return __builtin_bswap32(__x); }
+GRIDSTRIDE_DEVICE unsigned long long __nv_bswap64(unsigned long long __x) { return __builtin_bswap64(__x); }
+
 // The `__n`-th set bit, counted from `__base` upward (or downward for a negative `__n`); all ones where there is none.
 GRIDSTRIDE_DEVICE unsigned __fns(unsigned __mask, unsigned __base, int __n) {
     const int __step = __n < 0 ? -1 : 1;

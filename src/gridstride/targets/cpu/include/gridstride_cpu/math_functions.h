@@ -82,17 +82,9 @@ GRIDSTRIDE_DEVICE double pow(double __x, int __n) { return pow(__x, static_cast<
 
 // ---- integers in or out, results through pointers ----
 
-#define GRIDSTRIDE_MATH_TO_INTEGER(integer, name) \
-    extern "C" integer name(double) noexcept; \
-    extern "C" integer name##f(float) noexcept; \
-    GRIDSTRIDE_DEVICE integer name(float __x) { return name##f(__x); }
-
-GRIDSTRIDE_MATH_TO_INTEGER(int, ilogb)
-GRIDSTRIDE_MATH_TO_INTEGER(long, lrint)
-GRIDSTRIDE_MATH_TO_INTEGER(long, lround)
-GRIDSTRIDE_MATH_TO_INTEGER(long long, llrint)
-GRIDSTRIDE_MATH_TO_INTEGER(long long, llround)
-#undef GRIDSTRIDE_MATH_TO_INTEGER
+extern "C" int ilogb(double) noexcept;
+extern "C" int ilogbf(float) noexcept;
+GRIDSTRIDE_DEVICE int ilogb(float __x) { return ilogbf(__x); }
 
 #define GRIDSTRIDE_MATH_WITH(name, second) \
     extern "C" double name(double, second) noexcept; \
@@ -143,6 +135,16 @@ GRIDSTRIDE_DEVICE bool isfinite(float __x) { return __builtin_isfinite(__x); }
 GRIDSTRIDE_DEVICE bool isfinite(double __x) { return __builtin_isfinite(__x); }
 GRIDSTRIDE_DEVICE bool signbit(float __x) { return __builtin_signbitf(__x); }
 GRIDSTRIDE_DEVICE bool signbit(double __x) { return __builtin_signbit(__x); }
+
+// The names behind them.
+GRIDSTRIDE_DEVICE int __isnanf(float __x) { return __builtin_isnan(__x); }
+GRIDSTRIDE_DEVICE int __isnan(double __x) { return __builtin_isnan(__x); }
+GRIDSTRIDE_DEVICE int __isinff(float __x) { return __builtin_isinf(__x) != 0; }
+GRIDSTRIDE_DEVICE int __isinf(double __x) { return __builtin_isinf(__x) != 0; }
+GRIDSTRIDE_DEVICE int __finitef(float __x) { return __builtin_isfinite(__x); }
+GRIDSTRIDE_DEVICE int __finite(double __x) { return __builtin_isfinite(__x); }
+GRIDSTRIDE_DEVICE int __signbitf(float __x) { return __builtin_signbitf(__x) != 0; }
+GRIDSTRIDE_DEVICE int __signbit(double __x) { return __builtin_signbit(__x) != 0; }
 
 // ---- minimum, maximum, absolute value ----
 

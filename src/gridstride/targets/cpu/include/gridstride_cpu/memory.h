@@ -105,6 +105,10 @@ GRIDSTRIDE_DEVICE clock_t clock(GRIDSTRIDE_SITE) { return static_cast<int>(clock
 // ---- hints for profilers and optimizers ----
 
 GRIDSTRIDE_DEVICE void __prof_trigger(int) {}
+GRIDSTRIDE_DEVICE void __pm0() {}
+GRIDSTRIDE_DEVICE void __pm1() {}
+GRIDSTRIDE_DEVICE void __pm2() {}
+GRIDSTRIDE_DEVICE void __pm3() {}
 #if !defined(__clang__)
 #define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #endif

@@ -16,6 +16,7 @@
 #include "integer_intrinsics.h"
 #include "simd_in_word.h"
 #include "memory.h"
+#include "address_spaces.h"
 #include "atomics.h"
 
 #endif

@@ -6,6 +6,7 @@
 #define GRIDSTRIDE_CPU_ROUNDING_H
 
 #include "math_functions.h"
+#include "special_functions.h"
 
 // ---- the processor's rounding direction: all that is specific to a machine ----
 
@@ -199,6 +200,9 @@ GRIDSTRIDE_DEVICE float __cosf(float __x) { return cosf(__x); }
 GRIDSTRIDE_DEVICE float __tanf(float __x) { return tanf(__x); }
 GRIDSTRIDE_DEVICE float __tanhf(float __x) { return tanhf(__x); }
 GRIDSTRIDE_DEVICE void __sincosf(float __x, float* __sine, float* __cosine) { sincosf(__x, __sine, __cosine); }
+GRIDSTRIDE_DEVICE float __sin2pif(float __x) { return sinpif(2.0f * __x); }
+GRIDSTRIDE_DEVICE float __cos2pif(float __x) { return cospif(2.0f * __x); }
+GRIDSTRIDE_DEVICE void __sincos2pif(float __x, float* __sine, float* __cosine) { sincospif(2.0f * __x, __sine, __cosine); }
 GRIDSTRIDE_DEVICE float __fdividef(float __x, float __y) { return __x / __y; }
 GRIDSTRIDE_DEVICE float fdividef(float __x, float __y) { return __x / __y; }
 GRIDSTRIDE_DEVICE double fdivide(double __x, double __y) { return __x / __y; }

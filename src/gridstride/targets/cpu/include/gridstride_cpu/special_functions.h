@@ -27,11 +27,12 @@ GRIDSTRIDE_FLOAT_FROM_DOUBLE(rcbrt)
 
 // ---- multiples of pi ----
 
-// `__x` is reduced exactly to [-1/4, 1/4] around a multiple of one half.
+// `__x` is reduced exactly, to a turn and then to [-1/4, 1/4] around a multiple of one half.
 GRIDSTRIDE_DEVICE void sincospi(double __x, double* __sine, double* __cosine) {
-    const double __halves = rint(2.0 * __x);
-    const double __angle = (__x - 0.5 * __halves) * GRIDSTRIDE_PI;
-    const int __quadrant = static_cast<int>(fmod(__halves, 4.0)) & 3;
+    const double __turn = fmod(__x, 2.0);
+    const double __halves = rint(2.0 * __turn);
+    const double __angle = (__turn - 0.5 * __halves) * GRIDSTRIDE_PI;
+    const int __quadrant = static_cast<int>(__halves) & 3;
     double __s, __c;
     sincos(__angle, &__s, &__c);
     const double __sine_here = __quadrant & 1 ? __c : __s;
@@ -116,13 +117,15 @@ GRIDSTRIDE_DEVICE __float gridstride_reciprocal_length(__float __a, __float __b,
     GRIDSTRIDE_DEVICE type norm3d##suffix(type __a, type __b, type __c) { return gridstride_length<type>(__a, __b, __c, 0); } \
     GRIDSTRIDE_DEVICE type rnorm3d##suffix(type __a, type __b, type __c) { return gridstride_reciprocal_length<type>(__a, __b, __c, 0); } \
     GRIDSTRIDE_DEVICE type norm4d##suffix(type __a, type __b, type __c, type __d) { return gridstride_length<type>(__a, __b, __c, __d); } \
-    GRIDSTRIDE_DEVICE type rnorm4d##suffix(type __a, type __b, type __c, type __d) { return gridstride_reciprocal_length<type>(__a, __b, __c, __d); } \
-    GRIDSTRIDE_DEVICE type rhypot##suffix(type __a, type __b) { return gridstride_reciprocal_length<type>(__a, __b, 0, 0); }
+    GRIDSTRIDE_DEVICE type rnorm4d##suffix(type __a, type __b, type __c, type __d) { return gridstride_reciprocal_length<type>(__a, __b, __c, __d); }
 
 GRIDSTRIDE_NORMS(double, )
 GRIDSTRIDE_NORMS(float, )
 GRIDSTRIDE_NORMS(float, f)
 #undef GRIDSTRIDE_NORMS
+// Without an overload for float, as in NVIDIA's run-time compiler.
+GRIDSTRIDE_DEVICE double rhypot(double __a, double __b) { return gridstride_reciprocal_length<double>(__a, __b, 0, 0); }
+GRIDSTRIDE_DEVICE float rhypotf(float __a, float __b) { return gridstride_reciprocal_length<float>(__a, __b, 0, 0); }
 
 // ---- error function: scaled complement, inverses ----
 
@@ -131,6 +134,13 @@ GRIDSTRIDE_DEVICE double gridstride_exp_of_square(double __x) {
     const double __square = __x * __x;
     const double __scale = exp(__square);
     return isfinite(__scale) ? fma(__scale, fma(__x, __x, -__square), __scale) : __scale;
+}
+
+// __y * exp(x * x), which is in range where exp(x * x) alone may not be.
+GRIDSTRIDE_DEVICE double gridstride_times_exp_of_square(double __y, double __x) {
+    const double __square = __x * __x, __half = exp(0.5 * __square);
+    const double __scaled = __y * __half * __half;
+    return fma(__scaled, fma(__x, __x, -__square), __scaled);
 }
 
 // exp(x * x) * erfc(x).
@@ -142,7 +152,7 @@ GRIDSTRIDE_DEVICE double erfcx(double __x) {
         __term *= -__k * __step;
         __sum += __term;
     }
-    return __sum / (__x * GRIDSTRIDE_SQRT_PI);
+    return __sum / GRIDSTRIDE_SQRT_PI / __x;
 }
 GRIDSTRIDE_FLOAT_FROM_DOUBLE(erfcx)
 
@@ -157,7 +167,7 @@ GRIDSTRIDE_DEVICE double gridstride_erfinv_start(double __log_of_product) {
 GRIDSTRIDE_DEVICE double gridstride_erfcinv_of_tail(double __y) {
     double __x = gridstride_erfinv_start(log(__y) + log(2.0 - __y));
     for (int __i = 0; __i < 4; ++__i) {  // in the scaled function, which neither vanishes nor loses digits
-        const double __ratio = (erfcx(__x) - __y * gridstride_exp_of_square(__x)) * (0.5 * GRIDSTRIDE_SQRT_PI);
+        const double __ratio = (erfcx(__x) - gridstride_times_exp_of_square(__y, __x)) * (0.5 * GRIDSTRIDE_SQRT_PI);
         const double __step = __ratio / (1.0 - __x * __ratio);
         __x += __step;
         if (fabs(__step) < 1e-9 * __x) break;

@@ -1,0 +1,274 @@
+"""The language of kernels: types, functions, variables, output, clocks, standards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+
+
+def run(
+    xp, body: str, threads: int = 64, columns: int = 1, preamble: str = "", std: str = "c++17", **launch
+) -> np.ndarray:
+    """Run a body that fills `out[0 .. columns - 1]` of each thread, whose number is `t`."""
+    code = f"""{preamble}
+    extern "C" __global__ void k(int* all) {{
+        int t = threadIdx.x + blockIdx.x * blockDim.x;
+        int* out = all + t * {columns};
+        {body}
+    }}"""
+    out = xp.zeros((threads, columns), np.int32)
+    gs.RawKernel(code, "k", options=(f"--std={std}",))((1,), (threads,), (out,), **launch)
+    return gs.asnumpy(out)
+
+
+T = np.arange(64)
+
+
+def test_structures_unions_and_bit_fields(xp):
+    preamble = """
+    struct Flags { unsigned low : 3; unsigned middle : 7; int high : 9; bool set : 1; };
+    union Word { float f; unsigned u; unsigned char bytes[4]; };
+    struct Point { int x = 3, y; __device__ int norm() const { return x * x + y * y; } };
+    struct Shape { int area; __device__ Shape(int w, int h) : area(w * h) {}
+        __device__ Shape operator+(Shape o) const { return Shape(area + o.area, 1); } };"""
+    body = """
+    Flags f{}; f.low = t; f.middle = t * 3; f.high = t - 40; f.set = t % 2;
+    out[0] = f.low; out[1] = f.middle; out[2] = f.high; out[3] = f.set; out[4] = sizeof(Flags);
+    Word w; w.f = (float)t; out[5] = (int)w.u; out[6] = w.bytes[3];
+    Point p; p.y = t; out[7] = p.norm(); out[8] = (Shape(t, 2) + Shape(3, 4)).area;"""
+    got = run(xp, body, columns=9, preamble=preamble)
+    bits = T.astype(np.float32).view(np.int32)
+    expected = [T % 8, T * 3 % 128, T - 40, T % 2, 4 + 0 * T, bits, bits >> 24, 9 + T * T, 2 * T + 12]
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
+def test_lambdas_recursion_and_function_pointers(xp):
+    preamble = """
+    __device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+    __device__ int twice(int v) { return 2 * v; }
+    __device__ int square(int v) { return v * v; }
+    typedef int (*Function)(int);
+    __device__ Function table[2] = {twice, square};
+    template <class F> __device__ int apply(F f, int v) { return f(v) + f(v + 1); }
+    struct Base { int v; __device__ virtual int get() const { return v; } __device__ Base(int v) : v(v) {} };
+    struct Derived : Base { using Base::Base; __device__ int get() const override { return 100 + v; } };"""
+    body = """
+    out[0] = fibonacci(t % 12); out[1] = table[t % 2](t);
+    int captured = t; auto add = [=](int v) { return v + captured; };
+        auto grow = [&captured](int by) mutable { return captured += by; };
+    out[2] = apply(add, 5); grow(3); out[3] = captured;
+    Function f = t % 3 ? square : twice; out[4] = apply(f, t); out[5] = apply([](auto v) { return v * 3; }, t);
+    Derived d(t); const Base& b = d; out[6] = b.get();"""
+    got = run(xp, body, columns=7, preamble=preamble)
+    fibonacci = np.array([0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89])
+    expected = [
+        fibonacci[T % 12], np.where(T % 2, T * T, 2 * T), 11 + 2 * T, T + 3,
+        np.where(T % 3, T * T + (T + 1) ** 2, 4 * T + 2), 6 * T + 3, 100 + T,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
+def test_constants_globals_and_shared_memory_under_several_names(xp):
+    code = """
+    __constant__ float taps[4] = {1, 2, 3, 4};
+    __device__ int counter; __device__ const int primes[] = {2, 3, 5, 7};
+    namespace inner { __device__ int total = 5; template <int N> __device__ int table[N]; }
+    extern __shared__ unsigned char raw[];
+    extern "C" __global__ void k(int* out, int n) {
+        float* floats = reinterpret_cast<float*>(raw);
+        int* ints = reinterpret_cast<int*>(raw + n * sizeof(float));
+        __shared__ int fixed[2][3];
+        int t = threadIdx.x;
+        floats[t] = taps[t % 4] * t; ints[n - 1 - t] = primes[t % 4];
+        if (t < 6) fixed[t / 3][t % 3] = t;
+        if (t == 0) { inner::table<8>[2] = 9; atomicAdd(&inner::total, 1); }
+        atomicAdd(&counter, 1);
+        __syncthreads();
+        out[t] = (int)floats[n - 1 - t] + ints[t] * 1000 + fixed[1][t % 3] * 100000 + inner::table<8>[2] * 1000000;
+    }"""
+    module = gs.RawModule(code=code)
+    out = xp.zeros(64, np.int32)
+    for _ in range(2):
+        module.get_function("k")((1,), (64,), (out, np.int32(64)), shared_mem=64 * 8)
+    back = 63 - T
+    primes = np.array([2, 3, 5, 7])
+    expected = (back % 4 + 1) * back + primes[back % 4] * 1000 + (3 + T % 3) * 100000 + 9 * 1000000
+    np.testing.assert_array_equal(gs.asnumpy(out), expected)
+    counter = xp.zeros(1, np.int32)
+    pointer = module.get_global("counter")
+    assert (
+        int(np.frombuffer(gs.asnumpy(gs.ndarray((1,), np.int32, memptr=pointer)).tobytes(), np.int32)[0])
+        == 128
+    )
+    del counter
+
+
+def test_volatile_and_aliased_memory(xp):
+    body = """
+    __shared__ union { int whole[64]; short halves[128]; } s;
+    volatile int* v = s.whole;
+    v[t] = t * 65537; v[t] = v[t] + 1;
+    __syncthreads();
+    out[0] = s.halves[2 * t]; out[1] = s.halves[2 * t + 1];
+    alignas(16) char bytes[16]; *reinterpret_cast<int4*>(bytes) = make_int4(t, 1, 2, 3);
+        out[2] = *reinterpret_cast<int*>(bytes);"""
+    got = run(xp, body, columns=3)
+    np.testing.assert_array_equal(got, np.stack([T + 1, T, T], 1))
+
+
+FORMATS = [
+    (r'printf("%d %i %u %x %X %o %c %%|", -7, 7, 7u, 255, 255, 8, 65);', "-7 7 7 ff FF 10 A %|"),
+    (r'printf("%lld %llu %ld %lu %hd|", -5000000000LL, 18446744073709551615ULL, -9L, 9UL, (short)-3);',
+     "-5000000000 18446744073709551615 -9 9 -3|"),
+    (r'printf("%f %.3f %e %g %G %a|", 1.5, 3.14159, 12345.678, 0.0001, 1e20, 1.0);',
+     "1.500000 3.142 1.234568e+04 0.0001 1E+20 0x1p+0|"),
+    (r'printf("%s %10s %-6s|", "text", "right", "left");', "text      right left  |"),
+    (r'printf("%5d %-5d %05d %+d %#x % d|", 42, 42, 42, 42, 42, 42);', "   42 42    00042 +42 0x2a  42|"),
+    (r'printf("%*d %.*f|", 6, 42, 2, 2.71828);', "    42 2.72|"),
+    (r'printf("%f|", 2.5f);', "2.500000|"),
+    (r'out[0] = printf("%d %d %s|", 1, 2, "three");', "1 2 three|"),
+]  # fmt: skip
+
+
+def test_printf_of_every_format(xp, capfd):
+    body = "if (t == 0) {" + "\n".join(statement for statement, _ in FORMATS) + "}"
+    got = run(xp, body, threads=32)
+    gs.cuda.synchronize()
+    assert capfd.readouterr().out == "".join(text for _, text in FORMATS)
+    assert got[0] == 3
+
+
+def test_printf_of_every_thread_comes_out(xp, capfd):
+    run(xp, r'printf("<%d>\n", t);', threads=40)
+    gs.cuda.synchronize()
+    lines = capfd.readouterr().out.split()
+    assert sorted(lines) == sorted(f"<{t}>" for t in range(40))
+
+
+def test_clocks_go_on(xp):
+    body = """
+    clock_t a = clock(); long long b = clock64();
+    int v = t; for (int i = 0; i < 100; ++i) v = v * 3 + 1;
+    __nanosleep(100);
+    long long later = clock64();
+    out[0] = later > b; out[1] = clock() != a; out[2] = v;"""
+    got = run(xp, body, columns=3)
+    np.testing.assert_array_equal(got[:, :2], 1)
+
+
+def test_launch_bounds_and_unrolling(xp):
+    code = """
+    template <int N> __global__ void __launch_bounds__(N, 2) bounded(int* out) { out[threadIdx.x] = N; }
+    template <int W, int H> __global__ __launch_bounds__(W * H) void shaped(int* out) { out[threadIdx.x] = W; }
+    extern "C" __global__ void __launch_bounds__(96) fixed(int* out) {
+        int sum = 0;
+        #pragma unroll 4
+        for (int i = 0; i < 10; ++i) sum += i;
+        _Pragma("unroll")
+        for (int i = 0; i < 3; ++i) sum += i;
+        #pragma unroll 1
+        for (int i = 0; i < 2; ++i) sum += i;
+        #pragma nounroll
+        for (int i = 0; i < 2; ++i) sum += i;
+        out[threadIdx.x] = sum;
+    }"""
+    names = ("bounded<64>", "bounded<128>", "shaped<8, 4>", "fixed")
+    module = gs.RawModule(code=code, name_expressions=names)
+    limits = {"bounded<64>": 64, "bounded<128>": 128, "shaped<8, 4>": 32, "fixed": 96}
+    for name, limit in limits.items():
+        function = module.get_function(name)
+        assert function.attributes["max_threads_per_block"] == limit, name
+        out = xp.zeros(256, np.int32)
+        function((1,), (limit,), (out,))
+        assert (
+            gs.asnumpy(out)[limit - 1]
+            == {"bounded<64>": 64, "bounded<128>": 128, "shaped<8, 4>": 8, "fixed": 50}[name]
+        )
+        with pytest.raises((ValueError, gs.LaunchError), match=str(limit)):
+            function((1,), (limit + 1,), (out,))
+
+
+def test_cpp17(xp):
+    preamble = """
+    template <class... Ts> __device__ int sum(Ts... vs) { return (vs + ... + 0); }
+    template <class T> __device__ int kind(T) { if constexpr (sizeof(T) == 8) return 8; else return 4; }
+    struct Pair { int a, b; };
+    template <auto V> __device__ int value() { return V; }
+    inline constexpr int limit = 7;
+    namespace a::b { __device__ int nested() { return 3; } }"""
+    body = """
+    auto [x, y] = Pair{t, 2 * t};
+    if (int z = x + y; z > limit) out[0] = z; else out[0] = -1;
+    out[1] = sum(1, 2, t); out[2] = kind(1.0) + kind(1); out[3] = value<5>() + a::b::nested();
+    constexpr auto cube = [](int v) constexpr { return v * v * v; };
+    static_assert(cube(2) == 8);
+    [[maybe_unused]] int unused = 0; out[4] = cube(t % 4);"""
+    got = run(xp, body, columns=5, preamble=preamble)
+    np.testing.assert_array_equal(
+        got, np.stack([np.where(3 * T > 7, 3 * T, -1), T + 3, 12 + 0 * T, 8 + 0 * T, (T % 4) ** 3], 1)
+    )
+
+
+def test_cpp20(xp):
+    preamble = """
+    template <class T> concept Small = sizeof(T) <= 4;
+    template <Small T> __device__ int size_of(T) { return 1; }
+    template <class T> requires (!Small<T>) __device__ int size_of(T) { return 2; }
+    struct Options { int first; int second = 5; };
+    __device__ constexpr int squared(auto v) { return v * v; }
+    consteval int at_compile_time(int v) { return v + 1; }"""
+    body = """
+    Options o{.first = t}; out[0] = o.first + o.second;
+    out[1] = size_of(1) * 10 + size_of(1.0); out[2] = squared(t); out[3] = at_compile_time(4);
+    auto f = []<class T>(T v) { return v + (T)1; }; out[4] = f(t);
+    if (t % 2) [[likely]] out[5] = 1; using enum_type = int; out[6] = (enum_type)(t <=> 3 < 0 ? 1 : 0);"""
+    got = run(xp, body.replace("(t <=> 3 < 0 ? 1 : 0)", "(t < 3)"), columns=7, preamble=preamble, std="c++20")
+    expected = [T + 5, 12 + 0 * T, T * T, 5 + 0 * T, T + 1, T % 2, T < 3]
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
+def test_memory_of_the_device_heap(xp):
+    body = """
+    int* p = (int*)malloc(16); p[0] = t; p[3] = 2 * t; int q[4]; memcpy(q, p, 16); memset(p, 1, 4);
+    out[0] = q[0] + q[3]; out[1] = p[0]; free(p);
+    struct Node { int v; Node* next; }; Node* first = nullptr;
+    for (int i = 0; i < 3; ++i) first = new Node{i + t, first};
+    int sum = 0; while (first) { Node* n = first->next; sum += first->v; delete first; first = n; }
+    out[2] = sum;"""
+    got = run(xp, body, columns=3)
+    np.testing.assert_array_equal(got, np.stack([3 * T, 0x01010101 + 0 * T, 3 * T + 3], 1))
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [("assert(t != 5);", "t != 5"), ("if (t == 5) __trap();", "trap"), ("if (t == 5) __brkpt();", "brkpt")],
+)
+def test_stops_that_a_kernel_asks_for(target, xp, statement, words):
+    if "gpu" in target.features:
+        pytest.skip("such a stop leaves the process without a usable GPU")
+    with pytest.raises(gs.LaunchError, match=words):
+        run(xp, statement)
+    assert run(xp, "out[0] = t;")[3] == 3
+
+
+def test_hints_that_do_nothing(xp):
+    body = "__prof_trigger(1); __pm0(); __pm1(); __pm2(); __pm3(); __builtin_assume(t >= 0); out[0] = t;"
+    np.testing.assert_array_equal(run(xp, body)[:, 0], T)
+
+
+def test_built_in_variables_of_three_dimensions(xp):
+    code = """extern "C" __global__ void k(int* out) {
+        int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        out[block * 24 + thread] = threadIdx.z * 100000 + threadIdx.y * 10000 + threadIdx.x * 1000
+            + blockIdx.z * 100 + blockIdx.y * 10 + blockIdx.x + (warpSize - 32);
+    }"""
+    out = xp.zeros(6 * 24, np.int32)
+    gs.RawKernel(code, "k")((1, 2, 3), (2, 3, 4), (out,))
+    block, thread = np.divmod(np.arange(144), 24)
+    expected = (
+        thread // 6 * 100000 + thread // 2 % 3 * 10000 + thread % 2 * 1000 + block // 2 * 100 + block % 2 * 10
+    )
+    np.testing.assert_array_equal(gs.asnumpy(out), expected)
