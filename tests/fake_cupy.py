@@ -181,6 +181,7 @@ def make_module(available: bool = True) -> ModuleType:
     module.get_default_pinned_memory_pool = lambda: pinned_pool  # type: ignore[attr-defined]
     module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
         Device=Device,
+        Stream=Stream,
         ExternalStream=Stream,
         get_current_stream=get_current_stream,
         UnownedMemory=Memory,

@@ -280,29 +280,52 @@ static int put_back(PyObject *switched)
     return 1;
 }
 
-/* Make a stream of the current device a library's current one; return (use, stream that was current). */
-static PyObject *switch_library(PyObject *ways, PyObject *handle, PyObject *device)
+/* Return the switches followed by each library's object for a stream; remembered for a stream of one device. */
+static PyObject *twins_of(struct stream_record *stream, PyObject *switches, PyObject *device)
 {
-    PyObject *use = PyTuple_GetItem(ways, 2), *done = NULL;
+    if (stream->twins != NULL && PyTuple_GetItem(stream->twins, 0) == switches)
+        return Py_NewRef(stream->twins);
+    Py_ssize_t count = PyTuple_Size(switches);
+    PyObject *twins = PyTuple_New(count + 1);
+    if (twins != NULL)
+        PyTuple_SetItem(twins, 0, Py_NewRef(switches));
+    for (Py_ssize_t k = 0; k < count && twins != NULL; ++k) {
+        PyObject *of = PyTuple_GetItem(PyTuple_GetItem(switches, k), 1);
+        PyObject *twin = PyObject_CallFunctionObjArgs(of, stream->handle, device, NULL);
+        if (twin == NULL)
+            Py_CLEAR(twins);
+        else
+            PyTuple_SetItem(twins, k + 1, twin);
+    }
+    if (twins != NULL && stream->device != Py_None)
+        set_reference(&stream->twins, twins);
+    return twins;
+}
+
+/* Make a stream of the current device a library's current one; return (use, stream that was current). */
+static PyObject *switch_library(PyObject *ways, PyObject *twin, PyObject *device)
+{
+    PyObject *use = PyTuple_GetItem(ways, 2);
     PyObject *before = PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, 0), device, NULL);
-    PyObject *stream = before == NULL ? NULL
-                                      : PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, 1), handle, device, NULL);
-    if (stream != NULL)
-        done = PyObject_CallFunctionObjArgs(use, stream, NULL);
+    PyObject *done = before == NULL ? NULL : PyObject_CallFunctionObjArgs(use, twin, NULL);
     PyObject *switched = done == NULL ? NULL : PyTuple_Pack(2, use, before);
     Py_XDECREF(before);
-    Py_XDECREF(stream);
     Py_XDECREF(done);
     return switched;
 }
 
 /* Switch every library; return what to put back, a tuple of (use, stream). Where one fails, none is switched. */
-static PyObject *switch_libraries(PyObject *switches, PyObject *handle, PyObject *device)
+static PyObject *switch_libraries(struct stream_record *stream, PyObject *switches, PyObject *device)
 {
     Py_ssize_t count = PyTuple_Size(switches);
     PyObject *switched = PyTuple_New(0);
+    if (count == 0 || switched == NULL)
+        return switched;
+    PyObject *twins = twins_of(stream, switches, device);
+    if (twins == NULL)
+        Py_CLEAR(switched);
     for (Py_ssize_t k = 0; k < count && switched != NULL; ++k) {
-        PyObject *one = switch_library(PyTuple_GetItem(switches, k), handle, device);
+        PyObject *one = switch_library(PyTuple_GetItem(switches, k), PyTuple_GetItem(twins, k + 1), device);
         PyObject *last = one == NULL ? NULL : PyTuple_Pack(1, one);
         PyObject *more = last == NULL ? NULL : k == 0 ? Py_NewRef(last) : PySequence_Concat(switched, last);
         Py_XDECREF(one);
@@ -316,6 +339,7 @@ static PyObject *switch_libraries(PyObject *switches, PyObject *handle, PyObject
         Py_DECREF(switched);
         switched = more;
     }
+    Py_XDECREF(twins);
     return switched;
 }
 
@@ -343,8 +367,8 @@ static PyObject *device_to_switch(const struct stream_record *stream, PyObject *
 /* Make the stream current and remember what was: the entry is that of the definition. */
 static int enter_on(PyObject *object, PyObject *switches, PyObject *device)
 {
-    const struct stream_record *self = (struct stream_record *)object;
-    PyObject *switched = switch_libraries(switches, self->handle, device);
+    struct stream_record *self = (struct stream_record *)object;
+    PyObject *switched = switch_libraries(self, switches, device);
     PyObject *previous = switched == NULL ? NULL : exchange(self->target, device, object);
     PyObject *entry = previous == NULL ? NULL : PyTuple_Pack(4, switched, device, previous, Py_None);
     int is_done = entry != NULL && push_entry(self->entries, entry);

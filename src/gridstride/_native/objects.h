@@ -21,6 +21,7 @@ struct stream_record {
     PyObject *device;     /* None: a default stream, of any device */
     PyObject *per_thread; /* True: the handle is another one for each thread */
     PyObject *entries;
+    PyObject *twins; /* hidden: the switches of libraries, and what stands for the stream there */
 };
 
 struct event_record {

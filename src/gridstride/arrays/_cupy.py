@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 from functools import lru_cache, partial
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,8 @@ class CuPyAdapter(Adapter):
 
     def stream_switch(self) -> StreamSwitch:
         cupy = library_module("cupy")
-        return StreamSwitch(cupy.cuda.get_current_stream, partial(_foreign_stream, cupy), methodcaller("use"))
+        use = cupy.cuda.Stream.use  # the same for all its classes of streams
+        return StreamSwitch(cupy.cuda.get_current_stream, partial(_foreign_stream, cupy), use)
 
     def memory_of(self, array: Any) -> object | None:
         # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.
