@@ -12,6 +12,7 @@ import numpy as np
 
 from gridstride import _forks, _native, _pipeline, config
 from gridstride._arguments.place import Place
+from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
@@ -351,12 +352,14 @@ class LazyModule:
 def warm_up() -> None:
     """Launch a kernel where nothing runs, so that the first real launch finds no code cold."""
     text = 'extern "C" __global__ void warm_up(float* x, float y, int n) {}'
+    arguments = np.empty(1, np.float32), np.float32(1), np.int32(1)
     # What goes wrong here is met again, and reported, by a launch that somebody asked for.
     with suppress(GridstrideError), registry.use_target(registry.IDLE):
         for salt in ("", " "):
             function = Function.__new__(Function)
             function._bind(LazyModule(RawSource(text + salt, "warm_up"), ("warm_up",)), "warm_up")
-            function((1,), (32,), (None, np.float32(1), np.int32(1)))
+            function((1,), (32,), arguments)
+            decode(encode(function.load(default_place(), None).object_code))
 
 
 def default_place() -> Place:
