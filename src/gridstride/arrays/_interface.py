@@ -30,15 +30,10 @@ class InterfaceAdapter(Adapter):
         return hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__")
 
     def view(self, array: Any) -> ArrayView | None:
-        shown = getattr(array, "__cuda_array_interface__", None)
-        if shown is not None:
-            return _view(array, shown, CUDA, _device_of(array), _producer_stream(shown))
-        shown = getattr(array, "__array_interface__", None)
-        if shown is None:
-            return None
-        if shown.get("data") is None:  # the memory is the object's own buffer
-            return _buffer_view(array)
-        return _view(array, shown, HOST, 0, None)
+        try:
+            return _view_of_interface(array)
+        except (KeyError, IndexError, AttributeError) as error:
+            raise _unreadable(array, repr(error)) from error
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> NoReturn:
         refuse_to_allocate(like)
@@ -49,6 +44,26 @@ def refuse_to_allocate(like: object) -> NoReturn:
     raise TypeError(
         f"cannot make outputs beside a {type(like).__name__}, which is known only by its array interface: "
         f"pass the output arrays"
+    )
+
+
+def _view_of_interface(array: Any) -> ArrayView | None:
+    shown = getattr(array, "__cuda_array_interface__", None)
+    if shown is not None:
+        return _view(array, shown, CUDA, _device_of(array), _producer_stream(shown))
+    shown = getattr(array, "__array_interface__", None)
+    if shown is None:
+        return None
+    if shown.get("data") is None:  # the memory is the object's own buffer
+        return _buffer_view(array)
+    return _view(array, shown, HOST, 0, None)
+
+
+def _unreadable(array: Any, reason: str) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"a {type(array).__name__} shows an array interface that cannot be read: {reason}",
+        expected="an array interface",
+        got=type(array).__name__,
     )
 
 
@@ -64,7 +79,10 @@ def _view(
     dtype = _dtype(shown)
     check_dtype(dtype)
     address, read_only = shown["data"]
-    shape = tuple(shown["shape"])
+    shape = shown["shape"]
+    if not isinstance(shape, tuple | list) or not all(isinstance(extent, int) for extent in shape):
+        raise _unreadable(array, f"shape {shape!r}")
+    shape = tuple(shape)
     strides = strides_unless_contiguous(shape, shown.get("strides"), dtype.itemsize)
     return ArrayView(
         array,
