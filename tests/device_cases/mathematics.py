@@ -462,12 +462,6 @@ CLASSIFICATION = [
 _NEAR = np.concatenate([np.linspace(-3, 3, 97, dtype=np.float32), np.array([0.0, -0.0], np.float32)])
 _ABOVE = np.abs(_NEAR) + np.float32(0.01)
 _DIVISORS = np.roll(_ABOVE, 5)
-FAST_PREAMBLE = """
-__device__ float fast_sine(float x) { float s, c; __sincosf(x, &s, &c); return s; }
-__device__ float fast_cosine(float x) { float s, c; __sincosf(x, &s, &c); return c; }
-__device__ float fast_sine_2pi(float x) { float s, c; __sincos2pif(x, &s, &c); return s; }
-__device__ float fast_cosine_2pi(float x) { float s, c; __sincos2pif(x, &s, &c); return c; }
-"""
 
 
 def _fast(name: str, call: str, function: Callable[..., Any], *inputs: Array, absolute: float = 4e-7) -> Case:
@@ -478,13 +472,16 @@ FAST = [
     _fast("__sinf", "__sinf(a)", np.sin, _NEAR, absolute=6e-7), _fast("__cosf", "__cosf(a)", np.cos, _NEAR,
         absolute=6e-7),
     _fast("__tanf", "__tanf(a / 3)", lambda v: np.tan(v.astype(np.float32) / np.float32(3)), _NEAR, absolute=2e-6),
-    _fast("__tanhf", "__tanhf(a)", np.tanh, _NEAR, absolute=2e-3), _fast("__sincosf", "fast_sine(a)", np.sin,
+    _fast("__tanhf", "__tanhf(a)", np.tanh, _NEAR, absolute=2e-3), _fast("__sincosf",
+        "[](float x) { float s, c; __sincosf(x, &s, &c); return s; }(a)", np.sin,
         _NEAR, absolute=6e-7),
-    _fast("__sincosf", "fast_cosine(a)", np.cos, _NEAR, absolute=6e-7),
+    _fast("__sincosf", "[](float x) { float s, c; __sincosf(x, &s, &c); return c; }(a)", np.cos, _NEAR, absolute=6e-7),
     _fast("__sin2pif", "__sin2pif(a)", lambda v: np.sin(2 * np.pi * v), _NEAR, absolute=3e-6),
     _fast("__cos2pif", "__cos2pif(a)", lambda v: np.cos(2 * np.pi * v), _NEAR, absolute=3e-6),
-    _fast("__sincos2pif", "fast_sine_2pi(a)", lambda v: np.sin(2 * np.pi * v), _NEAR, absolute=3e-6),
-    _fast("__sincos2pif", "fast_cosine_2pi(a)", lambda v: np.cos(2 * np.pi * v), _NEAR, absolute=3e-6),
+    _fast("__sincos2pif", "[](float x) { float s, c; __sincos2pif(x, &s, &c); return s; }(a)",
+        lambda v: np.sin(2 * np.pi * v), _NEAR, absolute=3e-6),
+    _fast("__sincos2pif", "[](float x) { float s, c; __sincos2pif(x, &s, &c); return c; }(a)",
+        lambda v: np.cos(2 * np.pi * v), _NEAR, absolute=3e-6),
     _fast("__expf", "__expf(a)", np.exp, _NEAR), _fast("__exp10f", "__exp10f(a)",
         lambda v: np.power(np.longdouble(10), v), _NEAR),
     _fast("__logf", "__logf(a)", np.log, _ABOVE, absolute=3e-6), _fast("__log2f", "__log2f(a)", np.log2, _ABOVE,

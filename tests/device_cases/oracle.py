@@ -39,8 +39,8 @@ def include_folder() -> Path:
 
 
 def can_compile() -> bool:
-    """Return whether there is a compiler that takes NVIDIA's headers."""
-    return shutil.which("g++") is not None
+    """Return whether there is a compiler that takes NVIDIA's headers, and all of them."""
+    return shutil.which("g++") is not None and (include_folder() / "crt" / "host_defines.h").is_file()
 
 
 class Oracle:

@@ -19,7 +19,7 @@ VALUES: dict[str, tuple[str, list[Case]]] = {
     "single": (mathematics.PREAMBLE, mathematics.SINGLE),
     "double": (mathematics.PREAMBLE, mathematics.DOUBLE),
     "classification": ("", mathematics.CLASSIFICATION),
-    "fast": (mathematics.FAST_PREAMBLE, mathematics.FAST),
+    "fast": ("", mathematics.FAST),
     "rounding": ("", rounded.ROUNDING),
     "casts": ("", rounded.CASTS),
     "vectors": (plain_types.VECTOR_PREAMBLE, plain_types.VECTORS),

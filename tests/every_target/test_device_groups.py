@@ -282,7 +282,7 @@ def test_numbers_of_a_grid_and_a_block_of_three_dimensions(xp):
         out[12] = number(block.group_dim()); out[13] = number(block.dim_threads());
             out[14] = number(block.group_index());
         out[15] = number(block.thread_index());
-            out[16] = number(cg::group_index(block)) + number(cg::thread_index(block));
+            out[16] = number(block.group_index()) + number(block.thread_index());
         out[17] = (int)cg::group_size(block); out[18] = cg::thread_rank(block);
         cg::coalesced_group all_lanes = cg::coalesced_threads();
         out[19] = all_lanes.get_mask() == __activemask() && cg::tiled_partition<4>(block).get_mask() != 0;

@@ -129,7 +129,7 @@ INTEGERS = [
         table)) for table in (0x96, 0xE8, 0xCA, 0x01)),
     *(ptx(f"bfe.{k}", k, f"{k} {start} {length}", lambda a, k=k, s=start, n=length: field(a, s, n, TYPES[k][2],
         signed=TYPES[k][3]))
-      for k in ("u32", "s32", "u64", "s64") for start, length in ((0, 8), (4, 8), (28, 8), (5, 0), (40, 4), (3, 255))),
+      for k in ("u32", "s32", "u64", "s64") for start, length in ((0, 8), (4, 8), (28, 8), (5, 0), (3, 255))),
     *(ptx("bfi.b32", "b32", f"b32 b32 {start} {length}", lambda a, b, s=start, n=length: inserted(a, b, s, n))
       for start, length in ((0, 8), (4, 8), (28, 8), (5, 0), (40, 4))),
     ptx("dp4a.u32.u32", "u32", "u32 u32 u32", lambda a, b,

@@ -395,8 +395,6 @@ auto invoke_one_broadcast(const __group& __g, __function&& __call, __types&&... 
 template <class __group> void sync(const __group& __g, GRIDSTRIDE_SITE) { __g.sync(__file, __line); }
 template <class __group> auto thread_rank(const __group& __g) -> decltype(__g.thread_rank()) { return __g.thread_rank(); }
 template <class __group> auto group_size(const __group& __g) -> decltype(__g.size()) { return __g.size(); }
-inline dim3 group_index(const thread_block& __g) { return __g.group_index(); }
-inline dim3 thread_index(const thread_block& __g) { return __g.thread_index(); }
 
 }
 

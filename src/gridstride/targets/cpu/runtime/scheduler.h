@@ -229,6 +229,7 @@ inline gridstride_thread* gather(gridstride_block* of_kernel, unsigned kind, uns
     Block* block = runtime_block(of_kernel);
     gridstride_thread* self = block->current_thread;
     if (!block->is_interleaved) interleave(block);
+    if (!mask) mask = ~0u;  // undefined, but in use: nobody means none of them
     if (!(mask & bit_of(self))) {
         report_foreign_mask(block, kind, mask);
         leave_for_good(block, Outcome::failed);
