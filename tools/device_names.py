@@ -229,7 +229,7 @@ def read(folders: list[Path]) -> list[tuple[str, str]]:
 def merged(table: str, names: dict[str, list[str]]) -> str:
     """Return the table's text with the names of its sections replaced; what is new is listed as undecided."""
     known = tomllib.loads(table)["section"]
-    for section in known:
+    for section in (section for section in known if section["key"] in names):
         block = "\n".join(textwrap.wrap(" ".join(names[section["key"]]), 118, break_on_hyphens=False))
         table = table.replace(section["names"].strip("\n"), block, 1)
     missing = set(names) - {section["key"] for section in known}

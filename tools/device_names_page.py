@@ -42,7 +42,7 @@ def _section(section: Section) -> str:
     if section.reason:
         parts += [f"Refused: {section.reason}.", ""]
         parts += [f"Headers refused: {_listed(section.headers)}.", ""] if section.headers else []
-        parts += [_listed(section.names), ""]
+        parts += [_listed(section.names), ""] if section.names else []
     else:
         parts += [_listed(section.supported()), ""]
         parts += [f"- `{name}` is refused: {reason}." for name, reason in section.refused.items()]

@@ -27,7 +27,7 @@ def is_known_to_the_source_pass(name: str) -> bool:
     return False
 
 
-def test_every_refused_name_is_named_with_its_line():
+def test_p109_every_refused_name_is_named_with_its_line():
     """Those that the source pass does not know are found by the compiler; the table says what they are."""
     rest = [(name, reason) for name, reason in REFUSED if not is_known_to_the_source_pass(name)]
     assert len(rest) > 150

@@ -12,6 +12,12 @@ def names_of(key: str) -> tuple[str, ...]:
     return next(section for section in device_names.sections() if section.key == key).supported()
 
 
+def on_a_gpu(cases: list[Case]) -> list[Case]:
+    """Leave out the cases whose calls use a name that programs for a GPU lack."""
+    absent = {name for section in device_names.sections() for name in section.absent_on_cuda}
+    return [case for case in cases if not any(name in case.call for name in absent)]
+
+
 #: Section: what the calls need, the calls.
 VALUES: dict[str, tuple[str, list[Case]]] = {
     "integer": ("", integer.CASES),

@@ -11,7 +11,7 @@ from gridstride.targets.cpu import device_names
 _LINE = re.compile(
     r"^(?P<path>[^\n]+?):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*)$"
 )
-_WORD = re.compile(r"[A-Za-z_][\w.]*(?<!\.)")
+_WORD = re.compile(r"[A-Za-z_][\w./]*(?<!\.)")
 _SHOWN_ERRORS = 5
 #: A longer source line is cut around the error's column.
 _SHOWN_COLUMNS = 240
