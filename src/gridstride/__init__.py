@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TargetUnavailable,
     )
     from gridstride.families.elementwise import ElementwiseKernel, create_elementwise_kernel
+    from gridstride.families.fuse import fuse
     from gridstride.families.memoize import clear_memo, memoize
     from gridstride.families.reduction import ReductionKernel, create_reduction_kernel
     from gridstride.namespace import (
@@ -69,6 +70,7 @@ __all__ = [
     "create_elementwise_kernel",
     "create_reduction_kernel",
     "cuda",
+    "fuse",
     "get_array_module",
     "get_backend",
     "get_default_memory_pool",
@@ -101,6 +103,7 @@ _ROOMS = {
     ),
     "_arguments.parameters": ("ParameterInfo", "_get_param_info"),
     "families.elementwise": ("ElementwiseKernel", "create_elementwise_kernel"),
+    "families.fuse": ("fuse",),
     "families.memoize": ("clear_memo", "memoize"),
     "families.reduction": ("ReductionKernel", "create_reduction_kernel"),
     "namespace": (

@@ -71,7 +71,7 @@ class ReductionForm(NamedTuple):
     ----------
     roles : tuple of Role
     types : tuple of (placeholder, dtype)
-    header, loop, shared : str
+    header, loop, shared, results : str
     capacity, threads : int
         Of the loop.
     joining, joining_threads
@@ -83,6 +83,7 @@ class ReductionForm(NamedTuple):
     header: str
     loop: str
     shared: str
+    results: str
     capacity: int
     threads: int
     joining: str
@@ -102,6 +103,7 @@ def reduction_form(
         loop.header,
         loop.name,
         loop.shared,
+        loop.results,
         loop.capacity,
         loop.configuration.threads,
         joining,
@@ -146,8 +148,12 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         joining = template("joining.cu").substitute(
             common, threads=form.joining_threads, parameters=", ".join([*own, *rest]), loop=form.joining
         )
+    types = ", ".join(
+        f"gridstride::folded<{role.stored_ctype}, {role.ctype}, {form.capacity}>" for role in inputs
+    )
     text = template("reduction.cu").substitute(
         common,
+        results_at_once=f"gridstride::{form.results}<{types}>()" if form.results else "1",
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
         types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
         reduce_type=_reduce_type(source, form),

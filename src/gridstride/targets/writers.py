@@ -42,7 +42,7 @@ class BlockLoops:
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or tiles where an operand lies along another axis than the result."""
         turned = turned_axis(walk)
-        return _rows(walk, limits) if turned is None else _tiles(moved_behind_first(walk, turned))
+        return _rows(walk) if turned is None else _tiles(moved_behind_first(walk, turned))
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -67,16 +67,15 @@ def turned_axis(walk: ElementWalk) -> int | None:
     return None
 
 
-def _rows(walk: ElementWalk, limits: Limits) -> Loop:
+def _rows(walk: ElementWalk) -> Loop:
     length = packet_length([operand.itemsize for operand in walk.operands])
     packets = _packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
     capacity = capacity_for(len(walk.shape))
-    count = 2 if total >= 4 * THREADS * limits.multiprocessors else 1
     return Loop(
         _ELEMENTWISE,
-        f"rows<{count}>",
+        "rows",
         "",
         capacity,
         struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, 0, 0)
@@ -86,7 +85,7 @@ def _rows(walk: ElementWalk, limits: Limits) -> Loop:
             operand_bytes(operand.address, operand.strides[0], (0, *operand.strides[1:]), capacity)
             for operand in walk.operands
         ),
-        configuration(_blocks(total, THREADS * count), THREADS),
+        configuration(_blocks(total, THREADS), THREADS),
     )
 
 
@@ -180,7 +179,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         for each in walk.inputs
     )
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    return _fold_loop("fold_along<4>", walk, capacity, space, inputs, blocks, parts)
+    return _fold_loop("fold_along<4>", "", walk, capacity, space, inputs, blocks, parts)
 
 
 def _threads_for(packets: int) -> int:
@@ -214,7 +213,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
-    return _fold_loop("fold_across<8>", walk, capacity, space, inputs, blocks, parts)
+    return _fold_loop("fold_across<4>", "packet_length", walk, capacity, space, inputs, blocks, parts)
 
 
 #: Where `workspace` stands in ``fold_space``.
@@ -247,7 +246,14 @@ def fold_space_bytes(
 
 
 def _fold_loop(
-    name: str, walk: FoldWalk, capacity: int, space: bytes, inputs: tuple[bytes, ...], blocks: int, parts: int
+    name: str,
+    results: str,
+    walk: FoldWalk,
+    capacity: int,
+    space: bytes,
+    inputs: tuple[bytes, ...],
+    blocks: int,
+    parts: int,
 ) -> FoldLoop:
     outputs = tuple(
         operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
@@ -257,7 +263,7 @@ def _fold_loop(
     how = configuration(blocks, THREADS, parts)
     operands = (*inputs, *outputs)
     return FoldLoop(
-        _REDUCTION, name, "fold_bytes", capacity, space, operands, how, parts, WORKSPACE_AT, joining
+        _REDUCTION, name, "fold_bytes", capacity, space, operands, how, results, parts, WORKSPACE_AT, joining
     )  # fmt: skip
 
 

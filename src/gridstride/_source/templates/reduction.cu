@@ -20,7 +20,8 @@ $map_expr
         );
     };
 $operations
-    auto gridstride_finish = [&](const long long at, const int part, const auto& folded, const int count) {
+    auto gridstride_finish = [&](const long long at, const int part,
+                                 const gridstride_folding (&folded)[$results_at_once], const int count) {
         if (gridstride_space.parts == 1)
             gridstride::assign(gridstride_post, folded, count, gridstride_space, at$results);
         else

@@ -11,93 +11,85 @@ namespace gridstride {
 
 constexpr int block_threads = 256;
 
-// What a thread holds of an operand: `__count` packets and where they are.
-template <class __operand, int __length, int __count>
+// What a thread holds of an operand: a packet of it and where its row starts.
+template <class __operand, int __length>
 struct staged {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
     const __operand& source;
-    long long offsets[__count];
-    packet<stored, __length> packets[__count];
+    char* row;
+    packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED staged(const __operand& __source) : source(__source) {}
-    GRIDSTRIDE_INLINED char* at(int __k, long long __element) const {
-        return source.data + offsets[__k] + __element * source.step;
-    }
+    GRIDSTRIDE_INLINED staged(const __operand& __source) : source(__source), row(__source.data) {}
     // How many elements before the start of a row the packet starts that ends at a multiple of its size.
-    GRIDSTRIDE_INLINED int phase(int __k) const {
+    GRIDSTRIDE_INLINED int phase() const {
         if (source.step != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
-        return reinterpret_cast<unsigned long long>(source.data + offsets[__k]) / sizeof(stored) % __length;
+        return reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length;
     }
-    GRIDSTRIDE_INLINED int load(int __k, long long __element, int __first, int __last) {
+    GRIDSTRIDE_INLINED int load(long long __element, int __first, int __last) {
         if (__operand::is_read)
-            load_packet<__length>(packets[__k], at(__k, __element), source.step, __first, __last);
+            load_packet<__length>(items, row + __element * source.step, source.step, __first, __last);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(int __k, long long __element, int __first, int __last) const {
+    GRIDSTRIDE_INLINED int store(long long __element, int __first, int __last) const {
         if (__operand::is_written)
-            store_packet<__length>(packets[__k], at(__k, __element), source.step, __first, __last);
+            store_packet<__length>(items, row + __element * source.step, source.step, __first, __last);
         return 0;
     }
 };
 
 // The phase of the last operand, an output where there is one.
-GRIDSTRIDE_INLINED int phase_of(int) { return 0; }
+GRIDSTRIDE_INLINED int last_phase() { return 0; }
 template <class __only>
-GRIDSTRIDE_INLINED int phase_of(int __k, const __only& __last) { return __last.phase(__k); }
-template <class __first, class... __rest>
-GRIDSTRIDE_INLINED int phase_of(int __k, const __first&, const __rest&... __others) { return phase_of(__k, __others...); }
-
-template <int __length, int __count, class __operation, int __axes, class... __staged>
-GRIDSTRIDE_INLINED void run_packets(const __operation& __do, const axes<__axes>& __space, long long __row_length,
-                                    const numbering<__axes>& __numbers, long long __first_packet, long long __packet_step,
-                                    __staged&&... __operands) {
-    long long __element[__count], __number[__count];
-    int __first[__count], __last[__count];
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k) {
-        const long long __packet = __first_packet + __k * __packet_step;
-        long long __rest = __packet, __within = __packet;
-        __number[__k] = 0;
-        swallow((__operands.offsets[__k] = 0)...);
-        if (__space.ndim > 1) {
-            __within = taken_off(__space, __rest, 0);
-#pragma unroll
-            for (int __axis = 1; __axis < __axes; ++__axis) {
-                if (__axis >= __space.ndim) break;
-                const long long __at = __axis + 1 < __space.ndim ? taken_off(__space, __rest, __axis) : __rest;
-                __number[__k] += __at * __numbers.strides[__axis];
-                swallow((__operands.offsets[__k] += __at * __operands.source.strides[__axis])...);
-            }
-        }
-        __element[__k] = __within * __length - phase_of(__k, __operands...);
-        __number[__k] += __element[__k] * __numbers.step;
-        const long long __left = __row_length - __element[__k];
-        __first[__k] = __element[__k] < 0 ? int(-__element[__k]) : 0;
-        __last[__k] = __packet >= __space.count ? 0 : __left < __length ? int(__left) : __length;
-    }
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k)
-        swallow(__operands.load(__k, __element[__k], __first[__k], __last[__k])...);
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k) {
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j)
-            if (__j >= __first[__k] && __j < __last[__k])
-                __do(__number[__k] + __j * __numbers.step,
-                     element<typename __staged::operand>(__operands.packets[__k].items[__j]).get()...);
-        swallow(__operands.store(__k, __element[__k], __first[__k], __last[__k])...);
-    }
+GRIDSTRIDE_INLINED int last_phase(const __only& __last) { return __last.phase(); }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED int last_phase(const __first&, const __second& __next, const __rest&... __others) {
+    return last_phase(__next, __others...);
 }
 
-template <int __count, class __operation, int __axes, class... __operands>
+template <int __length, class __operation, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void run_packet(const __operation& __do, const element_space<__axes>& __space, long long __packet,
+                                   __staged&&... __all) {
+    const axes<__axes>& __outer = __space.outer;
+    const numbering<__axes>& __numbers = __space.numbers;
+    long long __rest = __packet, __within = __packet, __number = 0;
+    if (__outer.ndim > 1) {
+        __within = taken_off(__outer, __rest, 0);
+#pragma unroll
+        for (int __axis = 1; __axis < __axes; ++__axis) {
+            if (__axis >= __outer.ndim) break;
+            const long long __at = __axis + 1 < __outer.ndim ? taken_off(__outer, __rest, __axis) : __rest;
+            __number += __at * __numbers.strides[__axis];
+            swallow((__all.row += __at * __all.source.strides[__axis])...);
+        }
+    }
+    const long long __element = __within * __length - last_phase(__all...);
+    const long long __left = __space.row - __element;
+    __number += __element * __numbers.step;
+    if (__element >= 0 && __left >= __length) {  // without a question for each element
+        swallow(__all.load(__element, 0, __length)...);
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            __do(__number + __j * __numbers.step, element<typename __staged::operand>(__all.items.items[__j]).get()...);
+        swallow(__all.store(__element, 0, __length)...);
+        return;
+    }
+    const int __first = __element < 0 ? int(-__element) : 0, __last = __left < __length ? int(__left) : __length;
+    swallow(__all.load(__element, __first, __last)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__j >= __first && __j < __last)
+            __do(__number + __j * __numbers.step, element<typename __staged::operand>(__all.items.items[__j]).get()...);
+    swallow(__all.store(__element, __first, __last)...);
+}
+
+template <class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void rows(const __operation& __do, const element_space<__axes>& __space,
                              const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
-    const long long __first = static_cast<long long>(blockIdx.x) * (block_threads * __count) + threadIdx.x;
-    run_packets<__length, __count>(__do, __space.outer, __space.row, __space.numbers, __first, block_threads,
-                                   staged<__operands, __length, __count>(__all)...);
+    const long long __packet = static_cast<long long>(blockIdx.x) * block_threads + threadIdx.x;
+    if (__packet < __space.outer.count) run_packet<__length>(__do, __space, __packet, staged<__operands, __length>(__all)...);
 }
 
 // ---- tiles ----
@@ -138,11 +130,58 @@ struct tile_part {
         return __left < 0 ? 0 : __left < __length ? int(__left) : __length;
     }
 
+    // Whether the tile is inside the array, and its words can be loaded and stored as such.
+    GRIDSTRIDE_INLINED bool is_whole(long long __width, long long __height) const {
+        constexpr int __bytes = sizeof(word);
+        const long long __down = source.strides[0], __across = source.step;
+        const long long __along = is_turned() ? __down : __across, __between = is_turned() ? __across : __down;
+        return __width >= tile_squares * __length && __height >= tile_squares * __length && is_one_word<stored, __length>::value &&
+               __along == sizeof(stored) && __between % __bytes == 0 &&
+               reinterpret_cast<unsigned long long>(corner) % __bytes == 0;
+    }
+    GRIDSTRIDE_INLINED void load_whole(word& __to, const char* __at) const { whole<__length, stored>::load(__to, __at); }
+
+    // The words of a whole tile, along the rows of the memory.
+    GRIDSTRIDE_INLINED void load_lines(char* __shared) {
+        const int __x = threadIdx.x % tile_squares, __y = threadIdx.x / tile_squares;
+        square_row* __tile = reinterpret_cast<square_row*>(__shared);
+        word __lines[tile_squares / rows_at_once][__length];
+        const char* __at = corner + __y * __length * source.step + __x * __length * source.strides[0];
+        __syncthreads();
+#pragma unroll
+        for (int __square = 0; __square < tile_squares / rows_at_once; ++__square)
+#pragma unroll
+            for (int __r = 0; __r < __length; ++__r)
+                load_whole(__lines[__square][__r], __at + (__square * rows_at_once * __length + __r) * source.step);
+#pragma unroll
+        for (int __square = 0; __square < tile_squares / rows_at_once; ++__square)
+#pragma unroll
+            for (int __c = 0; __c < __length; ++__c) {
+                word __turned;
+#pragma unroll
+                for (int __r = 0; __r < __length; ++__r) __turned.items[__r] = __lines[__square][__r].items[__c];
+                __tile[__c][__x][__y + __square * rows_at_once] = __turned;
+            }
+        __syncthreads();
+#pragma unroll
+        for (int __k = 0; __k < count; ++__k) {
+            const int __row = __y + __k * rows_at_once;
+            words[__k] = __tile[__row % __length][__row / __length][__x];
+        }
+    }
+
     GRIDSTRIDE_INLINED int load(char* __shared, long long __width, long long __height) {
         if (!__operand::is_read) return 0;
         const long long __down = source.strides[0], __across = source.step;
         const int __x = threadIdx.x % tile_squares, __y = threadIdx.x / tile_squares;
-        if (is_turned()) {
+        const bool __is_whole = is_whole(__width, __height);
+        if (__is_whole && is_turned()) {
+            load_lines(__shared);
+        } else if (__is_whole) {
+            const char* __at = corner + __y * __down + __x * __length * __across;
+#pragma unroll
+            for (int __k = 0; __k < count; ++__k) load_whole(words[__k], __at + __k * rows_at_once * __down);
+        } else if (is_turned()) {
             square_row* __tile = reinterpret_cast<square_row*>(__shared);
             __syncthreads();
 #pragma unroll
@@ -185,7 +224,12 @@ struct tile_part {
         if (!__operand::is_written) return 0;
         const long long __down = source.strides[0], __across = source.step;
         const int __x = threadIdx.x % tile_squares, __y = threadIdx.x / tile_squares;
-        if (is_turned()) {
+        if (!is_turned() && is_whole(__width, __height)) {
+            char* __at = corner + __y * __down + __x * __length * __across;
+#pragma unroll
+            for (int __k = 0; __k < count; ++__k)
+                whole<__length, stored>::store(words[__k], __at + __k * rows_at_once * __down);
+        } else if (is_turned()) {
             square_row* __tile = reinterpret_cast<square_row*>(__shared);
             __syncthreads();
 #pragma unroll
@@ -246,6 +290,16 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__
     __number += (__x0 + __x) * __numbers.step + __y0 * __numbers.strides[0];
     const long long __width = __space.row - __x0, __height = __space.column - __y0;
     swallow(__all.load(__shared, __width, __height)...);
+    if (__width >= __edge && __height >= __edge) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __do(__number + (__y + __k * rows_at_once) * __numbers.strides[0] + __j * __numbers.step,
+                     element<typename __parts::operand>(__all.words[__k].items[__j]).get()...);
+        swallow(__all.store(__shared, __width, __height)...);
+        return;
+    }
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
         const int __row = __y + __k * rows_at_once;

@@ -60,6 +60,28 @@ struct whole<__length, __stored, true> {
     }
 };
 
+// A packet of consecutive elements between two words, from the words that it touches.
+template <int __length, class __stored, bool = sizeof(__stored) * __length % 4 == 0 && sizeof(__stored) <= 2>
+struct between {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*) { return false; }
+};
+template <int __length, class __stored>
+struct between<__length, __stored, true> {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
+        constexpr int __words = sizeof(__stored) * __length / 4;
+        const unsigned __shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 4) * 8;
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __shift / 8);
+        unsigned __bits[__words + 1];
+#pragma unroll
+        for (int __k = 0; __k < __words; ++__k) __bits[__k] = __from[__k];
+        __bits[__words] = __shift ? __from[__words] : 0;
+#pragma unroll
+        for (int __k = 0; __k < __words; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __shift);
+        memcpy(&__to, __bits, 4 * __words);
+        return true;
+    }
+};
+
 // Elements `__first` to `__last` of a packet whose element 0 is, or would be, at `__at`.
 template <int __length, class __stored>
 GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char* __at, long long __step, int __first,
@@ -71,6 +93,8 @@ GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char
     } else if (__step == sizeof(__stored) && __first == 0 && __last == __length &&
                whole<__length, __stored>::fits(__at)) {
         whole<__length, __stored>::load(__to, __at);
+    } else if (__step == sizeof(__stored) && __first == 0 && __last == __length && between<__length, __stored>::load(__to, __at)) {
+        return;
     } else {
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
