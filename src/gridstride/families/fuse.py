@@ -94,7 +94,7 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     ... def distance(x, y):
     ...     return np.sqrt(x * x + y * y)
     >>> distance(np.array([3.0, 6.0], np.float32), np.float32(4))
-    array([5.      , 7.211103], dtype=float32)
+    array([5.       , 7.2111025], dtype=float32)
     """
     name = kwargs.pop("kernel_name", None)
     if kwargs:

@@ -157,10 +157,13 @@ private:
     // Add blocks to the grid barrier and open it if all are there.
     void check_grid_barrier(unsigned long arriving) {
         Launch& grid = *launch;
+        const unsigned generation = __atomic_load_n(&grid.grid_generation, __ATOMIC_ACQUIRE);
         const unsigned long waiting = __atomic_add_fetch(&grid.blocks_at_grid_barrier, arriving, __ATOMIC_ACQ_REL);
         const unsigned long finished = __atomic_load_n(&grid.finished_blocks, __ATOMIC_ACQUIRE);
         if (waiting == 0 || waiting + finished < grid.block_count) return;
         if (finished) {
+            // Those that finished may have come through this very barrier, after the others had arrived.
+            if (generation != __atomic_load_n(&grid.grid_generation, __ATOMIC_ACQUIRE)) return;
             report_unreachable_grid_barrier(grid, waiting, finished);
             return;
         }
