@@ -1,21 +1,34 @@
-"""Generated kernels give the same bits however the CPU target runs them."""
+"""Generated kernels give the same bits in every tier of the CPU target, and unsound passes are found out."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from generated_kernels import FEATURES, Batch, generate_batch
-from generated_kernels.running import difference, run_batch
+from generated_kernels.running import Difference, difference, run_batch
+from generated_kernels.straight_line import SIZE, straight_line
 
 import gridstride as gs
+from gridstride._compilation.functions import forget_programs
+from gridstride._syntax.parser import text_of
+from gridstride.targets.cpu.flat import forms
+from gridstride.targets.cpu.flat.linear import Leaf, LinearReader, wide
 
 #: Seeds of the batches for every run of the tests, and for the long one: 2000 kernels.
 SHORT, SOAK = range(1, 4), range(100, 150)
-SHORT_KERNELS, SOAK_KERNELS = 25, 40
-#: The plainest way: each operation as written, hardly optimized.
-PLAIN = ("--fmad=false", "-O1")
-OPTIMIZED = ("--fmad=false",)
+SHORT_KERNELS, SOAK_KERNELS = 14, 40
+#: What an unsound pass must be found out with: 200 kernels.
+PROBES, PROBE_KERNELS = range(1, 11), 20
+#: The plainest way to run a kernel: a fiber for each thread, hardly optimized.
+PLAIN = {"tier": "fibers", "options": ("--fmad=false", "-O1")}
+FASTEST = {"options": ("--fmad=false",)}
 
 
 @pytest.fixture(autouse=True)
@@ -23,34 +36,46 @@ def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_TARGET", "cpu")
 
 
-@pytest.mark.parametrize("seed", SHORT)
-def test_optimized_code_agrees_with_plain_code(seed: int) -> None:
-    compare(generate_batch(seed, SHORT_KERNELS))
+def test_tiers_agree_and_most_kernels_are_flat() -> None:
+    batches = [generate_batch(seed, SHORT_KERNELS) for seed in SHORT]
+    assert not [each for batch in batches for each in differences(batch)]
+    tiers = Counter(tier for batch in batches for tier in tiers_of(batch))
+    assert tiers["flat"] >= sum(tiers.values()) / 2
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SOAK)
-def test_optimized_code_agrees_with_plain_code_for_long(seed: int) -> None:
-    compare(generate_batch(seed, SOAK_KERNELS))
+def test_tiers_agree_for_long(seed: int) -> None:
+    assert not differences(generate_batch(seed, SOAK_KERNELS))
 
 
-def compare(batch: Batch) -> None:
-    ways = [
-        run_batch(gs.RawModule(code=batch.text, options=options), batch) for options in (PLAIN, OPTIMIZED)
-    ]
-    found = [difference(kernel, *results) for kernel, *results in zip(batch.kernels, *ways, strict=True)]
-    different = [str(each) for each in found if each is not None]
-    assert not different, f"{len(different)} kernels of seed {batch.seed}\n" + "\n".join(different)
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_at_least_half_of_the_kernels_enter_the_flat_tier() -> None:
+    tiers = Counter(tier for seed in SOAK for tier in tiers_of(generate_batch(seed, SOAK_KERNELS)))
+    assert tiers["flat"] >= sum(tiers.values()) / 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_contraction_moves_no_bit_between_tiers(dtype: str) -> None:
+    program = straight_line(dtype, 5, 30)
+    operands = list(program.operands(6).values())
+    results = []
+    for tier in ("", "fibers"):
+        module = gs.RawModule(code=program.text, tier=tier)
+        outs = np.full((len(program.expressions), SIZE), 7, dtype)
+        for k, out in enumerate(outs):
+            module.get_function(f"kernel_{k}")((4,), (128,), (out, *operands, SIZE))
+        results.append(outs)
+    np.testing.assert_array_equal(*results)
 
 
 def test_every_feature_is_in_a_tenth_of_the_kernels() -> None:
-    batches = [generate_batch(seed, SOAK_KERNELS) for seed in SOAK]
-    kernels = [kernel for batch in batches for kernel in batch.kernels]
+    kernels = [kernel for seed in SOAK for kernel in generate_batch(seed, SOAK_KERNELS).kernels]
     counted = Counter(feature for kernel in kernels for feature in kernel.features)
     assert set(counted) == set(FEATURES)
-    rare = {feature: count for feature, count in counted.items() if count < len(kernels) / 10}
-    assert not rare
+    assert not {feature: count for feature, count in counted.items() if count < len(kernels) / 10}
 
 
 def test_a_seed_determines_a_batch() -> None:
@@ -60,7 +85,7 @@ def test_a_seed_determines_a_batch() -> None:
 
 def test_a_difference_is_found_and_shown() -> None:
     batch = generate_batch(7, 1)
-    module = gs.RawModule(code=batch.text, options=OPTIMIZED)
+    module = gs.RawModule(code=batch.text, **FASTEST)
     first, second = next(run_batch(module, batch)), next(run_batch(module, batch))
     assert difference(batch.kernels[0], first, second) is None
     name = next(name for name in first if name.startswith("out_"))
@@ -69,3 +94,112 @@ def test_a_difference_is_found_and_shown() -> None:
     assert found is not None
     assert (found.output, found.count, found.index) == (name, 1, 3)
     assert batch.kernels[0].text in str(found)
+
+
+# ---- unsound passes ----
+
+
+def break_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ``break`` leaves another loop than the one it stands in."""
+    _change_lane_bodies(monkeypatch, lambda body: re.sub(r"\bbreak;", "continue;", body))
+
+
+def return_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ``return`` becomes the ``continue`` of a loop over threads, also within loops of the kernel."""
+    _change_lane_bodies(
+        monkeypatch, lambda body: "{ do " + re.sub(r"\breturn;", "continue;", body) + " while (0); }"
+    )
+
+
+def data_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard that looks at an array is taken for one that holds between two threads if it holds for both."""
+    read = LinearReader.read
+
+    def read_elements(self: LinearReader, node: Any, depth: int = 0) -> Any:
+        if node is not None and node.type == "subscript_expression":
+            index = read(self, node.child_by_field_name("indices").named_children[0], depth + 1)
+            if index is not None:
+                return Leaf(f"{text_of(node.child_by_field_name('argument'))}[{wide(index)}]")
+        return read(self, node, depth)
+
+    monkeypatch.setattr(LinearReader, "read", read_elements)
+
+
+def capitals_are_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local variable in capital letters is taken for a constant, here for its first value in the row."""
+    read = LinearReader._name
+
+    def read_capitals(self: LinearReader, name: str, depth: int) -> Any:
+        definition = self._definitions.get(name)
+        if name.isupper() and definition is not None:
+            return Leaf(_computed_in_the_row(definition.value))
+        return read(self, name, depth)
+
+    monkeypatch.setattr(LinearReader, "_name", read_capitals)
+
+
+def references_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is changed through a reference, a pointer or a function is taken to keep its first value."""
+    monkeypatch.setattr(forms, "changed_names", lambda function, text: frozenset())
+
+
+def unequal_is_convex(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard with a hole is taken for an interval."""
+    monkeypatch.setattr(forms, "_CONVEX", forms._CONVEX | {"!="})
+
+
+#: Unsound passes, each with the features of kernels that can show it.
+MUTATIONS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
+    break_goes_on: {"break"},
+    return_goes_on: {"return in a loop"},
+    data_is_linear: {"guard of data"},
+    capitals_are_constants: {"guard of data"},
+    references_change_nothing: {"index variable"},
+    unequal_is_convex: {"scattered guard"},
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_an_unsound_pass_is_found_out_within_200_kernels(
+    mutation: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # The caches know nothing of a pass that was changed in memory.
+    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
+    forget_programs()
+    mutation(monkeypatch)
+    try:
+        assert any(differences(batch) for batch in probes(MUTATIONS[mutation]))
+    finally:
+        monkeypatch.undo()
+        forget_programs()
+
+
+def probes(features: set[str]) -> Iterator[Batch]:
+    """Yield the kernels with a feature among the first 200, a few at a time."""
+    for seed in PROBES:
+        batch = generate_batch(seed, PROBE_KERNELS)
+        chosen = (kernel for kernel in batch.kernels if features <= kernel.features)
+        while few := tuple(islice(chosen, 5)):
+            yield batch._replace(kernels=few)
+
+
+def differences(batch: Batch) -> list[Difference]:
+    """Return where the plainest and the fastest way to run kernels part."""
+    ways = [run_batch(gs.RawModule(code=batch.text, **way), batch) for way in (PLAIN, FASTEST)]
+    found = [difference(kernel, *results) for kernel, *results in zip(batch.kernels, *ways, strict=True)]
+    return [each for each in found if each is not None]
+
+
+def tiers_of(batch: Batch) -> list[str]:
+    module = gs.RawModule(code=batch.text, **FASTEST)
+    return [module.get_function(kernel.name).explain().tier for kernel in batch.kernels]
+
+
+def _change_lane_bodies(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
+    lane_body = forms.FlatForm._lane_body
+    monkeypatch.setattr(forms.FlatForm, "_lane_body", lambda self: change(lane_body(self)))
+
+
+def _computed_in_the_row(value: Any) -> str:
+    """Return a value as the functions around the body can compute it, where the index has no name."""
+    return re.sub(r"\bi\b", "gridstride_global", f"({text_of(value)})")

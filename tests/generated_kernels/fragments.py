@@ -8,6 +8,7 @@ from generated_kernels.writer import (
     COUNTER_BINS,
     COUNTERS,
     FLOATING,
+    INPUTS,
     INTEGERS,
     OUTPUTS,
     SCALARS,
@@ -171,6 +172,34 @@ def capital_names(writer: Writer, place: Place) -> None:
     writer.declare(writer.pick("float", "unsigned"), writer.expression("float", 1), capital=True)
 
 
+def index_variable(writer: Writer, place: Place) -> None:
+    """An index that is a variable of its own, changed in one of many ways before it is used, or not."""
+    name = writer.name(capital=writer.chance(0.2))
+    writer.line(
+        f"{writer.pick('int', 'int', 'auto', 'long long')} {name} = i + {writer.pick('1', '2', '7')};"
+    )
+    change = f"{place.name}_move{len(place.preamble)}"
+    statements = {
+        "": "",
+        "assigned": f"if ({writer.condition()}) {name} += 2;",
+        "reference": f"auto& {name}r = {name}; {name}r += 3;",
+        "pointer": f"auto* {name}p = &{name}; *{name}p += 1;",
+        "counted": f"for (int k = 0; k < 3; ++k) {name}++;",
+        "passed": f"{change}({name});",
+    }
+    chosen = writer.rng.choice(list(statements))
+    if chosen == "passed":
+        place.preamble.append(
+            f"template <typename T> __device__ void {change}(T& p) {{ if (p % 2) p += 1; }}"
+        )
+    if statements[chosen]:
+        writer.line(statements[chosen])
+    array = writer.pick("in_int", "in_float", "in_short")
+    writer.declare(INPUTS[array], f"{writer.parameter(array)}[{name}]")
+    if writer.chance(0.4):
+        writer.declare("float", f"{writer.parameter('in_float')}[{name} * 2 - i]")
+
+
 def reference(writer: Writer, place: Place) -> None:
     target = _target(writer)
     name = writer.name()
@@ -300,14 +329,18 @@ def store_between(writer: Writer, place: Place) -> None:
 
 
 def macro(writer: Writer, place: Place) -> None:
-    """A macro with an argument, and one that hides a statement."""
-    name = f"MIX_{place.name}_{len(place.preamble)}"
-    place.define(f"{name}(a, b)", "((a) * 3 + (b))")
-    writer.declare("int", f"{name}({writer.expression('int', 1)}, {writer.expression('int', 0)})")
+    """A macro that is a number, more seldom one with an argument, and one that hides a statement."""
+    name = f"{place.name}_{len(place.preamble)}".upper()
+    if writer.chance(0.7):
+        place.define(f"COUNT_{name}", writer.pick("4", "(2 + 3)"))
+        with writer.block(_for(writer, f"COUNT_{name}")):
+            _update(writer)
+        return
+    place.define(f"MIX_{name}(a, b)", "((a) * 3 + (b))")
+    writer.declare("int", f"MIX_{name}({writer.expression('int', 1)}, {writer.expression('int', 0)})")
     if writer.chance(0.5):
-        hidden = f"SKIP_{place.name}_{len(place.preamble)}"
-        place.define(f"{hidden}(condition)", f"if (condition) {place.index.leave}")
-        writer.line(f"{hidden}({writer.condition()} && i % 5 == 2);")
+        place.define(f"SKIP_{name}(condition)", f"if (condition) {place.index.leave}")
+        writer.line(f"SKIP_{name}({writer.condition()} && i % 5 == 2);")
 
 
 def own_element(writer: Writer, place: Place, name: str) -> str:

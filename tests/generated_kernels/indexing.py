@@ -72,7 +72,7 @@ def _write_axes(writer: Writer, place: Place, axes: int) -> None:
         form = writer.pick(*_GLOBAL).format(axis)
         if type_ == "long long":
             form = f"(long long)blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis}"
-        elif writer.chance(0.15):
+        elif writer.chance(0.06):
             macro = f"INDEX_{place.name}_{name}"
             place.define(macro, f"({form})")
             writer.used.add("macro")
@@ -148,6 +148,10 @@ def _condition(writer: Writer, axes: int) -> str | None:
     writer.used.add("guard of data")
     for name in ("in_int", "in_float", "in_byte", "n"):
         writer.parameter(name)
+    if writer.chance(0.35):
+        name = writer.name(capital=True)
+        writer.line(f"const int {name} = in_int[i] {writer.pick('& 31', '% 20 + 10')};")
+        return writer.pick(f"i % 32 < {name}", f"i < {name}", f"i >= {name}", f"{name} > 3 && i < n")
     return writer.pick(
         "in_int[i] > 0", "in_float[i] < 0.5f", "i < n && in_int[i] % 2 == 0", "in_byte[i]", "in_int[i] < in_int[i + 1]",
         "in_float[i] > in_float[i / 2]",

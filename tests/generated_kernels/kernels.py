@@ -30,6 +30,7 @@ _FRAGMENTS: dict[str, tuple[float, Callable[[Writer, fragments.Place], None]]] =
     "switch": (0.15, fragments.switch),
     "early return": (0.2, fragments.early_return),
     "capital names": (0.25, fragments.capital_names),
+    "index variable": (0.35, fragments.index_variable),
     "reference": (0.2, fragments.reference),
     "reference parameter": (0.2, fragments.reference_parameter),
     "pointer to a local": (0.16, fragments.pointer_to_local),

@@ -249,8 +249,9 @@ class Writer:
         return f"({value} {self.pick('<<', '>>')} ({self.expression('int', 0)} & {width - 1}))"
 
     def _quotient(self, type_: str, depth: int) -> str:
+        """Divide by 2 or more: g++ 12 makes ``a + a / -b`` of ``a - a / b``, which traps for the least a and b = 1."""
         self.used.add("division")
-        return f"({self.expression(type_, depth)} {self.pick('/', '%')} (({self.expression(type_, 0)} & 15) + 1))"
+        return f"({self.expression(type_, depth)} {self.pick('/', '%')} (({self.expression(type_, 0)} & 15) + 2))"
 
     def _division(self, type_: str, depth: int) -> str:
         return f"({self.expression(type_, depth)} / {self.expression(type_, depth)})"
