@@ -2,7 +2,7 @@
 #   make demo    process pictures with CUDA C++ kernels, check each stage, print a table
 #   make test    lint, types, import contracts, tests, documentation examples
 #   make lint    the first three of them
-#   make bench   measure the CPU target (with a GPU also BENCH="raw_launch raw_start")
+#   make bench   measure the CPU target beside its peers (with a GPU also BENCH="raw_launch raw_start")
 #   make docs    build the documentation site into site/
 #   make soak    the tests that take too long for `make test`
 # Choose another interpreter with PYTHON=/path/to/python3.
@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 DOCS_BIN := .venv-docs/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h)
-BENCH ?= cpu_start cpu_fibers
+BENCH ?= cpu_kernels cpu_start
 PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
 
 .PHONY: help demo test lint bench docs soak clean
@@ -37,8 +37,9 @@ lint: $(VENV)/.test
 	$(BIN)/mypy tests/typing_examples.py
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	for topic in $(BENCH); do $(BIN)/python benchmarks/$$topic.py; done
+	$(BIN)/python benchmarks/report.py
 
 docs: .venv-docs/.installed
 	$(DOCS_BIN)/zensical build --clean --strict
@@ -58,6 +59,11 @@ $(VENV)/.test: $(VENV)/.made $(PACKAGE)
 	@echo "Installing gridstride and what its tests need into $(VENV) ..."
 	$(BIN)/python $(PIP_INSTALL) --editable '.[compiler,cuda13,demo,lowp]' --group test
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: $(VENV)/.test
+	@echo "Installing what gridstride is compared with into $(VENV) ..."
+	$(BIN)/python $(PIP_INSTALL) --group bench
+	touch $@
 
 .venv-docs/.installed: pyproject.toml | $(VENV)/.made
 	@echo "Installing the documentation builder into .venv-docs ..."

@@ -49,7 +49,15 @@ def machine() -> dict[str, Any]:
     from importlib.metadata import PackageNotFoundError, version
 
     packages = {}
-    for name in ("numpy", "cupy-cuda13x", "torch", "numba", "nvidia-cuda-nvrtc"):
+    for name in (
+        "numpy",
+        "cupy-cuda13x",
+        "torch",
+        "numba",
+        "numexpr",
+        "pocl-binary-distribution",
+        "nvidia-cuda-nvrtc",
+    ):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
@@ -57,7 +65,9 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
         "compiler": _first_line(["g++", "--version"]),
+        "kernel compiler": os.environ.get("GRIDSTRIDE_CXX", "the default"),
         "gpu": _first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]),
         "python": platform.python_version(),
         "packages": packages,

@@ -169,7 +169,8 @@ def capital_names(writer: Writer, place: Place) -> None:
     else:
         with writer.block(f"if (i % 8 < {bound.name})"):
             _update(writer)
-    writer.declare(writer.pick("float", "unsigned"), writer.expression("float", 1), capital=True)
+    type_ = writer.pick("float", "unsigned")
+    writer.declare(type_, writer.expression(type_, 1), capital=True)
 
 
 def index_variable(writer: Writer, place: Place) -> None:
@@ -386,11 +387,10 @@ def _target(writer: Writer, *types: str) -> Variable:
     """Return a variable to change, a new one where there is none."""
     wanted = types or tuple(each for each in SCALARS if each != "bool")
     known = writer.variables(*wanted, mutable=True)
-    return (
-        writer.rng.choice(known)
-        if known
-        else writer.declare(writer.pick(*wanted), writer.expression(wanted[0], 1))
-    )
+    if known:
+        return writer.rng.choice(known)
+    type_ = writer.pick(*wanted)
+    return writer.declare(type_, writer.expression(type_, 1))
 
 
 def _narrowed(writer: Writer, type_: str) -> str:

@@ -66,9 +66,10 @@ def _edits_of(node: Node, source: bytes) -> list[Edit]:
         removed = source[node.start_byte : value.start_byte]
         call = b"%s<%s>(" % (_CAST, source[written.start_byte : written.end_byte])
         lines = b"\n" * (removed.count(b"\n") - call.count(b"\n"))
+        end = _operand_end(value)
         return [
             Edit(node.start_byte, value.start_byte, call + lines),
-            Edit(value.end_byte, value.end_byte, b")"),
+            Edit(end, end, b")"),
         ]
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if function is None or arguments is None or arguments.named_child_count != 1:
@@ -81,6 +82,25 @@ def _edits_of(node: Node, source: bytes) -> list[Edit]:
     if name is None or types is None or not _is_integer(text_of(types).strip("<> ")):
         return []
     return [Edit(name.start_byte, name.end_byte, _CAST)]
+
+
+def _operand_end(value: Node) -> int:
+    """Return where the operand of a cast ends.
+
+    The parser takes ``x < y && z > (w)`` for a call of a template, so that ``(int)x < y && z > (w)`` would be a
+    cast of all of it. What holds ``&&`` or ``||`` is taken for comparisons.
+    """
+    head: Node | None = value
+    while head is not None and head.type in ("call_expression", "field_expression"):
+        head = head.child_by_field_name("function" if head.type == "call_expression" else "field")
+    if head is None or head.type not in ("template_function", "template_method"):
+        return value.end_byte
+    name, arguments = head.child_by_field_name("name"), head.child_by_field_name("arguments")
+    compares = arguments is not None and any(
+        child.type == "binary_expression" and text_of(child.child_by_field_name("operator")) in ("&&", "||")
+        for child in arguments.named_children
+    )
+    return name.end_byte if compares and name is not None else value.end_byte
 
 
 def _is_integer(written: str) -> bool:
