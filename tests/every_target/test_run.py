@@ -148,6 +148,18 @@ def test_random_arrays_repeat_with_the_seed(kernels: Path) -> None:
     assert abs(bell.std() - 15) < 1
 
 
+def test_every_tier_can_be_asked_for(
+    kernels: Path, target: Target, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("add.cu").write_text(
+        "__global__ void add(const int* x, int* y) { y[threadIdx.x] += x[threadIdx.x]; }\n"
+    )
+    for tier in target.tiers:
+        got = result("add.cu", "x=ones:100", "y=ones:100", "--grid=1", "--block=100", "--tier", tier)
+        np.testing.assert_array_equal(got, np.full(100, 2))
+        assert f"  tier {tier}\n" in capsys.readouterr().out
+
+
 def test_results_are_those_of_the_first_launch(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     got = result("kernels.cu:axpy", "a=1", "x=ones:100", "y=zeros:100", "n=100", "--repeat=5")
     np.testing.assert_array_equal(got, np.ones(100))
@@ -161,6 +173,7 @@ def test_json(kernels: Path, target: Target, capsys: pytest.CaptureFixture[str])
     record = json.loads(capsys.readouterr().out)
     assert record["kernel"] == "axpy"
     assert record["target"] == target.name
+    assert record["tier"] in target.tiers
     assert record["grid"] == [1]
     assert len(record["seconds"]) == 3
     assert min(record["seconds"]) > 0
@@ -193,6 +206,7 @@ def test_json(kernels: Path, target: Target, capsys: pytest.CaptureFixture[str])
         (["kernels.cu:axpy", "a=1", "x=kernels.cu", "y=ones:9", "n=9"], "it holds no array"),
         (["kernels.cu:axpy", "a=1", "x=ones:9", "y=ones:9", "n=9", "--out", "x"], "the kernel writes; those are y"),
         (["kernels.cu:axpy", "a=1", "x=ones:9", "y=ones:9", "n=9", "--block=2000"], "beyond the device's 1024"),
+        (["kernels.cu:axpy", "a=1", "x=ones:9", "y=ones:9", "n=9", "--tier=fast"], "tier 'fast' is none of target"),
         (["kernels.cu:axpy", "a=1", "x=ones:9", "y=ones:9", "n=9", "--option=--fast"], "option '--fast'"),
     ],
 )  # fmt: skip

@@ -77,6 +77,29 @@ def test_assembly_is_that_of_the_kernel_and_follows_the_options(capsys: pytest.C
     assert ".cfi" not in shown["true"]
 
 
+def test_the_tier_is_told_with_what_keeps_a_kernel_from_a_faster_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("waiting.cu").write_text("__global__ void f(int* x)\n{\n    __syncthreads();\n    *x = 1;\n}\n")
+    assert cli.main(["show", "waiting.cu", "--target", "cpu", "--form", "tier"]) == 0
+    shown = capsys.readouterr().out
+    assert "tier 'fibers'" in shown
+    assert "waiting.cu:3" in shown
+    assert cli.main(["show", "kernels.cu:first", "--target", "cpu", "--form", "tier", "--tier", "flat"]) == 0
+    assert "tier 'flat'" in capsys.readouterr().out
+
+
+def test_the_flat_form_is_shown_as_people_write(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for tier in ("flat", "fibers"):
+        assert cli.main(["show", "kernels.cu:first", "--target", "cpu", "--tier", tier]) == 0
+        shown[tier] = capsys.readouterr().out
+    assert "gridstride_flat_first" in shown["flat"]
+    assert "gridstride_flat_first" not in shown["fibers"]
+    assert "    gridstride_portion->is_refused = 1;" in shown["flat"]
+    assert max(map(len, shown["flat"].splitlines())) < 700
+
+
 def test_preprocessed_source_is_shown_without_headers(capsys: pytest.CaptureFixture[str]) -> None:
     Path("value.h").write_text("#define VALUE 42\n")
     Path("kernels.cu").write_text('#include "value.h"\n__global__ void f(int* x) { *x = VALUE; }\n')

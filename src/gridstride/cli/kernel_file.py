@@ -35,17 +35,22 @@ class KernelFile(NamedTuple):
         """The kernels that the text declares."""
         return declared_kernels(self.source())
 
-    def source(self, options: Sequence[str] = (), *, cooperative: bool = False) -> RawSource:
+    def source(self, options: Sequence[str] = (), *, cooperative: bool = False, tier: str = "") -> RawSource:
         """Return the text as a program's source; messages name the file."""
-        name = base_name(self.kernel) or self.path.stem
         return RawSource(
-            self.text, name, options=tuple(options), cooperative=cooperative, path=str(self.path)
+            self.text,
+            base_name(self.kernel) or self.path.stem,
+            options=tuple(options),
+            cooperative=cooperative,
+            path=str(self.path),
+            tier=tier,
         )
 
-    def function(self, options: Sequence[str], *, cooperative: bool) -> Function:
+    def function(self, options: Sequence[str], *, cooperative: bool, tier: str) -> Function:
         """Return the kernel, ready to be compiled."""
+        source = self.source(options, cooperative=cooperative, tier=tier)
         function = Function.__new__(Function)
-        function._bind(LazyModule(self.source(options, cooperative=cooperative), (self.kernel,)), self.kernel)
+        function._bind(LazyModule(source, (self.kernel,)), self.kernel)
         return function
 
     def axes(self) -> int:

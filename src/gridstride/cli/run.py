@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridstride._compilation.tiers import Explanation
 from gridstride.cli import kernel_file
 from gridstride.cli.arguments import ARRAY_FORMS, Argument, Arguments, is_array
 from gridstride.cli.expressions import evaluate, whole
@@ -58,6 +59,7 @@ class Result(NamedTuple):
 
     kernel: str
     target: Target
+    explanation: Explanation
     shape: Shape
     arguments: list[Argument]
     measured: Measured
@@ -75,7 +77,7 @@ def _run(parsed: argparse.Namespace) -> int:
         if parsed.target:
             stack.enter_context(registry.use_target(parsed.target))
         target = registry.default()
-        function = file.function(parsed.options, cooperative=parsed.cooperative)
+        function = file.function(parsed.options, cooperative=parsed.cooperative, tier=parsed.tier)
         compiled, signature = signature_of(function)
         _explain_missing(file, signature, texts)
         arguments = Arguments(file.kernel, signature, texts, parsed.size, parsed.seed).all()
@@ -85,7 +87,7 @@ def _run(parsed: argparse.Namespace) -> int:
             target, function, shape.grid, shape.block, parsed.shared_mem, arguments, parsed.repeat
         )
         measured = measured._replace(prepared=measured.prepared + compiled)
-        result = Result(file.kernel, target, shape, arguments, measured)
+        result = Result(file.kernel, target, function.explain(), shape, arguments, measured)
     for argument, path in outputs:
         np.save(path, measured.results[argument.name])
     if parsed.json:
@@ -122,6 +124,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     launch.add_argument(
         "--target", choices=registry.names(), help="where to run (default: the GPU if there is one)"
     )
+    launch.add_argument("--tier", default="", help="how to run: flat or fibers (cpu); default: the fastest")
     launch.add_argument(
         "--repeat", type=_whole, default=0, metavar="N", help="launch N times more, and time it"
     )
@@ -266,6 +269,7 @@ def _lines(result: Result, saved: dict[str, str]) -> Iterator[str]:
     wanted = f", {_times(shape.size)} threads wanted" if shape.size else ""
     yield bold(f"{result.kernel} on {result.target.name} ({device})", sys.stdout)
     yield f"  grid {_times(shape.grid)}, block {_times(shape.block)}{wanted}"
+    yield f"  tier {result.explanation.tier}"
     yield f"  first launch {readable(measured.first)} (compiling and loading {readable(measured.prepared)})"
     if measured.times:
         low, middle, high = min(measured.times), statistics.median(measured.times), max(measured.times)
@@ -286,6 +290,7 @@ def _record(result: Result) -> dict[str, Any]:
         "kernel": result.kernel,
         "target": result.target.name,
         "device": result.target.limits(result.target.current_device()).name,
+        "tier": result.explanation.tier,
         "grid": result.shape.grid,
         "block": result.shape.block,
         "prepared_seconds": measured.prepared,

@@ -14,6 +14,8 @@ from gridstride.targets.cpu.compiler import list_program
 
 _FUNCTION = re.compile(r"^([\w.$]+):.*?^\s*\.size\s+\1\s*,.*?$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)"')
+#: What a line with the flat form of a kernel has.
+_FLAT_FORM = " gridstride_lane_"
 #: Directives that say nothing about what runs.
 _NOISE = re.compile(
     r"^\s*\.(?:cfi_|loc\b|file\b|type\b|size\b|p2align\b|ident\b|section\b|text\b|weak\b|hidden\b)"
@@ -56,7 +58,26 @@ def _users_part(text: str, program: Program) -> str:
             is_ours = not marker[1].endswith(".h")
         elif is_ours:
             kept.append(line)
-    return "\n".join(kept)
+    return "\n".join(part for line in kept for part in _broken_up(line))
+
+
+def _broken_up(line: str) -> Iterator[str]:
+    """Yield the flat form of a kernel, which stands on one line, as people would write it; else the line."""
+    if _FLAT_FORM not in line:
+        yield line
+        return
+    depth = parentheses = 0
+    begin = 0
+    for position, character in enumerate(line):
+        parentheses += (character == "(") - (character == ")")
+        if character not in "{};" or parentheses:
+            continue
+        part = line[begin : position + 1].strip()
+        depth = max(0, depth - (character == "}"))  # the line begins with the end of the kernel
+        yield f"{'    ' * depth}{part}"
+        depth += character == "{"
+        begin = position + 1
+    yield line[begin:].strip()
 
 
 def _assembly(text: str, kernels: list[str]) -> Iterator[str]:

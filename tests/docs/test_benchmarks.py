@@ -1,0 +1,67 @@
+"""The benchmark tables in the documentation are those of the newest results, and the benchmarks run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import report  # noqa: E402
+
+
+def test_the_tables_are_current() -> None:
+    text = report.PAGE.read_text()
+    assert report.page(text) == text, "run benchmarks/report.py"
+
+
+def test_the_newest_results_of_each_topic_are_shown(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    machine = {"processor": "p", "cores": 2, "compiler": "g++ 1", "python": "3", "packages": {}}
+    seconds = {"ours": [0.3, 0.2, 0.4], "native": [0.2], "copy": [0.1]}
+    row = {
+        "id": "cpu.kernels.x",
+        "title": "x",
+        "tier": "flat",
+        "moved_bytes": 80_000_000,
+        "goal": 2.0,
+        "seconds": seconds,
+    }
+    for name, middle in (
+        ("cpu-kernels-2026-01-01", 9.0),
+        ("cpu-kernels-2026-02-01", 0.3),
+        ("cpu-kernels-zig-2026-01-01", 0.1),
+    ):
+        record = {"topic": name, "date": name[-10:], "machine": machine,
+                  "rows": [{**row, "seconds": {**seconds, "ours": [middle]}}]}  # fmt: skip
+        (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
+    lines = [line for line in report.tables() if line.startswith("| x ")]
+    assert lines == [
+        "| x | flat | 300 | 200 | 1.5x | - | - | - | - | 0.33 | 2x |",
+        "| x | flat | 100 | 200 | 0.5x | - | - | - | - | 1.00 | 2x |",
+    ]
+
+
+def test_every_id_of_the_plan_has_a_file() -> None:
+    plan = (ROOT / "benchmarks" / "README.md").read_text()
+    files = {path.name for path in (ROOT / "benchmarks").glob("*.py")} - {
+        "measure.py",
+        "report.py",
+        "workloads.py",
+    }
+    assert {name for name in files if f"`{name}`" not in plan} == set()
+
+
+def test_a_workload_is_measured_and_checked_with_what_is_installed() -> None:
+    done = subprocess.run(
+        [sys.executable, "benchmarks/cpu_kernels.py", "--only", "axpy", "--repeats", "1"],
+        check=False, cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "BENCH_QUICK": "1", "GRIDSTRIDE_TARGET": "cpu"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "cpu.kernels.axpy" in done.stdout
