@@ -438,6 +438,53 @@ def test_predicates_registers_warps_and_packing(xp):
     np.testing.assert_array_equal(gs.asnumpy(out), np.stack(expected, 1))
 
 
+def test_integers_of_many_words(xp):
+    code = r"""
+    extern "C" __global__ void k(const unsigned* x, const unsigned* y, unsigned* sums, unsigned* differences,
+                                 unsigned* products,
+                                 unsigned long long* wide) {
+        const unsigned *a = x + 4 * threadIdx.x, *b = y + 4 * threadIdx.x;
+        unsigned *s = sums + 4 * threadIdx.x, *d = differences + 4 * threadIdx.x, *p = products + 4 * threadIdx.x;
+        asm("add.cc.u32 %0, %4, %8; addc.cc.u32 %1, %5, %9; addc.cc.u32 %2, %6, %10; addc.u32 %3, %7, %11;"
+            : "=r"(s[0]), "=r"(s[1]), "=r"(s[2]), "=r"(s[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]));
+        asm("sub.cc.u32 %0, %4, %8; subc.cc.u32 %1, %5, %9; subc.cc.u32 %2, %6, %10; subc.u32 %3, %7, %11;"
+            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]));
+        // the product of two words of 64 bits, by schoolbook multiplication
+        asm("{ mul.lo.u32 %0, %4, %6; mul.hi.u32 %1, %4, %6; mad.lo.cc.u32 %1, %4, %7, %1; madc.hi.u32 %2, %4, %7, 0; "
+            "mad.lo.cc.u32 %1, %5, %6, %1; madc.hi.cc.u32 %2, %5, %6, %2; addc.u32 %3, 0, 0; "
+            "mad.lo.cc.u32 %2, %5, %7, %2; madc.hi.u32 %3, %5, %7, %3; }"
+            : "=&r"(p[0]), "=&r"(p[1]), "=&r"(p[2]), "=&r"(p[3]) : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]));
+        unsigned long long low, high;
+        asm("{ mad.hi.cc.u64 %0, %2, %3, %2; madc.lo.cc.u64 %1, %2, %3, %3; madc.lo.u64 %1, %1, 1, 0; }"
+            : "=&l"(low), "=&l"(high) : "l"((unsigned long long)a[1] << 32 | a[0]),
+              "l"((unsigned long long)b[1] << 32 | b[0]));
+        wide[2 * threadIdx.x] = low; wide[2 * threadIdx.x + 1] = high;
+    }"""
+    random = np.random.default_rng(6)
+    x, y = (random.choice(np.array([0, 1, 2**32 - 1, 2**31, 12345678], np.uint32), (64, 4)) for _ in range(2))
+    sums, differences, products = (xp.zeros((64, 4), np.uint32) for _ in range(3))
+    wide = xp.zeros((64, 2), np.uint64)
+    launch(xp, code, xp.asarray(x), xp.asarray(y), sums, differences, products, wide)
+
+    def number(words: Array, count: int = 4) -> list[int]:
+        return [
+            sum(int(word) << 32 * place for place, word in enumerate(row[:count]))
+            for row in gs.asnumpy(words)
+        ]
+
+    a, b = number(x), number(y)
+    assert number(sums) == [(p + q) % 2**128 for p, q in zip(a, b, strict=True)]
+    assert number(differences) == [(p - q) % 2**128 for p, q in zip(a, b, strict=True)]
+    assert number(products) == [p * q for p, q in zip(number(x, 2), number(y, 2), strict=True)]
+    for (low, high), p, q in zip(gs.asnumpy(wide).tolist(), number(x, 2), number(y, 2), strict=True):
+        total = (p * q >> 64) + p
+        second = p * q % 2**64 + q + (total >> 64)
+        assert low == total % 2**64
+        assert high == (second % 2**64 + (second >> 64)) % 2**64
+
+
 def test_every_instruction_of_the_table_is_tried():
     """Each in one of its types at least."""
 

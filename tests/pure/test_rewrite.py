@@ -174,6 +174,10 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
             "inline PTX: mma.sync",
         ),
         ('asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));', "inline PTX: add.u32 with 2 operands"),
+        (
+            'asm("addc.u32 %0, %1, %2;" : "=r"(x) : "r"(y), "r"(z));',
+            "addc.u32 with the carry of another statement",
+        ),
         ('asm("LOOP: bra LOOP;");', "inline PTX: 'LOOP: bra LOOP'"),
         ('asm("mov.f16 %0, %1;" : "=h"(x) : "h"(y));', "inline PTX: mov.f16"),
         ('asm("mov.u32 %0, %%envreg3;" : "=r"(x));', "inline PTX: the register %envreg3"),

@@ -35,6 +35,7 @@ _TYPES = {
     "s16": "short", "b32": "unsigned", "u32": "unsigned", "s32": "int", "b64": "unsigned long long",
     "u64": "unsigned long long", "s64": "long long", "f32": "float", "f64": "double", "pred": "bool",
 }  # fmt: skip
+_UNSIGNED = {"s32": "unsigned", "u32": "unsigned", "s64": "unsigned long long", "u64": "unsigned long long"}
 _WIDER = {"u16": "unsigned", "s16": "int", "u32": "unsigned long long", "s32": "long long",
           "u64": "unsigned __int128", "s64": "__int128"}  # fmt: skip
 
@@ -50,6 +51,7 @@ _ATOMIC = re.compile(
     rf"(?P<form>atom|red)(?:\.(?:relaxed|acquire|release|acq_rel))?(?:\.(?:cta|gpu|sys))?{_SPACE}"
     r"\.(?P<operation>add|min|max|inc|dec|and|or|xor|exch|cas)\.(?P<type>[busf]\d+)"
 )
+_CARRIES = re.compile(r"(?:add|sub|mad(?:\.lo|\.hi)?)\.cc\b|(?:add|sub|mad)c\.")
 _ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "inc": "Inc", "dec": "Dec", "and": "And", "or": "Or",
             "xor": "Xor", "exch": "Exch", "cas": "CAS"}  # fmt: skip
 _COPY = re.compile(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::[\w:]+)*")
@@ -109,6 +111,7 @@ class _Statement:
         self.operands: dict[str, str] = {}  # by number and by name: the C++ name
         self.registers: dict[str, str] = {}
         self.lines = list(self._bind(sections[:2]))
+        self.has_carry = False
 
     def translated(self) -> str:
         text = _PTX_COMMENT.sub(" ", "".join(map(_unescaped, _STRING.finditer(self.template))))
@@ -173,6 +176,7 @@ class _Statement:
         plain = mnemonic.replace(".ftz", "")
         if operands and "|" in operands[0]:
             operands = [*map(str.strip, operands[0].split("|")), *operands[1:]]
+        self._carry(plain)
         rows = [row for name, row in _table() if name == plain]
         row = next(
             (row for row in rows if len(row.operands) - _skipped(row, operands) == len(operands)), None
@@ -198,11 +202,21 @@ class _Statement:
                 before.append(f"const {ctype} {name} = {value};")
         return " ".join([*filter(None, before), f"{row.statement};", *after])
 
+    def _carry(self, mnemonic: str) -> None:
+        """Declare the carry where the first instruction sets it; one from another statement is not known."""
+        if _CARRIES.match(mnemonic) and not self.has_carry:
+            if re.match(r"\w+c\.", mnemonic):
+                raise _Unknown(f"{mnemonic} with the carry of another statement")
+            self.lines.insert(0, "unsigned carry = 0;")
+            self.has_carry = True
+
     def _using(self, row: _Row) -> str:
         names = zip(("T", "T2"), (kind for kind in row.types if kind in _TYPES), strict=False)
         lines = [f"typedef {_TYPES[kind]} {name};" for name, kind in names]
-        wider = _WIDER.get(row.types[0]) if row.types else None
-        return " ".join([*lines, f"typedef {wider} W;"] if wider else lines)
+        for name, types in (("W", _WIDER), ("U", _UNSIGNED)):
+            if row.types and row.types[0] in types:
+                lines.append(f"typedef {types[row.types[0]]} {name};")
+        return " ".join(lines)
 
     @staticmethod
     def _is_float(kind: str, row: _Row) -> bool:

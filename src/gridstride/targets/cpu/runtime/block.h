@@ -97,6 +97,7 @@ struct Block : gridstride_block {
     void* worker_stack_pointer;  // of the worker that runs it
     void (*run)();               // of the kernel
     bool is_started;
+    bool is_preempted;           // taken off the processor although it would go on
     unsigned grid_arrivals;      // threads that wait for the grid
     unsigned grid_generation;    // that they wait to see changed
     unsigned rounds;             // returns to the start of a warp
@@ -170,7 +171,7 @@ private:
         true_votes = 0;
         if (barriers_used) memset(named_barriers, 0, sizeof named_barriers);
         barriers_used = 0;
-        is_started = false;
+        is_started = is_preempted = false;
         outcome = Outcome::polls;
         fault.code = 0;
     }

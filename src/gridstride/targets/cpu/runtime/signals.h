@@ -99,6 +99,7 @@ inline void preempt(Block* block) {
     gridstride_thread* next = next_ready(block, self, false);
     if (__atomic_load_n(&block->launch->is_stalled, __ATOMIC_RELAXED)) {
         if (next != self) block->current_thread = startable(block, next);
+        block->is_preempted = true;
         leave(block, Outcome::polls, &self->stack_pointer);
     } else if (next != self) {
         gridstride_switch_to(block, self, startable(block, next));

@@ -45,6 +45,7 @@ private:
 
     Block* residents;  // a ring; the next to run
     unsigned resident_count;
+    unsigned stalled_turns;      // given while a resident block was preempted
     Block* spares;
     unsigned long chunk_begin, chunk_end;
     unsigned long again_begin, again_end;  // blocks of a portion that fibers must run, since its flat form could not
@@ -63,15 +64,45 @@ private:
     // ---- which block ----
 
     Block* choose() {
+        if (Block* block = choose_while_stalled()) return block;
+        if (Block* block = admit_new()) return block;
+        return next_resident();
+    }
+
+    // Start a block that nobody took; null if there is none, or no place.
+    Block* admit_new() {
         const bool has_place = resident_count == 0 || launch->is_cooperative || resident_count < MAX_POLLING;
         if (has_place && again_begin < again_end) return admit(again_begin++, false);
-        if (has_place && take_chunk()) return admit(chunk_begin++, launch->is_flat);
+        return has_place && take_chunk() ? admit(chunk_begin++, launch->is_flat) : nullptr;
+    }
+
+    // The next block of the ring that can go on.
+    Block* next_resident() {
         for (unsigned i = 0; i < resident_count; ++i) {
             Block* block = residents;
             residents = block->next;
             if (is_runnable(block)) return block;
         }
         return nullptr;
+    }
+
+    // Blocks that were preempted may wait for others, or just be slow. So the first of them has every other turn, and
+    // new blocks come in slowly.
+    Block* choose_while_stalled() {
+        Block* first = first_preempted();
+        if (!first) return nullptr;
+        constexpr unsigned TURNS_FOR_A_NEW_BLOCK = 16;
+        if (++stalled_turns % 2) return first;
+        Block* block = stalled_turns % TURNS_FOR_A_NEW_BLOCK == 0 ? admit_new() : nullptr;
+        return block ? block : next_resident();
+    }
+
+    Block* first_preempted() const {
+        Block* first = nullptr;
+        Block* block = residents;
+        for (unsigned i = 0; i < resident_count; ++i, block = block->next)
+            if (block->is_preempted && (!first || block->number() < first->number())) first = block;
+        return first;
     }
 
     bool take_chunk() {
@@ -92,6 +123,7 @@ private:
     Outcome resume(Block* block) {
         if (!block->is_started) begin(block);
         else if (block->outcome == Outcome::waits_for_grid) leave_grid_barrier(block);
+        block->is_preempted = false;
         void* stack_pointer = block->current_thread->stack_pointer;
         Block* interrupted = gridstride_running_block;  // of a launch that this one is nested in
         running = block;
