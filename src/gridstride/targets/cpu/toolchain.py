@@ -58,6 +58,8 @@ _MACHINE_FLAGS = {
     "x86_64": ("-mno-red-zone", "-fcf-protection=none"),
     "aarch64": (),
 }
+#: Processors that have this do not slow down while they use vectors of 512 bits, which compilers fear.
+_FULL_SPEED_AT_512_BITS = "avx512_vbmi2"
 _X86_LEVELS = (
     ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
     ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}),
@@ -96,6 +98,8 @@ class Toolchain(NamedTuple):
         flags.append(f"-std={(options.std or 'c++17').replace('c++', 'gnu++')}")
         flags.append("-O0" if options.debug else f"-O{options.optimization or '3'}")
         flags.append("-march=native")
+        if _FULL_SPEED_AT_512_BITS in _feature_set():
+            flags.append("-mprefer-vector-width=512")
         flags.append(f"-ffp-contract={'fast' if options.contraction or options.fast_math else 'off'}")
         if options.debug:
             flags.append("-g")

@@ -1,9 +1,11 @@
-// CUDA's mathematical functions that the C library has: `sin`, `sinf` and the overload `sin(float)`.
+// CUDA's mathematical functions that the C library has: `sin`, `sinf` and the overload `sin(float)`. Those of float
+// that kernels use most are in elementary_functions.h.
 // The C library is declared, not included: its headers would cost more than the whole kernel.
 #ifndef GRIDSTRIDE_CPU_MATH_FUNCTIONS_H
 #define GRIDSTRIDE_CPU_MATH_FUNCTIONS_H
 
 #include "bits.h"
+#include "elementary_functions.h"
 
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
@@ -23,37 +25,44 @@ GRIDSTRIDE_MATH_1(atan)
 GRIDSTRIDE_MATH_1(atanh)
 GRIDSTRIDE_MATH_1(cbrt)
 GRIDSTRIDE_MATH_1(ceil)
-GRIDSTRIDE_MATH_1(cos)
 GRIDSTRIDE_MATH_1(cosh)
 GRIDSTRIDE_MATH_1(erf)
 GRIDSTRIDE_MATH_1(erfc)
-GRIDSTRIDE_MATH_1(exp)
-GRIDSTRIDE_MATH_1(exp10)
-GRIDSTRIDE_MATH_1(exp2)
 GRIDSTRIDE_MATH_1(expm1)
 GRIDSTRIDE_MATH_1(fabs)
 GRIDSTRIDE_MATH_1(floor)
 GRIDSTRIDE_MATH_1(j0)
 GRIDSTRIDE_MATH_1(j1)
 GRIDSTRIDE_MATH_1(lgamma)
-GRIDSTRIDE_MATH_1(log)
-GRIDSTRIDE_MATH_1(log10)
 GRIDSTRIDE_MATH_1(log1p)
-GRIDSTRIDE_MATH_1(log2)
 GRIDSTRIDE_MATH_1(logb)
 GRIDSTRIDE_MATH_1(nearbyint)
 GRIDSTRIDE_MATH_1(rint)
 GRIDSTRIDE_MATH_1(round)
-GRIDSTRIDE_MATH_1(sin)
 GRIDSTRIDE_MATH_1(sinh)
 GRIDSTRIDE_MATH_1(sqrt)
 GRIDSTRIDE_MATH_1(tan)
-GRIDSTRIDE_MATH_1(tanh)
 GRIDSTRIDE_MATH_1(tgamma)
 GRIDSTRIDE_MATH_1(trunc)
 GRIDSTRIDE_MATH_1(y0)
 GRIDSTRIDE_MATH_1(y1)
 #undef GRIDSTRIDE_MATH_1
+
+// The float versions are ours.
+#define GRIDSTRIDE_MATH_1_OWN(name) \
+    extern "C" double name(double) noexcept; \
+    GRIDSTRIDE_DEVICE float name(float __x) { return name##f(__x); }
+
+GRIDSTRIDE_MATH_1_OWN(cos)
+GRIDSTRIDE_MATH_1_OWN(exp)
+GRIDSTRIDE_MATH_1_OWN(exp10)
+GRIDSTRIDE_MATH_1_OWN(exp2)
+GRIDSTRIDE_MATH_1_OWN(log)
+GRIDSTRIDE_MATH_1_OWN(log10)
+GRIDSTRIDE_MATH_1_OWN(log2)
+GRIDSTRIDE_MATH_1_OWN(sin)
+GRIDSTRIDE_MATH_1_OWN(tanh)
+#undef GRIDSTRIDE_MATH_1_OWN
 
 // ---- two arguments, same type ----
 
@@ -68,9 +77,11 @@ GRIDSTRIDE_MATH_2(fdim)
 GRIDSTRIDE_MATH_2(fmod)
 GRIDSTRIDE_MATH_2(hypot)
 GRIDSTRIDE_MATH_2(nextafter)
-GRIDSTRIDE_MATH_2(pow)
 GRIDSTRIDE_MATH_2(remainder)
 #undef GRIDSTRIDE_MATH_2
+
+extern "C" double pow(double, double) noexcept;
+GRIDSTRIDE_DEVICE float pow(float __x, float __y) { return powf(__x, __y); }
 
 // An exponent that float cannot hold exactly would lose its parity.
 GRIDSTRIDE_DEVICE float pow(float __x, int __n) {
@@ -106,7 +117,6 @@ extern "C" float remquof(float, float, int*) noexcept;
 GRIDSTRIDE_DEVICE float remquo(float __x, float __y, int* __quotient) { return remquof(__x, __y, __quotient); }
 
 extern "C" void sincos(double, double*, double*) noexcept;
-extern "C" void sincosf(float, float*, float*) noexcept;
 GRIDSTRIDE_DEVICE void sincos(float __x, float* __sine, float* __cosine) { sincosf(__x, __sine, __cosine); }
 
 extern "C" double jn(int, double) noexcept;
