@@ -94,6 +94,42 @@ def test_kernels_agree_with_fibers(body: str, grid: int, block: int) -> None:
         both(kernel(body), grid, block, (y, x, n))
 
 
+ALL = "blockDim.x * gridDim.x"
+FIRST = "blockIdx.x * blockDim.x + threadIdx.x"
+STRIDE = f"for (int i = {FIRST}; i < n; i += {ALL})"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{STRIDE} y[i] = 2 * x[i] + 1;",
+        f"int s = {ALL}, t = {FIRST}; for (unsigned i = t; i < n; i += s) {{ if (i % 3) continue; "
+        "for (int k = 0; k < 3; ++k) { if (k == 1) continue; y[i] += x[i + 1] * k; } }",
+        f"for (size_t i = {FIRST}; n > i; i += {ALL}) {{ y[i] = x[n - 1 - i]; }}",
+        f"float a = 0; {STRIDE} a += x[i]; y[{FIRST}] = a;",
+        f"float a = 0; {STRIDE} {{ a += x[i]; y[i] = a; }}",
+        f"float a = 0, *p = &a; {STRIDE} {{ *p += x[i]; y[i] = a; }}",
+        f"float a = 0; auto add = [&](float v) {{ a += v; }}; {STRIDE} {{ add(x[i]); y[i] = a; }}",
+        f"float own[2] = {{0, 0}}; {STRIDE} {{ own[i & 1] += 1; y[i] = own[0]; }}",
+        f"{STRIDE} {{ if (i > 40) break; y[i] = 1; }}",
+        f"{STRIDE} {{ switch (i % 3) {{ case 0: y[i] = 1; break; default: break; }} }}",
+        f"{STRIDE} {{ if (i > 40) return; y[i] = 1; }}",
+        f"int t = {FIRST}; {STRIDE} y[t] += x[i];",
+        f"{STRIDE} {{ n = 30; y[i] = 1; }}",
+        f"{STRIDE} {{ i += 1; y[i] = 1; }}",
+        f"{STRIDE} {{ int& r = i; r += 2; y[i] = 1; }}",
+        f"{STRIDE} {{ y[i] = 3; y++; }}",
+        f"if ({FIRST} > 20) return; {STRIDE} y[i] = i;",
+        f"int s = 0; for (int i = {FIRST}; i < n; i += s) {{ y[i] = 1; s = 1 + i % 3; }}",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) if (i % gridDim.x == blockIdx.x) y[i] = x[i];",
+    ],
+)
+def test_stride_loops_agree_with_fibers(body: str) -> None:
+    x = np.arange(300, dtype=np.float32)
+    for n in (0, 7, 50, 120):
+        both(kernel(body), 3, 17, (np.zeros(300, np.float32), x, n))
+
+
 def test_the_tier_is_part_of_the_kernel_and_can_be_asked_for() -> None:
     text = kernel(f"{INDEX} if (i < n) y[i] = 2 * x[i];")
     explanation = gs.RawKernel(text, "f").explain()

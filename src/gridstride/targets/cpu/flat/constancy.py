@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridstride._syntax.parser import text_of
+from gridstride._syntax.parser import declared_name, text_of
 from gridstride.targets.cpu.flat import vocabulary
 from gridstride.targets.cpu.flat.admission import Text, declared_names, parameters_of, walk
 
@@ -30,6 +30,37 @@ def changed_names(function: Node, text: Text) -> frozenset[str]:
     for node in walk(function):
         changed.update(_changed_by(node, text))
     return frozenset(changed)
+
+
+def stored_through(function: Node) -> frozenset[str]:
+    """Return the pointers whose elements are assigned, which `changed_names` counts as changed.
+
+    They are changed themselves if they appear in any other place that changes a variable.
+    """
+    pointers = _pointers(function)
+    elements: set[str] = set()
+    others: set[str] = set()
+    for node in walk(function):
+        if node.type not in ("assignment_expression", "update_expression"):
+            continue
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        names = set(_assigned(target))
+        (elements if _is_element(target) else others).update(names)
+    return frozenset((elements & pointers) - others)
+
+
+def _is_element(target: Node | None) -> bool:
+    while target is not None and target.type in ("field_expression", "parenthesized_expression"):
+        inner = target.named_children[0] if target.named_children else None
+        target = target.child_by_field_name("argument") or inner
+    return target is not None and target.type == "subscript_expression"
+
+
+def _pointers(function: Node) -> set[str]:
+    """Return the names that are declared as pointers, and as nothing else."""
+    declared = declared_names(function)
+    found = {text_of(declared_name(node)) for node in walk(function) if node.type == "pointer_declarator"}
+    return {name for name in found if declared.count(name) == 1}
 
 
 def _changed_by(node: Node, text: Text) -> Iterator[str]:

@@ -22,7 +22,7 @@ from gridstride._syntax.parser import declared_name, text_of
 from gridstride.targets.cpu.edits import Edit, Rewritten
 from gridstride.targets.cpu.flat import vocabulary
 from gridstride.targets.cpu.flat.admission import Text, parameters_of, walk
-from gridstride.targets.cpu.flat.constancy import changed_names
+from gridstride.targets.cpu.flat.constancy import changed_names, stored_through
 from gridstride.targets.cpu.flat.linear import (
     INDEX_MEMBERS,
     Linear,
@@ -36,6 +36,7 @@ from gridstride.targets.cpu.flat.linear import (
 )
 from gridstride.targets.cpu.flat.locals import definitions_of, leaves_of
 from gridstride.targets.cpu.flat.obstacles import Obstacle
+from gridstride.targets.cpu.flat.strides import StrideLoop, stride_loop
 from gridstride.targets.cpu.prebuilt import FOLDER
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class FlatForm:
         assert body is not None
         self._body = body
         changed = changed_names(kernel, text)
+        self._changed = changed - stored_through(kernel)
+        self._stride: StrideLoop | None = None
         self._reader = LinearReader(leaves_of(kernel, changed, constants), definitions_of(kernel, changed))
         self._comparisons: list[Comparison] = []
         self._indices: list[Linear] = []
@@ -83,14 +86,16 @@ class FlatForm:
     def text(self, name: str) -> str:
         """Return the functions of the form, on one line, so that the lines behind keep their numbers."""
         self._find_guards()
-        body = self._lane_body()
+        body, merged = self._lane_body(), self._is_merged()
         filled = Template(_TEMPLATE).substitute(
             name=name,
             head=self._template_head(),
             template_arguments=self._template_arguments(),
             parameters="".join(f", {self._plain(node)}" for node in parameters_of(self._kernel)),
             arguments="".join(f", {item}" for item in self._parameter_names()),
-            merged="true" if self._is_merged() else "false",
+            merged=str(merged).lower(),
+            rounds_type=self._stride.rounds_type(merged) if self._stride else "gridstride_one_round",
+            rounds=self._stride.rounds(merged) if self._stride else "gridstride_one_round()",
             body=body,
             active=" && ".join(f"{wide(left)} {operator} {wide(right)}" for operator, left, right in self._comparisons)
             or "true",
@@ -139,8 +144,17 @@ class FlatForm:
                 statement, position == len(statements) - 1
             ):
                 continue
+            if position == len(statements) - 1:
+                self._take_loop(statement)
             if statement.type != "declaration" or _has_effects(statement):
                 return
+
+    def _take_loop(self, statement: Node) -> None:
+        """Let the threads make the steps of a loop around the rest of the kernel together."""
+        self._stride = stride_loop(self._kernel, statement, self._reader, self._changed)
+        if self._stride is not None:
+            self._reader.variables[self._stride.name] = self._stride.variable()
+            self._removed.append((statement.start_byte, self._stride.body.start_byte))
 
     def _take_guard(self, statement: Node, is_last: bool) -> bool:
         condition, consequence = _condition_of(statement), statement.child_by_field_name("consequence")
@@ -193,6 +207,13 @@ class FlatForm:
             Edit(start - self._body.start_byte, end - self._body.start_byte, b";")
             for start, end in self._removed
         ]
+        if self._stride is not None:
+            stride = self._stride
+            value = (
+                f"; {stride.ctype} {stride.name} = static_cast<{stride.ctype}>({wide(stride.variable())}); "
+            )
+            edits[-1] = edits[-1]._replace(replacement=value.encode())
+            edits += [self._edit(node, "return;") for node in stride.continues]
         edits += list(self._edits(self._body))
         return lexical.without_comments(
             Rewritten(self._source[self._body.start_byte : self._body.end_byte], edits).text
@@ -201,6 +222,8 @@ class FlatForm:
     def _edits(self, node: Node) -> Iterator[Edit]:
         """Yield the changes to the body, none within another."""
         if any(start <= node.start_byte and node.end_byte <= end for start, end in self._removed):
+            return
+        if self._stride is not None and node in self._stride.continues:
             return
         written = global_index(node)
         member = member_text(node)

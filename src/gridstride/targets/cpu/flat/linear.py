@@ -127,6 +127,8 @@ class LinearReader:
     def __init__(self, leaves: Mapping[str, str], definitions: Mapping[str, Definition]) -> None:
         self._leaves = leaves
         self._definitions = definitions
+        #: What other variables are, such as that of a loop around the kernel.
+        self.variables: dict[str, Linear] = {}
 
     def read(self, node: Node | None, depth: int = 0) -> Linear | None:
         """Return a node as an expression, or None: it is not linear, or not understood."""
@@ -154,6 +156,8 @@ class LinearReader:
         return None
 
     def _name(self, name: str, depth: int) -> Linear | None:
+        if name in self.variables:
+            return self.variables[name]
         if name in self._leaves:
             return Leaf(self._leaves[name])
         definition = self._definitions.get(name)

@@ -61,11 +61,15 @@ struct gridstride_rows {
     }
 
     // False if an index does not fit its type somewhere, so that it is not known what lies between.
-    template <class __guards, class __active, class __indices>
-    __attribute__((always_inline)) bool __fits(__guards __guards_fit, __active __is_active, __indices __indices_fit) {
-        if (!__guards_fit(__row_begin) || !__guards_fit(__row_end - 1)) return false;
+    template <class __guards, class __active, class __indices, class __rounds>
+    __attribute__((always_inline)) bool __fits(
+        __guards __guards_fit, __active __is_active, __indices __indices_fit, const __rounds& __all) {
+        if (!__all.__are_known || !__guards_fit(__row_begin) || !__guards_fit(__row_end - 1)) return false;
         __find_active(__is_active);
-        return __begin == __end || (__indices_fit(__begin) && __indices_fit(__end - 1));
+        if (__begin == __end) return true;
+        const long __last = __all.__last_offset(__all.__start(__row, __begin));
+        return __indices_fit(__begin, 0) && __indices_fit(__end - 1, 0) && __indices_fit(__begin, __last) &&
+               __indices_fit(__end - 1, __last);
     }
 };
 
@@ -115,8 +119,45 @@ GRIDSTRIDE_NUMBER_OPERATOR(*, __builtin_smull_overflow)
 // The threads run in order, as far as anyone can tell: the compiler makes vectors of them where it proves, perhaps
 // by looking at the addresses first, that it makes no difference.
 template <class __body>
-GRIDSTRIDE_INLINE void gridstride_for_lanes(const int __begin, const int __end, const __body& __lane) {
-    for (int __x = __begin; __x < __end; ++__x) __lane(__x);
+GRIDSTRIDE_INLINE void gridstride_for_lanes(const int __begin, const int __end, const long __offset, const __body& __lane) {
+    for (int __x = __begin; __x < __end; ++__x) __lane(__x, __offset);
+}
+
+// A kernel without a loop around its body.
+struct gridstride_one_round {
+    static constexpr bool __are_known = true;
+    static long __start(const gridstride_row&, int) { return 0; }
+    static long __last_offset(long) { return 0; }
+};
+template <class __rows, class __body>
+GRIDSTRIDE_INLINE void gridstride_run_rounds(const __rows& __row, const gridstride_one_round&, const __body& __lane) {
+    gridstride_for_lanes(__row.__begin, __row.__end, 0, __lane);
+}
+
+// A loop around the body in which every thread begins at its index and goes on in equal steps: all threads of the row
+// make their first step, then all their second one, so that neighbors in memory come one after the other.
+template <bool __is_merged, bool __is_global>
+struct gridstride_stride_rounds {
+    long __bound, __step;
+    bool __are_known;  // and their sum fits the type of the loop's variable
+
+    gridstride_stride_rounds(long __end, long __stride, bool __exact)
+        : __bound(__end), __step(__stride), __are_known(__exact && __stride > 0) {}
+    static long __start(const gridstride_row& __row, int __x) {
+        return __is_global ? gridstride_rows<__is_merged>::__global(__row, __x) : __x;
+    }
+    long __last_offset(long __first) const { return __first < __bound ? (__bound - 1 - __first) / __step * __step : 0; }
+};
+template <bool __is_merged, bool __is_global, class __body>
+GRIDSTRIDE_INLINE void gridstride_run_rounds(
+    const gridstride_rows<__is_merged>& __row, const gridstride_stride_rounds<__is_merged, __is_global>& __all, const __body& __lane) {
+    if (__row.__begin == __row.__end) return;
+    const long __first = __all.__start(__row.__row, __row.__begin), __count = __row.__end - __row.__begin;
+    for (long __offset = 0; __first + __offset < __all.__bound; __offset += __all.__step) {
+        const long __left = __all.__bound - __first - __offset;
+        gridstride_for_lanes(
+            __row.__begin, __row.__begin + static_cast<int>(__left < __count ? __left : __count), __offset, __lane);
+    }
 }
 
 #endif
