@@ -130,6 +130,36 @@ def test_stride_loops_agree_with_fibers(body: str) -> None:
         both(kernel(body), 3, 17, (np.zeros(300, np.float32), x, n))
 
 
+@pytest.mark.parametrize(
+    ("macros", "body"),
+    [
+        ("#define I (blockIdx.x * blockDim.x + \\\n threadIdx.x)", "if (I < n) y[I] = x[I];"),
+        ("#define LEAVE_IF(c) if (c) return", f"{INDEX} LEAVE_IF(i >= n); y[i] = x[i];"),
+        (
+            "#define AT(a, i) a[(i)]\n#define MIN(a, b) ((a) < (b) ? (a) : (b))",
+            f"{INDEX} if (i < n) AT(y, MIN(i, MIN(9, n))) = i;",
+        ),
+        (
+            "#define N 7\n#define REAL float\n#define RESTRICT __restrict__",
+            f"{INDEX} const REAL* RESTRICT p = x; if (i < N) y[i] = p[i] + N;",
+        ),
+        ("#define i 3", f"int k = {FIRST}; if (k < n) y[k + i] = x[i];"),
+        ("#define N 1\n#undef N\n#define N n", f"{INDEX} if (i < N) y[i] = 1;"),
+    ],
+)  # fmt: skip
+def test_macros_are_seen_through(macros: str, body: str) -> None:
+    x = np.arange(80, dtype=np.float32)
+    both(f"{macros}\n{kernel(body)}", 2, 32, (np.zeros(80, np.float32), x, 50))
+
+
+@pytest.mark.parametrize(
+    "macros", ["#if 1\n#define LEAVE(c) if (c) return\n#endif", "#define LEAVE(c) if (0 * sizeof(#c)) return"]
+)
+def test_macros_that_only_a_preprocessor_knows_are_an_obstacle(macros: str) -> None:
+    text = f"{macros}\n" + kernel("LEAVE(n < 0);\n y[0] = 1;")
+    assert obstacle(text)[0] == macro("LEAVE")
+
+
 def test_the_tier_is_part_of_the_kernel_and_can_be_asked_for() -> None:
     text = kernel(f"{INDEX} if (i < n) y[i] = 2 * x[i];")
     explanation = gs.RawKernel(text, "f").explain()
@@ -194,8 +224,8 @@ def unknown(written: str, kind: str) -> str:
         (kernel("while (atomicCAS((int*)y, 0, 1)) {}"), WAITING),
         (kernel("__threadfence(); y[0] = 1;"), "calls `__threadfence`"),
         (kernel("uint3 t = threadIdx; y[t.x] = 1;"), "uses `threadIdx` other than by its members"),
-        ("#define SYNC __syncthreads()\n" + kernel("SYNC; y[0] = 1;"), macro("SYNC")),
-        ("#define SLOW volatile\n" + kernel("SLOW float* p = y; p[0] = 1;"), macro("SLOW")),
+        ("#define SYNC __syncthreads()\n" + kernel("SYNC; y[0] = 1;"), "calls `__syncthreads`"),
+        ("#define SLOW volatile\n" + kernel("SLOW float* p = y; p[0] = 1;"), VOLATILE),
         (
             "__device__ int me() { return threadIdx.x; }\n" + kernel("y[me()] = 1;"),
             "uses `threadIdx.x` in a function that is called",

@@ -26,6 +26,7 @@ INCLUDE_FOLDERS = (
     FOLDER.parents[1] / "include" / "fallback",
 )
 
+_SOURCE_PASS = ("casts.py", "device_names.py", "edits.py", "ptx.py", "rewrite.py", "unit.py")
 _RUNTIME_FOLDER = FOLDER / "runtime"
 #: Group of the runtime's entries on disk.
 _STORED_AS = "cpu-runtime"
@@ -159,19 +160,26 @@ _lock = _forks.Lock()
 
 @cache
 def digest_of_sources() -> str:
-    """Return a digest over names, sizes and times of our headers and runtime sources, which are many to read."""
-    folders = (*INCLUDE_FOLDERS[:2], _RUNTIME_FOLDER, FOLDER / "templates")
+    """Return a digest over names, sizes and times of what object code is made with.
+
+    These are our headers and runtime sources, which are many to read, and the source pass.
+    """
+    folders = (*INCLUDE_FOLDERS[:2], _RUNTIME_FOLDER, FOLDER / "templates", FOLDER / "flat")
     stamps = sorted(stamp for folder in folders for stamp in _stamps(str(folder)))
+    stamps += [_stamp(str(FOLDER / name), os.stat(FOLDER / name)) for name in _SOURCE_PASS]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
 
 
 def _stamps(folder: str) -> Iterator[str]:
     for entry in os.scandir(folder):
-        if entry.is_dir():
+        if not entry.is_dir():
+            yield _stamp(entry.path, entry.stat())
+        elif entry.name != "__pycache__":
             yield from _stamps(entry.path)
-        else:
-            status = entry.stat()
-            yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+
+
+def _stamp(path: str, status: os.stat_result) -> str:
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def open_library(code: bytes, name: str) -> ctypes.CDLL:

@@ -2,6 +2,7 @@
 
 flatten(text, kernels)      the text with the flat forms behind their kernels, and what kept the others
   survey      what the text declares
+  expansion   macros
   admission   is every construct known?
   forms       the form of one kernel
     locals, constancy, linear   what is known of its integers
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gridstride._syntax import base_name, normalize_name
 from gridstride.targets.cpu.edits import Edit, Rewritten
 from gridstride.targets.cpu.flat.admission import Admission, is_constant
+from gridstride.targets.cpu.flat.expansion import expand
 from gridstride.targets.cpu.flat.forms import FlatForm
 from gridstride.targets.cpu.flat.obstacles import Obstacle
 from gridstride.targets.cpu.flat.survey import survey
@@ -54,7 +56,9 @@ def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, s
     macros : sequence of (name, body)
         Those that are defined before the text.
     """
-    content = survey(source, macros)
+    expanded = expand(source)
+    content = survey(expanded, macros)
+    ends = content.ends if expanded is source else survey(source, macros).ends
     admission = Admission(content.text)
     constants = frozenset(
         name
@@ -71,8 +75,8 @@ def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, s
         try:
             if definition.id not in edits:
                 admission.check(definition)
-                form = FlatForm(source, definition, content.text, constants)
-                end = _end_of(definition)
+                form = FlatForm(expanded, definition, content.text, constants)
+                end = ends[_key_of(kernel, content.kernels)]
                 edits[definition.id] = Edit(end, end, f" {form.text(_simple_name(kernel))}".encode())
             names[kernel] = _flat_name(kernel)
         except Obstacle as obstacle:
@@ -82,15 +86,15 @@ def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, s
 
 def _definition_of(kernel: str, kernels: dict[str, list[Node]]) -> Node | None:
     """Return the only definition of a kernel."""
+    key = _key_of(kernel, kernels)
+    return kernels[key][0] if key and len(kernels[key]) == 1 else None
+
+
+def _key_of(kernel: str, kernels: dict[str, list[Node]]) -> str:
+    """Return the qualified name of a kernel, "" unless there is exactly one."""
     wanted = normalize_name(base_name(kernel))
-    found = [node for name, nodes in kernels.items() if f"::{name}".endswith(f"::{wanted}") for node in nodes]
-    return found[0] if len(found) == 1 else None
-
-
-def _end_of(definition: Node) -> int:
-    parent = definition.parent
-    is_template = parent is not None and parent.type == "template_declaration"
-    return parent.end_byte if is_template and parent is not None else definition.end_byte
+    found = [name for name in kernels if f"::{name}".endswith(f"::{wanted}")]
+    return found[0] if len(found) == 1 else ""
 
 
 def _simple_name(kernel: str) -> str:

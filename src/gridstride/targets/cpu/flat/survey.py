@@ -29,6 +29,11 @@ class Content(NamedTuple):
     text: Text
     kernels: dict[str, list[Node]]
 
+    @property
+    def ends(self) -> dict[str, int]:
+        """Where the last definition of each kernel ends, a template's head included."""
+        return {name: _end_of(nodes[-1]) for name, nodes in self.kernels.items()}
+
 
 def survey(source: bytes, macros: Sequence[tuple[str, str]]) -> Content:
     """Read a text; `macros` are defined before it."""
@@ -93,6 +98,12 @@ def _template_parameter(parameter: Node) -> str:
         return text_of(declared_name(declarator))
     named = parameter.child_by_field_name("name")
     return text_of(named or (parameter.named_children[0] if parameter.named_children else None))
+
+
+def _end_of(definition: Node) -> int:
+    parent = definition.parent
+    is_template = parent is not None and parent.type == "template_declaration"
+    return parent.end_byte if is_template and parent is not None else definition.end_byte
 
 
 def _root_of(node: Node) -> Node:
