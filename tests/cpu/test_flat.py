@@ -237,3 +237,11 @@ def unknown(written: str, kind: str) -> str:
 )
 def test_what_is_not_understood_runs_among_fibers(text: str, reason: str) -> None:
     assert obstacle(text)[0] == reason
+
+
+def test_what_is_nested_too_deeply_runs_among_fibers() -> None:
+    text = kernel("y[0] = " + "(" * 3000 + "1" + ")" * 3000 + ";")
+    assert obstacle(text, options=("-O1",))[0] in (
+        "is nested too deeply",
+        "the parser does not understand this",
+    )

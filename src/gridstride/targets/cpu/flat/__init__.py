@@ -11,7 +11,7 @@ flatten(text, kernels)      the text with the flat forms behind their kernels, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride._syntax import base_name, normalize_name
@@ -44,18 +44,26 @@ class Flattened(NamedTuple):
     obstacles: dict[str, Obstacle]
 
 
-def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, str]] = ()) -> Flattened:
+def flatten(source: bytes, kernels: Sequence[str], macros: Sequence[tuple[str, str]] = ()) -> Flattened:
     """Give kernels of a text their flat forms.
 
     Parameters
     ----------
     source : bytes
         The text, without ``__shared__`` declarations.
-    kernels : iterable of str
+    kernels : sequence of str
         Names and name expressions, as they were asked for.
     macros : sequence of (name, body)
         Those that are defined before the text.
     """
+    try:
+        return _flatten(source, kernels, macros)
+    except RecursionError:
+        nested = Obstacle(None, "is nested too deeply")
+        return Flattened(Rewritten(source, []), {}, dict.fromkeys(kernels, nested))
+
+
+def _flatten(source: bytes, kernels: Sequence[str], macros: Sequence[tuple[str, str]]) -> Flattened:
     expanded = expand(source)
     content = survey(expanded, macros)
     ends = content.ends if expanded is source else survey(source, macros).ends
@@ -72,11 +80,13 @@ def flatten(source: bytes, kernels: Iterable[str], macros: Sequence[tuple[str, s
         definition = _definition_of(kernel, content.kernels)
         if definition is None:
             continue  # the compiler will say what is missing
+        end = ends.get(_key_of(kernel, content.kernels))
         try:
+            if end is None:
+                raise Obstacle(definition, "begins or ends in a macro")
             if definition.id not in edits:
                 admission.check(definition)
                 form = FlatForm(expanded, definition, content.text, constants)
-                end = ends[_key_of(kernel, content.kernels)]
                 edits[definition.id] = Edit(end, end, f" {form.text(_simple_name(kernel))}".encode())
             names[kernel] = _flat_name(kernel)
         except Obstacle as obstacle:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Obstacle(Exception):
     """Report a construct that the flat tier does not take, at a byte position of the text."""
 
-    def __init__(self, node: Node, reason: str, position: int | None = None) -> None:
+    def __init__(self, node: Node | None, reason: str, position: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.position = node.start_byte if position is None else position
+        self.position = (node.start_byte if node else 0) if position is None else position
