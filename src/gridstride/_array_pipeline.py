@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, Passed, bind_elementwise, operand_strides
+from gridstride._arguments.parameters import Declaration, ParameterInfo
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.reduction import BoundFold, bind_reduction
 from gridstride._arguments.scalars import scalar_bytes
@@ -48,7 +49,7 @@ from gridstride._source.reduction import entry as reduction_entry
 from gridstride._source.types import DType, Role, alignment_of
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import CompileError
-from gridstride.targets.base import Access, CType, LaunchConfig, Parameter, Program
+from gridstride.targets.base import Access, CType, Function, LaunchConfig, Parameter, Program
 from gridstride.targets.walks import ElementWalk, FoldWalk, LoopWriters, Walked, workspace_operand
 from gridstride.targets.writers import BlockLoops
 
@@ -90,8 +91,66 @@ class Made(NamedTuple):
         return adapter.wrap(self.array, self.view.shape, self.view.dtype)
 
 
+class Step(NamedTuple):
+    """One launch of a prepared call: its bytes, in which addresses and numbers are still to be filled in.
+
+    Attributes
+    ----------
+    kernel : str
+    function : Function
+    configuration : LaunchConfig
+    packed : bytes
+    addresses, numbers : tuple of (offset, operand)
+        Where which operand's address or value stands.
+    workspace : tuple of int
+        Where the address of the workspace stands.
+    """
+
+    kernel: str
+    function: Function
+    configuration: LaunchConfig
+    packed: bytes
+    addresses: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+    workspace: tuple[int, ...] = ()
+
+
+class PreparedCall(NamedTuple):
+    """Hold the launches of a call for one place, dtypes, shapes and strides, and the bytes of its workspace."""
+
+    steps: tuple[Step, ...]
+    workspace: int = 0
+
+
+class KnownCall(NamedTuple):
+    """Hold what a call means, for all calls whose arguments have its dtypes, shapes and strides.
+
+    Attributes
+    ----------
+    bound : Bound or BoundFold
+        Without the arguments.
+    roles : tuple of Role
+    results : int
+        How many elements the outputs have.
+    prepared : dict
+        By target, device and where arrays start between two words.
+    """
+
+    bound: Bound | BoundFold
+    roles: tuple[Role, ...]
+    results: int
+    prepared: dict[Hashable, PreparedCall]
+
+
+#: What a kernel keeps of its calls.
+Known = dict[Hashable, KnownCall]
+_MOST_KNOWN = 512
+#: Loops tell apart where in so many bytes an array starts.
+_WORD = 16
+
+
 def run_elementwise(
-    source: ElementwiseSource, arguments: Sequence[Any], size: int | None, stream: Any
+    source: ElementwiseSource, known: Known, arguments: Sequence[Any], size: int | None, stream: Any
 ) -> tuple[Any, ...]:
     """Run an elementwise kernel; return its outputs.
 
@@ -102,23 +161,18 @@ def run_elementwise(
     CompileError, CUDAError, LaunchError, TargetUnavailable
         The world failed.
     """
-    name = source.declaration.name
-    views = view_arguments(name, arguments)
-    bound = bind_elementwise(source.declaration, arguments, views, size)
-    place = place_of(name, views)
-    with on_device(place.target, place.device):
-        handle = resolve_stream(views, stream, place.target, place.device)
-        made = make_outputs(name, views, arguments, bound.made, place, handle)
-        if axes.elements(bound.shape):
-            operands = separated(name, operands_of(bound, made), bound.shape, place, handle)
-            _launch_elements(source, bound, operands, place, handle)
-    if made:
-        return tuple(each.handed_over() for each in made)
-    return tuple(arguments[source.declaration.nin :])
+    views = view_arguments(source.declaration.name, arguments)
+    key = _signature(arguments, views, repr(size))
+    call = known.get(key) if key is not None else None
+    if call is None:
+        bound = bind_elementwise(source.declaration, arguments, views, size)
+        call = _remember(known, key, bound, axes.elements(bound.shape))
+    return _run(source, call, arguments, views, stream)
 
 
 def run_reduction(
     source: ReductionSource,
+    known: Known,
     arguments: Sequence[Any],
     axis: Any,
     keepdims: bool,
@@ -126,28 +180,115 @@ def run_reduction(
     stream: Any,
 ) -> tuple[Any, ...]:
     """Run a reduction; return its outputs. It raises what `run_elementwise` raises."""
+    views = view_arguments(source.declaration.name, arguments)
+    key = _signature(arguments, views, (repr(axis), bool(keepdims), dtype))
+    call = known.get(key) if key is not None else None
+    if call is None:
+        bound = bind_reduction(
+            source.declaration, arguments, views, axis, keepdims, dtype, source.identity is not None
+        )
+        check_sizes(source, axes.elements(bound.result))
+        call = _remember(known, key, bound, axes.elements(bound.result))
+    return _run(source, call, arguments, views, stream)
+
+
+def _run(
+    source: ElementwiseSource | ReductionSource,
+    call: KnownCall,
+    arguments: Sequence[Any],
+    views: Sequence[ArrayView | None],
+    stream: Any,
+) -> tuple[Any, ...]:
     name = source.declaration.name
-    views = view_arguments(name, arguments)
-    bound = bind_reduction(
-        source.declaration, arguments, views, axis, keepdims, dtype, source.identity is not None
-    )
-    check_sizes(source, axes.elements(bound.result))
     place = place_of(name, views)
     with on_device(place.target, place.device):
         handle = resolve_stream(views, stream, place.target, place.device)
-        made = make_outputs(name, views, arguments, bound.made, place, handle)
-        if axes.elements(bound.result):
-            operands = operands_of(bound, made)
-            operands = tuple(
-                each._replace(view=_copied(name, each, place, handle))
-                if _touches_output(each, operands)
-                else each
-                for each in operands
-            )
-            _launch_fold(source, bound, operands, place, handle)
+        made = make_outputs(name, views, arguments, call.bound.made, place, handle)
+        if call.results:
+            given = operands_of(source.declaration, call.roles, arguments, views, made)
+            operands = separated(name, given, call.bound, place, handle)
+            if operands is given:
+                starts = tuple(
+                    operand.view.address % _WORD for operand in operands if operand.view is not None
+                )
+                key = place.target.name, place.device, starts
+                prepared = call.prepared.get(key)
+                if prepared is None:
+                    if len(call.prepared) >= _MOST_KNOWN:
+                        call.prepared.clear()
+                    prepared = call.prepared[key] = _prepare(source, call.bound, operands, place)
+            else:
+                prepared = _prepare(source, call.bound, operands, place)
+            execute(name, prepared, operands, place, handle)
     if made:
         return tuple(each.handed_over() for each in made)
     return tuple(arguments[source.declaration.nin :])
+
+
+def _signature(arguments: Sequence[Any], views: Sequence[ArrayView | None], rest: Any) -> Hashable | None:
+    """Return what the meaning of a call depends on; None where calls like it are not kept."""
+    found: list[Hashable] = [rest]
+    for argument, view in zip(arguments, views, strict=True):
+        if view is None:
+            found.append((type(argument), argument.dtype if isinstance(argument, np.generic) else None))
+        elif view.lazy:
+            return None
+        else:
+            found.append((view.dtype, view.shape, view.strides, view.device_type, view.read_only))
+    try:
+        hash(key := tuple(found))
+    except TypeError:
+        return None
+    return key
+
+
+def _remember(known: Known, key: Hashable | None, bound: Bound | BoundFold, results: int) -> KnownCall:
+    call = KnownCall(bound._replace(arguments=()), roles_of(bound), results, {})
+    if key is not None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[key] = call
+    return call
+
+
+def _prepare(
+    source: ElementwiseSource | ReductionSource,
+    bound: Bound | BoundFold,
+    operands: Sequence[Operand],
+    place: Place,
+) -> PreparedCall:
+    if isinstance(source, ReductionSource):
+        assert isinstance(bound, BoundFold)
+        return prepare_fold(source, bound, operands, place)
+    assert isinstance(bound, Bound)
+    return prepare_elements(source, bound, operands, place)
+
+
+def execute(
+    kernel: str, prepared: PreparedCall, operands: Sequence[Operand], place: Place, stream: int
+) -> None:
+    """Fill addresses and numbers in, and launch."""
+    accesses = accesses_of(operands)
+    workspace = 0
+    if prepared.workspace:
+        memory = _workspace(kernel, operands, prepared.workspace, place, stream)
+        workspace = memory.address
+        accesses = (*accesses, Access(memory.owner, memory.address, memory.nbytes, True))
+    for step in prepared.steps:
+        packed = bytearray(step.packed)
+        for at, position in step.addresses:
+            view = operands[position].view
+            assert view is not None
+            packed[at : at + 8] = view.address.to_bytes(8, "little")
+        for at, position in step.numbers:
+            content = value_bytes(kernel, operands[position])
+            packed[at : at + len(content)] = content
+        for at in step.workspace:
+            packed[at : at + 8] = workspace.to_bytes(8, "little")
+        tracking.launch(
+            place.target, place.device, step.kernel, step.function, step.configuration, bytes(packed), stream,
+            accesses,
+        )  # fmt: skip
 
 
 # ---- outputs ----
@@ -201,43 +342,76 @@ def _library_for_outputs(
 # ---- operands ----
 
 
-def operands_of(bound: Bound | BoundFold, made: Sequence[Made]) -> tuple[Operand, ...]:
+def roles_of(bound: Bound | BoundFold) -> tuple[Role, ...]:
+    """Return how each parameter enters the text."""
+    roles = [
+        _role(passed.parameter, passed.view, value, passed.by_value)
+        for passed, value in zip(bound.arguments, bound.dtypes, strict=False)
+    ]
+    made = zip(bound.declaration.parameters[len(roles) :], bound.dtypes[len(roles) :], strict=True)
+    # An output that is made is C-contiguous and has its parameter's dtype.
+    return (
+        *roles,
+        *(
+            Role(
+                parameter,
+                "raw" if parameter.raw else "element",
+                dtype,
+                dtype,
+                len(shape) if parameter.raw else 0,
+            )
+            for (parameter, dtype), (_, shape) in zip(made, bound.made, strict=True)
+        ),
+    )
+
+
+def _role(parameter: ParameterInfo, view: ArrayView | None, value: DType, by_value: bool) -> Role:
+    if by_value:
+        return Role(parameter, "scalar", value, value)
+    assert view is not None
+    if parameter.raw:
+        return Role(parameter, "raw", view.dtype, value, len(view.shape), view.c_contiguous)
+    return Role(parameter, "element", view.dtype, value)
+
+
+def operands_of(
+    declaration: Declaration,
+    roles: Sequence[Role],
+    arguments: Sequence[Any],
+    views: Sequence[ArrayView | None],
+    made: Sequence[Made],
+) -> tuple[Operand, ...]:
     """Return the operands of a call in the order of the parameters."""
-    declaration = bound.declaration
+    nin = declaration.nin
     operands = []
-    for passed, value in zip(bound.arguments, bound.dtypes, strict=False):
-        view = None if passed.view is None else arrays.resolved(passed.view)
-        operands.append(Operand(_role(passed, view, value), passed, view, passed.is_output))
-    for position, each in enumerate(made, declaration.nin):
-        parameter = declaration.parameters[position]
-        passed = Passed(parameter, position, each.array, each.view, True)
-        operands.append(Operand(_role(passed, each.view, bound.dtypes[position]), passed, each.view, True))
+    for position, (role, value, view) in enumerate(zip(roles, arguments, views, strict=False)):
+        is_output = position >= nin
+        passed = Passed(role.parameter, position, value, view, is_output)
+        shown = view if view is None or not view.lazy else arrays.resolved(view)
+        operands.append(Operand(role, passed, shown, is_output))
+    for position, each in enumerate(made, nin):
+        passed = Passed(roles[position].parameter, position, each.array, each.view, True)
+        operands.append(Operand(roles[position], passed, each.view, True))
     return tuple(operands)
 
 
-def _role(passed: Passed, view: ArrayView | None, value: DType) -> Role:
-    if passed.parameter.raw:
-        assert view is not None
-        return Role(passed.parameter, "raw", view.dtype, value, len(view.shape), view.c_contiguous)
-    if passed.by_value:
-        return Role(passed.parameter, "scalar", value, value)
-    assert view is not None
-    return Role(passed.parameter, "element", view.dtype, value)
-
-
 def separated(
-    kernel: str, operands: tuple[Operand, ...], shape: Ints, place: Place, stream: int
+    kernel: str, operands: tuple[Operand, ...], bound: Bound | BoundFold, place: Place, stream: int
 ) -> tuple[Operand, ...]:
     """Return the operands with copies in place of inputs that overlap an output otherwise than element for element.
+
+    They are the same object where nothing overlaps so. An input of a reduction may not overlap an output at all.
 
     Raises
     ------
     ValueError
         Where two outputs overlap.
     """
-    outputs = [
-        each for each in operands if each.written and each.view is not None and each.role.kind == "element"
-    ]
+    walked = [each for each in operands if each.role.kind == "element" and each.view is not None]
+    spans = [each.view.extent for each in walked if each.view is not None]
+    outputs = [each for each in walked if each.written]
+    if not _any_meet(walked, spans):
+        return operands
     for k, first in enumerate(outputs):
         for second in outputs[k + 1 :]:
             assert first.view is not None
@@ -245,22 +419,35 @@ def separated(
             if axes.may_share(first.view, second.view):
                 names = f"{first.role.parameter.name!r} and {second.role.parameter.name!r}"
                 raise ValueError(f"`{kernel}`: outputs {names} share memory: pass arrays that lie apart")
+    shape = bound.shape if isinstance(bound, Bound) else None
+    copied = [_needs_copy(each, outputs, shape) for each in operands]
+    if not any(copied):
+        return operands
     return tuple(
-        each._replace(view=_copied(kernel, each, place, stream))
-        if _needs_copy(each, outputs, shape)
-        else each
-        for each in operands
+        each._replace(view=_copied(kernel, each, place, stream)) if needed else each
+        for each, needed in zip(operands, copied, strict=True)
     )
 
 
-def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints) -> bool:
+def _any_meet(operands: Sequence[Operand], spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the stretch of memory of an output meets that of another operand."""
+    for k, (operand, (low, high)) in enumerate(zip(operands, spans, strict=True)):
+        if operand.written and any(
+            low < other_high and other_low < high for j, (other_low, other_high) in enumerate(spans) if j != k
+        ):
+            return True
+    return False
+
+
+def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints | None) -> bool:
     view = operand.view
     if operand.written or view is None or operand.role.kind != "element":
         return False
     for output in outputs:
         assert output.view is not None
         same = (
-            view.address == output.view.address
+            shape is not None
+            and view.address == output.view.address
             and view.dtype.itemsize == output.view.dtype.itemsize
             and operand_strides(view, shape) == operand_strides(output.view, shape)
         )
@@ -269,38 +456,32 @@ def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints) -> bo
     return False
 
 
-def _touches_output(operand: Operand, operands: Sequence[Operand]) -> bool:
-    """Return whether an input of a reduction shares memory with an output."""
-    view = operand.view
-    if operand.written or view is None or operand.role.kind != "element":
-        return False
-    return any(
-        each.written and each.view is not None and axes.may_share(view, each.view) for each in operands
-    )
-
-
 def _copied(kernel: str, operand: Operand, place: Place, stream: int) -> ArrayView:
     """Return a C-contiguous copy of an array, made in stream order."""
     view = operand.view
     assert view is not None
     (made,) = make_outputs(kernel, [view], [operand.passed.value], [(view.dtype, view.shape)], place, stream)
     source = copy_source()
-    parameters = source.declaration.parameters
-    given = Passed(parameters[0], 0, operand.passed.value, view, False)
-    types = {"T": view.dtype}
-    bound = Bound(
-        source.declaration, (given,), (view.dtype,) * 2, types, view.shape, ((view.dtype, view.shape),)
+    parameter, target = source.declaration.parameters
+    given = Passed(parameter, 0, operand.passed.value, view, False)
+    taken = Passed(target, 1, made.array, made.view, True)
+    operands = (
+        Operand(Role(parameter, "element", view.dtype, view.dtype), given, view, False),
+        Operand(Role(target, "element", view.dtype, view.dtype), taken, made.view, True),
     )
-    _launch_elements(source, bound, operands_of(bound, (made,)), place, stream)
+    bound = Bound(source.declaration, (), (view.dtype,) * 2, {"T": view.dtype}, view.shape, ())
+    execute(kernel, prepare_elements(source, bound, operands, place), operands, place, stream)
     return made.view
 
 
 # ---- walk, size, specialize, compile, launch ----
 
 
-def _launch_elements(
-    source: ElementwiseSource, bound: Bound, operands: Sequence[Operand], place: Place, stream: int
-) -> None:
+def prepare_elements(
+    source: ElementwiseSource, bound: Bound, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    """Return the launch of an elementwise call."""
+    name = source.declaration.name
     limits = place.target.limits(place.device)
     loop = writers_of(place).elementwise(element_walk(operands, bound.shape), limits)
     roles = tuple(operand.role for operand in operands)
@@ -311,53 +492,36 @@ def _launch_elements(
     block.add(loop.space, 8)
     if uses_index(source):
         block.add(struct.pack(f"<{max(1, form.ndim)}q", *(bound.shape or (1,))), 8)
-    add_arguments(block, source.declaration.name, operands, loop.operands)
-    run(
-        loaded,
-        entry(source.declaration.name),
-        loop.configuration,
-        block.packed(),
-        place,
-        stream,
-        accesses_of(operands),
-    )
+    block.add_operands(operands, range(len(operands)), loop.operands)
+    return PreparedCall((block.step(loaded, entry(name), loop.configuration),))
 
 
-def _launch_fold(
-    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place, stream: int
-) -> None:
-    target, name = place.target, source.declaration.name
+def prepare_fold(
+    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    """Return the launch of a reduction, and the one that joins its parts."""
+    target, name = place.target, reduction_entry(source.declaration.name)
     loop = writers_of(place).reduction(fold_walk(bound, operands), target.limits(place.device))
     roles = tuple(operand.role for operand in operands)
     form = reduction_form(roles, bound.types.items(), loop)
     program = reduction_program(source, form, target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
-    accesses = accesses_of(operands)
-    workspace = None
-    if loop.parts > 1:
-        size = loaded.object_code.constants[FOLDING_SIZE]
-        workspace = _workspace(name, operands, size * loop.parts * axes.elements(bound.result), place, stream)
-        accesses = (*accesses, Access(workspace.owner, workspace.address, workspace.nbytes, True))
-    space = loop.space
-    if workspace is not None:
-        at = loop.workspace_at
-        space = space[:at] + struct.pack("<Q", workspace.address) + space[at + 8 :]
     block = ParameterBlock()
-    block.add(space, 8)
-    add_arguments(block, name, operands, loop.operands)
-    run(loaded, reduction_entry(name), loop.configuration, block.packed(), place, stream, accesses)
-    if loop.joining is not None and workspace is not None:
-        block = ParameterBlock()
-        block.add(space, 8)
-        block.add(loop.joining.space, 8)
-        block.add(workspace_operand(workspace.address, size, loop.parts, loop.joining.capacity), 8)
-        outputs = [operand for operand in operands if operand.role.kind != "element" or operand.written]
-        inputs = sum(operand.role.kind == "element" and not operand.written for operand in operands)
-        add_arguments(block, name, outputs, loop.operands[inputs:])
-        configuration = loop.joining.configuration
-        run(
-            loaded, f"{reduction_entry(name)}_joining", configuration, block.packed(), place, stream, accesses
-        )
+    block.add(loop.space, 8)
+    block.add_operands(operands, range(len(operands)), loop.operands)
+    if loop.joining is None:
+        return PreparedCall((block.step(loaded, name, loop.configuration),))
+    size = loaded.object_code.constants[FOLDING_SIZE]
+    first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    block.add(loop.joining.space, 8)
+    workspace = block.add(workspace_operand(0, size, loop.parts, loop.joining.capacity), 8)
+    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
+    others = [k for k in range(len(operands)) if k not in inputs]
+    block.add_operands(operands, others, loop.operands[len(inputs) :])
+    second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
+    return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
 
 
 def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:
@@ -471,32 +635,39 @@ class ParameterBlock:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self._addresses: list[tuple[int, int]] = []
+        self._numbers: list[tuple[int, int]] = []
 
     def add(self, content: bytes, alignment: int) -> int:
-        """Append an argument; return where it stands."""
+        """Append bytes; return where they stand."""
         self._bytes += bytes(-len(self._bytes) % alignment)
         at = len(self._bytes)
         self._bytes += content
         return at
 
-    def packed(self) -> bytes:
-        """Return the block."""
-        return bytes(self._bytes)
-
-
-def add_arguments(
-    block: ParameterBlock, kernel: str, operands: Sequence[Operand], elements: Sequence[bytes]
-) -> None:
-    """Append the arguments in the order of the parameters; `elements` holds the structures of the arrays walked."""
-    rest = iter(elements)
-    for operand in operands:
-        if operand.role.kind == "element":
-            block.add(next(rest), 8)
-        elif operand.role.kind == "raw":
-            block.add(_raw_bytes(operand), 8)
-        else:
+    def add_operands(
+        self, operands: Sequence[Operand], positions: Iterable[int], elements: Sequence[bytes]
+    ) -> None:
+        """Append operands; `elements` holds the structures of the arrays walked, which begin with an address."""
+        rest = iter(elements)
+        for position in positions:
+            operand = operands[position]
             role = operand.role
-            block.add(value_bytes(kernel, operand), 1 if role.is_structure else alignment_of(role.value))
+            if role.kind == "scalar":
+                alignment = 1 if role.is_structure else alignment_of(role.value)
+                self._numbers.append((self.add(bytes(role.value.itemsize), alignment), position))
+            else:
+                content = next(rest) if role.kind == "element" else _raw_bytes(operand)
+                self._addresses.append((self.add(content, 8), position))
+
+    def step(
+        self, loaded: LoadedProgram, kernel: str, configuration: LaunchConfig, workspace: tuple[int, ...] = ()
+    ) -> Step:
+        """Return the launch of a kernel with the block."""
+        function = loaded.function(kernel).function
+        return Step(
+            kernel, function, configuration, bytes(self._bytes), tuple(self._addresses), tuple(self._numbers), workspace
+        )  # fmt: skip
 
 
 def _raw_bytes(operand: Operand) -> bytes:
@@ -535,17 +706,3 @@ def accesses_of(operands: Sequence[Operand]) -> tuple[Access, ...]:
         low, high = operand.view.extent
         found.append(Access(operand.view.owner, low, high - low, operand.written))
     return tuple(found)
-
-
-def run(
-    loaded: LoadedProgram,
-    kernel: str,
-    configuration: LaunchConfig,
-    packed: bytes,
-    place: Place,
-    stream: int,
-    accesses: Sequence[Access],
-) -> None:
-    """Launch one kernel of a program."""
-    function = loaded.function(kernel).function
-    tracking.launch(place.target, place.device, kernel, function, configuration, packed, stream, accesses)

@@ -146,6 +146,25 @@ def test_bfloat16(xp: ModuleType) -> None:
     np.testing.assert_array_equal(result.astype("f4"), (x + x).astype("f4"))
 
 
+def test_float16_is_converted_exactly(xp: ModuleType) -> None:
+    every = np.arange(2**16, dtype=np.uint16).view("f2")
+    wide = gs.asnumpy(gs.ElementwiseKernel("T x", "float32 y", "y = x", "widen")(xp.asarray(every)))
+    np.testing.assert_array_equal(wide, every.astype("f4"))
+    np.testing.assert_array_equal(np.signbit(wide), np.signbit(every))
+    random = np.random.default_rng(1)
+    with np.errstate(all="ignore"):
+        finite = wide[np.isfinite(wide)]
+        middles = ((finite[1:] + finite[:-1]) / 2, np.nextafter(finite, np.float32(1e9)))
+        bits = random.integers(0, 2**32, 200_000, np.uint64).astype(np.uint32).view("f4")
+        numbers = np.concatenate([finite, *middles, bits]).astype("f4")
+        expected = numbers.astype("f2")
+    narrow = gs.asnumpy(gs.ElementwiseKernel("T x", "float16 y", "y = x", "narrow")(xp.asarray(numbers)))
+    np.testing.assert_array_equal(narrow, expected)
+    np.testing.assert_array_equal(
+        np.signbit(narrow)[numbers == numbers], np.signbit(expected)[numbers == numbers]
+    )
+
+
 @pytest.mark.parametrize("stored", NUMERIC)
 @pytest.mark.parametrize("value", ["float64", "complex128"])
 def test_inputs_are_read_as_the_dtype_that_a_placeholder_gets(
@@ -346,6 +365,23 @@ def test_kernels_can_be_pickled(xp: ModuleType) -> None:
     copied = pickle.loads(pickle.dumps(MIXED))
     assert (copied.name, copied.nin, copied.nout, copied.nargs) == ("mixed", 2, 2, 4)
     np.testing.assert_array_equal(gs.asnumpy(copied(xp.arange(3), 1.0)[0]), [1.0, 3.0, 5.0])
+
+
+def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> None:
+    scale = gs.ElementwiseKernel("T x, T k", "T y", "y = x * k", "scale_again")
+    x = xp.arange(6, dtype="u1")
+    for k in (2, 3):
+        np.testing.assert_array_equal(gs.asnumpy(scale(x, k)), np.arange(6) * k)
+    with pytest.raises(OverflowError, match="300"):
+        scale(x, 300)
+    for start in range(4):
+        part = xp.arange(20, dtype="f4")[start : start + 5]
+        np.testing.assert_array_equal(gs.asnumpy(scale(part, 2)), np.arange(start, start + 5) * 2)
+    whole = xp.arange(10, dtype="f4")
+    scale(whole[1:6], 2, whole[0:5])  # after calls with the same shapes that did not overlap
+    np.testing.assert_array_equal(gs.asnumpy(whole), [2, 4, 6, 8, 10, 5, 6, 7, 8, 9])
+    with pytest.raises(TypeError, match="size must be an int"):
+        gs.ElementwiseKernel("", "raw float64 y", "y[i] = 1", "sized")(size=True)
 
 
 def test_the_stream_of_a_call(xp: ModuleType) -> None:

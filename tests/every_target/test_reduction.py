@@ -309,6 +309,19 @@ def test_an_input_that_shares_memory_with_the_output(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(x[1]), [12, 15, 18, 21])
 
 
+def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> None:
+    x = xp.arange(6.0).reshape(2, 3)
+    assert TOTAL(x, axis=1).shape == (2,)
+    with pytest.raises(TypeError, match="axis must be"):
+        TOTAL(x, axis=1.0)
+    assert TOTAL(x, axis=0, keepdims=1).shape == (1, 3)
+    np.testing.assert_array_equal(gs.asnumpy(TOTAL(x + 1, axis=1)), [6, 15])
+    for length in (70_000, 70_001):
+        np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.ones(length, "i4"))), length)
+    with pytest.raises(ValueError, match="no identity"):
+        LARGEST(xp.zeros((0, 3)), axis=0)
+
+
 def test_kernels_can_be_pickled(xp: ModuleType) -> None:
     copied = pickle.loads(pickle.dumps(TOTAL))
     assert (copied.name, copied.nin, copied.nout, float(copied(xp.arange(4.0)))) == ("total", 1, 1, 6.0)

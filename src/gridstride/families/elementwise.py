@@ -90,6 +90,7 @@ class ElementwiseKernel:
         self.reduce_dims = bool(reduce_dims)
         self.no_return = bool(no_return)
         self.return_tuple = bool(return_tuple)
+        self._known: _array_pipeline.Known = {}
         self._source = ElementwiseSource(
             declaration,
             operation,
@@ -129,7 +130,7 @@ class ElementwiseKernel:
         """
         if block_size is not None and not 1 <= block_size <= 1024:
             raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
-        outputs = _array_pipeline.run_elementwise(self._source, args, size, stream)
+        outputs = _array_pipeline.run_elementwise(self._source, self._known, args, size, stream)
         if self.no_return:
             return None
         return outputs if self.return_tuple or len(outputs) > 1 else outputs[0]
@@ -206,4 +207,5 @@ def _restore(
     kernel.name = source.declaration.name
     kernel.reduce_dims, kernel.no_return, kernel.return_tuple = reduce_dims, no_return, return_tuple
     kernel._source = source
+    kernel._known = {}
     return kernel

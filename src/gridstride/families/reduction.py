@@ -100,6 +100,7 @@ class ReductionKernel:
             raise ValueError(f"`{name}`: in_params must declare at least one input")
         self.name = name
         self.reduce_dims = bool(reduce_dims)
+        self._known: _array_pipeline.Known = {}
         self._source = ReductionSource(
             declaration,
             map_expr,
@@ -153,7 +154,9 @@ class ReductionKernel:
             if len(args) > self._declaration.nin:
                 raise TypeError(f"`{self.name}`: outputs are passed twice, by position and as out=")
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
-        results = _array_pipeline.run_reduction(self._source, args, axis, keepdims, dtype, stream)
+        results = _array_pipeline.run_reduction(
+            self._source, self._known, args, axis, keepdims, dtype, stream
+        )
         return results if len(results) > 1 else results[0]
 
     @property
@@ -272,4 +275,5 @@ def _checked_identity(identity: Any) -> str | None:
 def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
     kernel = cls.__new__(cls)
     kernel.name, kernel.reduce_dims, kernel._source = source.declaration.name, reduce_dims, source
+    kernel._known = {}
     return kernel

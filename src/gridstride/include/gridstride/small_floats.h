@@ -7,14 +7,41 @@
 
 namespace gridstride {
 
+#ifdef GRIDSTRIDE_CPU_ABI_VERSION
+// Without a branch and without an instruction for one number, so that a compiler makes vectors of it.
+__host__ __device__ inline float half_to_float(unsigned short __bits) {
+    const unsigned __magnitude = __bits & 0x7fffu;
+    const float __finite = __uint_as_float(__magnitude << 13) * __uint_as_float(0x77800000u);  // 2^112
+    const unsigned __special = __magnitude << 13 | 0x7f800000u;
+    const unsigned __whole = __magnitude >= 0x7c00u ? __special : __float_as_uint(__finite);
+    return __uint_as_float(__whole | (__bits & 0x8000u) << 16);
+}
+// To nearest, ties to even.
+__host__ __device__ inline unsigned short float_to_half(float __value) {
+    const unsigned __whole = __float_as_uint(__value), __magnitude = __whole & 0x7fffffffu;
+    const unsigned __normal = (__magnitude - 0x38000000u + 0xfffu + (__magnitude >> 13 & 1u)) >> 13;
+    // Adding 2^-1 leaves a small number's bits where those of a subnormal half are.
+    const unsigned __small = __float_as_uint(__uint_as_float(__magnitude) + 0.5f) - 0x3f000000u;
+    const unsigned __special = __magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    const unsigned __finite = __magnitude < 0x38800000u ? __small : __normal;
+    const unsigned __half = __magnitude >= 0x47800000u ? __special : __finite;
+    return static_cast<unsigned short>(__half | (__whole >> 16 & 0x8000u));
+}
+#else
+__host__ __device__ inline float half_to_float(unsigned short __bits) { return __half2float(__ushort_as_half(__bits)); }
+__host__ __device__ inline unsigned short float_to_half(float __value) {
+    return __half_as_ushort(__float2half_rn(__value));
+}
+#endif
+
 struct float16 {
     unsigned short __bits;
 
     float16() = default;
-    __host__ __device__ float16(float __value) : __bits(__half_as_ushort(__float2half_rn(__value))) {}
+    __host__ __device__ float16(float __value) : __bits(float_to_half(__value)) {}
     __host__ __device__ float16(double __value) : __bits(__half_as_ushort(__double2half(__value))) {}
     template <class __integer> __host__ __device__ float16(__integer __value) : float16(static_cast<float>(__value)) {}
-    __host__ __device__ operator float() const { return __half2float(__ushort_as_half(__bits)); }
+    __host__ __device__ operator float() const { return half_to_float(__bits); }
 };
 
 // Rounded to nearest, ties to even; a NaN stays one.

@@ -37,9 +37,11 @@ struct streamed {
     const __operand& source;
     char* corner;
     stored* items;
+    const char* repeated;  // the element of an input that does not step, and how much of the buffer it fills
+    int filled;
     alignas(64) char buffer[buffered * sizeof(stored)];
 
-    GRIDSTRIDE_INLINED streamed(const __operand& __source) : source(__source), corner(__source.data) {}
+    GRIDSTRIDE_INLINED streamed(const __operand& __source) : source(__source), corner(__source.data), repeated(nullptr), filled(0) {}
     GRIDSTRIDE_INLINED bool is_direct() const {
         return source.step == sizeof(stored) && reinterpret_cast<unsigned long>(corner) % alignof(stored) == 0;
     }
@@ -52,9 +54,15 @@ struct streamed {
         if (!__operand::is_read) return 0;
         const long long __step = source.step;
         if (__step == 0) {
+            if (!__operand::is_written && repeated == __at && filled >= __count) return 0;
             stored __same;
             __builtin_memcpy(&__same, __at, sizeof(stored));
             for (int __k = 0; __k < __count; ++__k) items[__k] = __same;
+            repeated = __at;
+            filled = __count;
+        } else if (__step == 2 * sizeof(stored)) {
+            for (int __k = 0; __k < __count; ++__k)
+                __builtin_memcpy(items + __k, __at + __k * (2 * sizeof(stored)), sizeof(stored));
         } else {
             for (int __k = 0; __k < __count; ++__k) __builtin_memcpy(items + __k, __at + __k * __step, sizeof(stored));
         }

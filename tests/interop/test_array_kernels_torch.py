@@ -1,0 +1,58 @@
+"""Elementwise kernels and reductions on PyTorch tensors of the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+
+torch = pytest.importorskip("torch")
+
+ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
+TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
+
+
+def test_tensors_in_tensors_out() -> None:
+    x = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    result = ADD(x, x.T.contiguous().T)
+    assert isinstance(result, torch.Tensor)
+    assert torch.equal(result, x + x)
+    total = TOTAL(x, axis=0)
+    assert isinstance(total, torch.Tensor)
+    assert torch.equal(total, x.sum(0))
+    out = torch.zeros(4, 3).T
+    assert ADD(x, 1, out) is out
+    assert torch.equal(out, x + 1)
+
+
+def test_bfloat16() -> None:
+    x = torch.randn(50, dtype=torch.bfloat16)
+    result = ADD(x, 2)
+    assert result.dtype is torch.bfloat16
+    assert torch.equal(result, x + 2)
+    assert TOTAL(x).dtype is torch.bfloat16
+
+
+def test_conjugate_views_are_resolved() -> None:
+    x = torch.randn(5, dtype=torch.complex64)
+    assert torch.equal(ADD(x.conj(), x), x.conj() + x)
+    with pytest.raises(TypeError, match="resolve_conj"):
+        ADD(x, x, torch.zeros(5, dtype=torch.complex64).conj())
+
+
+def test_libraries_can_be_mixed() -> None:
+    result = ADD(torch.ones(3), np.ones(3, np.float32))
+    assert isinstance(result, torch.Tensor)
+    assert isinstance(ADD(np.ones(3, np.float32), torch.ones(3)), np.ndarray)
+
+
+def test_gradients_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"detach\(\)"):
+        ADD(torch.ones(3, requires_grad=True), 1)
+
+
+def test_fused_functions() -> None:
+    result = gs.fuse(lambda x, y: x * y + 1)(torch.ones(3), torch.full((3,), 2.0))
+    assert isinstance(result, torch.Tensor)
+    assert torch.equal(result, torch.full((3,), 3.0))
