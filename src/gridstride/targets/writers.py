@@ -34,6 +34,8 @@ _LARGEST_WORD = 16
 _SQUARES = 32
 #: Axes shorter than this are not worth turning in shared memory.
 _SHORT = 16
+#: Folds of so few elements leave a thread too little to do for one result.
+_TINY = 8
 
 
 class BlockLoops:
@@ -41,12 +43,14 @@ class BlockLoops:
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or tiles where an operand lies along another axis than the result."""
-        turned = turned_axis(walk)
-        return _rows(walk) if turned is None else _tiles(moved_behind_first(walk, turned))
+        by_tiles = tiled(walk)
+        return _rows(walk) if by_tiles is None else _tiles(by_tiles)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
-        return _along(walk, limits) if folds_innermost(walk) else _across(walk, limits)
+        # A few elements are folded by one thread, which then has several results.
+        is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
+        return _along(walk, limits) if folds_innermost(walk) and not is_tiny else _across(walk, limits)
 
 
 def packet_length(itemsizes: Sequence[int]) -> int:
@@ -55,16 +59,37 @@ def packet_length(itemsizes: Sequence[int]) -> int:
     return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
 
 
-def turned_axis(walk: ElementWalk) -> int | None:
-    """Return an axis along which the elements of an operand lie closer than along the innermost one, if any."""
-    if walk.shape[0] < _SHORT:
+def tiled(walk: ElementWalk) -> ElementWalk | None:
+    """Return a walk by tiles of its first two axes, where an operand lies along another axis than the result.
+
+    The first is the innermost axis that is worth it, the second the one along which the operand lies.
+    """
+    row = next((axis for axis in (0, 1) if axis < len(walk.shape) and walk.shape[axis] >= _SHORT), None)
+    if row is None:
         return None
     for operand in walk.operands:
-        for axis in range(1, len(walk.shape)):
+        for axis in range(row + 1, len(walk.shape)):
             stride = abs(operand.strides[axis])
-            if walk.shape[axis] >= _SHORT and stride == operand.itemsize and abs(operand.strides[0]) > stride:
-                return axis
+            if (
+                walk.shape[axis] >= _SHORT
+                and stride == operand.itemsize
+                and abs(operand.strides[row]) > stride
+            ):
+                return _in_order(
+                    walk, (row, axis, *(k for k in range(len(walk.shape)) if k not in (row, axis)))
+                )
     return None
+
+
+def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
+    def ordered(values: Ints) -> Ints:
+        return tuple(values[axis] for axis in order)
+
+    return ElementWalk(
+        ordered(walk.shape),
+        ordered(walk.numbers),
+        tuple(operand._replace(strides=ordered(operand.strides)) for operand in walk.operands),
+    )
 
 
 def _rows(walk: ElementWalk) -> Loop:
@@ -125,19 +150,6 @@ def _tiles(walk: ElementWalk) -> Loop:
             for operand in walk.operands
         ),
         configuration(total, THREADS),
-    )
-
-
-def moved_behind_first(walk: ElementWalk, axis: int) -> ElementWalk:
-    """Return a walk in which an axis comes second."""
-
-    def moved(values: Ints) -> Ints:
-        return (values[0], values[axis], *values[1:axis], *values[axis + 1 :])
-
-    return ElementWalk(
-        moved(walk.shape),
-        moved(walk.numbers),
-        tuple(operand._replace(strides=moved(operand.strides)) for operand in walk.operands),
     )
 
 

@@ -25,9 +25,11 @@ $operations
         if (gridstride_space.parts == 1)
             gridstride::assign(gridstride_post, folded, count, gridstride_space, at$results);
         else
-            for (int k = 0; k < count; ++k)
-                reinterpret_cast<gridstride_folding*>(
-                    gridstride_space.workspace)[(at + k) * gridstride_space.parts + part] = folded[k];
+#pragma unroll
+            for (int k = 0; k < $results_at_once; ++k)  // else the compiler would need an address of each
+                if (k < count)
+                    reinterpret_cast<gridstride_folding*>(
+                        gridstride_space.workspace)[(at + k) * gridstride_space.parts + part] = folded[k];
     };
     gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
 }

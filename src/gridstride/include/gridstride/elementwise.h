@@ -19,6 +19,7 @@ struct staged {
 
     const __operand& source;
     char* row;
+    word_of<stored, __length> whole_word;
     packet<stored, __length> items;
 
     GRIDSTRIDE_INLINED staged(const __operand& __source) : source(__source), row(__source.data) {}
@@ -26,6 +27,18 @@ struct staged {
     GRIDSTRIDE_INLINED int phase() const {
         if (source.step != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
         return reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length;
+    }
+    GRIDSTRIDE_INLINED char* at(long long __element) const {
+        return row + __element * static_cast<long long>(sizeof(stored));
+    }
+    GRIDSTRIDE_INLINED bool is_word(long long __element) const {
+        return word_of<stored, __length>::is_at(at(__element), source.step);
+    }
+    GRIDSTRIDE_INLINED int load_word(long long __element) { return __operand::is_read ? whole_word.load(at(__element)) : 0; }
+    GRIDSTRIDE_INLINED int unpack() { return __operand::is_read ? whole_word.unpack(items) : 0; }
+    GRIDSTRIDE_INLINED int store_word(long long __element) const {
+        if (__operand::is_written) whole<__length, stored>::store(items, at(__element));
+        return 0;
     }
     GRIDSTRIDE_INLINED int load(long long __element, int __first, int __last) {
         if (__operand::is_read)
@@ -67,6 +80,15 @@ GRIDSTRIDE_INLINED void run_packet(const __operation& __do, const element_space<
     const long long __element = __within * __length - last_phase(__all...);
     const long long __left = __space.row - __element;
     __number += __element * __numbers.step;
+    if (__element >= 0 && __left >= __length && all_of(__all.is_word(__element)...)) {
+        swallow(__all.load_word(__element)...);
+        swallow(__all.unpack()...);
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            __do(__number + __j * __numbers.step, element<typename __staged::operand>(__all.items.items[__j]).get()...);
+        swallow(__all.store_word(__element)...);
+        return;
+    }
     if (__element >= 0 && __left >= __length) {  // without a question for each element
         swallow(__all.load(__element, 0, __length)...);
 #pragma unroll

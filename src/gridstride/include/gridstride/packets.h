@@ -39,7 +39,9 @@ struct is_one_word {
 
 template <int __length, class __stored, bool = is_one_word<__stored, __length>::value>
 struct whole {
+    typedef unsigned char type;
     static GRIDSTRIDE_INLINED bool fits(const char*) { return false; }
+    static GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>&, type) {}
     static GRIDSTRIDE_INLINED void load(packet<__stored, __length>&, const char*) {}
     static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>&, char*) {}
 };
@@ -49,9 +51,11 @@ struct whole<__length, __stored, true> {
     static GRIDSTRIDE_INLINED bool fits(const char* __at) {
         return reinterpret_cast<unsigned long long>(__at) % sizeof(type) == 0;
     }
-    static GRIDSTRIDE_INLINED void load(packet<__stored, __length>& __to, const char* __at) {
-        const type __bits = *reinterpret_cast<const type*>(__at);
+    static GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to, type __bits) {
         memcpy(&__to, &__bits, sizeof(type));
+    }
+    static GRIDSTRIDE_INLINED void load(packet<__stored, __length>& __to, const char* __at) {
+        unpack(__to, *reinterpret_cast<const type*>(__at));
     }
     static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>& __from, char* __at) {
         type __bits;
@@ -59,6 +63,28 @@ struct whole<__length, __stored, true> {
         *reinterpret_cast<type*>(__at) = __bits;
     }
 };
+
+// A word on its way. Loads of several operands are under way at once only where nothing looks at the first before the
+// last is issued: so all are loaded as words, and taken apart afterwards.
+template <class __stored, int __length>
+struct word_of {
+    typename whole<__length, __stored>::type bits;
+    static GRIDSTRIDE_INLINED bool is_at(const char* __at, long long __step) {
+        return __step == sizeof(__stored) && whole<__length, __stored>::fits(__at);
+    }
+    GRIDSTRIDE_INLINED int load(const char* __at) {
+        bits = *reinterpret_cast<const typename whole<__length, __stored>::type*>(__at);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(packet<__stored, __length>& __to) const {
+        whole<__length, __stored>::unpack(__to, bits);
+        return 0;
+    }
+};
+
+GRIDSTRIDE_INLINED bool all_of() { return true; }
+template <class... __rest>
+GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
 // A packet of consecutive elements between two words, from the words that it touches.
 template <int __length, class __stored, bool = sizeof(__stored) * __length % 4 == 0 && sizeof(__stored) <= 2>

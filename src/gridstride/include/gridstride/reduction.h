@@ -55,9 +55,15 @@ struct staged_fold {
     const __operand& source;
     const char* base;
     const char* places[__count];
+    word_of<stored, __length> words[__count];
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED staged_fold(const __operand& __source) : source(__source), base(__source.data) {}
+    GRIDSTRIDE_INLINED bool is_word(int __k) const {
+        return word_of<stored, __length>::is_at(places[__k], source.step);
+    }
+    GRIDSTRIDE_INLINED int load_word(int __k) { return words[__k].load(places[__k]); }
+    GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
     GRIDSTRIDE_INLINED int load(int __k, int __last) {
         load_packet<__length>(packets[__k], places[__k], source.step, 0, __last);
         return 0;
@@ -112,6 +118,24 @@ GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do
         swallow((__inputs.places[__k] += __element * __inputs.source.step)...);
         __last[__k] = __packet >= __end ? 0 : __left < __length ? int(__left) : __length;
     }
+    bool __are_words = true;
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        __are_words = __are_words && __last[__k] == __length && all_of(__inputs.is_word(__k)...);
+    if (__are_words) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) swallow(__inputs.load_word(__k)...);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            swallow(__inputs.unpack(__k)...);
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
+                                               __positions[__k] + __j * __space.position.step,
+                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+        }
+        return;
+    }
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k)
         swallow(__inputs.load(__k, __last[__k])...);
@@ -140,7 +164,7 @@ GRIDSTRIDE_INLINED void fold_group(const __map& __do_map, const __reduce& __do, 
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    __staged&&... __inputs) {
     const int __group = __space.group, __lane = threadIdx.x & (__group - 1);
-    const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) / __group;
+    const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
     const long long __part_begin = blockIdx.y * __space.part;
     long long __part_end = __part_begin + __space.part;
     if (__part_end > __space.fold.count) __part_end = __space.fold.count;
@@ -152,9 +176,9 @@ GRIDSTRIDE_INLINED void fold_group(const __map& __do_map, const __reduce& __do, 
     for (long long __q = __part_begin + __lane; __q < __part_end; __q += __group * __count)
         fold_packets<__length, __count>(__do_map, __do, __sums, __space, __number, __q, __part_end, __inputs...);
 #pragma unroll
-    for (int __half = __length / 2; __half > 0; __half /= 2)
+    for (int __apart = 1; __apart < __length; __apart *= 2)
 #pragma unroll
-        for (int __j = 0; __j < __half; ++__j) __sums[__j].add(__do, __sums[__j + __half]);
+        for (int __j = 0; __j + __apart < __length; __j += 2 * __apart) __sums[__j].add(__do, __sums[__j + __apart]);
     join_group(__do, __sums[0], __group, __shared);
     if (__lane == 0 && __result < __space.outputs) {
         const __folding __whole[1] = {__sums[0]};
@@ -232,6 +256,22 @@ GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do
             swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
         }
     }
+    bool __are_words = __last == __length && __begin + static_cast<long long>(__count - 1) * __stride < __end;
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) __are_words = __are_words && all_of(__inputs.is_word(__k)...);
+    if (__are_words) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) swallow(__inputs.load_word(__k)...);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            swallow(__inputs.unpack(__k)...);
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.kept_numbers.step, __positions[__k],
+                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+        }
+        return;
+    }
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k)
         swallow(__inputs.load(__k, __last)...);
@@ -251,8 +291,8 @@ GRIDSTRIDE_INLINED void fold_block(const __map& __do_map, const __reduce& __do, 
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    __staged&&... __inputs) {
     // `group` threads lie next to each other along the packets of results, the others of the block share the fold.
-    const int __group = __space.group, __x = threadIdx.x & (__group - 1), __y = threadIdx.x / __group;
-    const int __height = fold_threads / __group;
+    const int __group = __space.group, __x = threadIdx.x & (__group - 1), __y = threadIdx.x >> (__ffs(__group) - 1);
+    const int __height = fold_threads >> (__ffs(__group) - 1);
     const long long __packet = static_cast<long long>(blockIdx.x) * __group + __x;
     const bool __is_inside = __packet < __space.kept.count;
     long long __row = __is_inside ? __packet : 0, __within = __row;

@@ -22,9 +22,8 @@ from gridstride.targets.writers import (
     WORKSPACE_AT,
     fold_space_bytes,
     folds_innermost,
-    moved_behind_first,
     room_of,
-    turned_axis,
+    tiled,
 )
 
 _LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
@@ -43,11 +42,10 @@ class CpuLoops:
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return tiles of rows; square ones where an operand lies along another axis than the result."""
-        turned = turned_axis(walk)
-        if turned is not None:
-            walk = moved_behind_first(walk, turned)
+        by_tiles = tiled(walk)
+        walk = by_tiles or walk
         row, column, *outer = (*walk.shape, 1) if len(walk.shape) == 1 else walk.shape
-        if turned is not None:
+        if by_tiles is not None:
             width, height = _EDGE, _EDGE
         else:
             width = min(row, 4 * _TILE)
