@@ -71,8 +71,8 @@ def elementwise(xp: Any, size: int, random: Callable[..., Any]) -> Iterator[Row]
     yield Row("odd_rows", partial(INCREMENT, p, q), partial(xp.add, p, one, out=q), 8 * prime * prime)
     a = 1 << ((size // 4 // 64).bit_length() - 1) // 2
     b = size // 4 // 64 // a
-    four = x.reshape(-1)[: a * b * 64].reshape(a // 4, 4, b, 64).transpose(0, 2, 1, 3)
-    to = z.reshape(-1)[: four.size].reshape(four.shape)
+    four = random((a * b * 64,), "float32").reshape(a // 4, 4, b, 64).transpose(0, 2, 1, 3)
+    to = xp.empty(four.shape, "float32")
     yield Row("permuted", partial(INCREMENT, four, to), partial(xp.add, four, 1, out=to), 8 * four.size)
     five = (
         x.reshape(-1)[: (side // 32) ** 2 * 1024]
@@ -137,7 +137,11 @@ def on_gpu() -> list[dict[str, Any]]:
     rate = 2 * size / seconds(partial(cupy.copyto, z, x))
     del x, z
     print(f"copy {rate / 1e9:.0f} GB/s")
-    rows = []
+    z = cupy.empty(size // 4, cupy.float32)
+    fill = size / seconds(partial(z.fill, 1.5)) / rate
+    del z
+    print(f"fill, the ceiling of calls that only write: {fill:.3f}")
+    rows: list[dict[str, Any]] = [{"id": "cuda.fill", "of copy": fill}]
     with_peers = os.environ.get("PEERS", "1") == "1"
     for family in (elementwise, reductions):
         for row in family(cupy, size, random):
