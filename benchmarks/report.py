@@ -50,12 +50,12 @@ def records(topic: str) -> Iterator[dict[str, Any]]:
 
 def kernel_table(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield milliseconds of gridstride and of native code, and the times that each takes of native code's."""
-    yield from _heading("Kernels", record)
+    calls = len(record["rows"][0]["seconds"]["ours"])
+    yield from _heading("Kernels", record, f" Medians of {calls} calls.")
     yield f"| kernel | tier | ms | native ms | gridstride | {' | '.join(_PEERS[1:])} | of copy | goal |"
     yield "| --- |" + " --- |" * (len(_PEERS) + 6 - 1)
-    for row in record["rows"]:
-        if "native" in row["seconds"]:
-            yield _kernel_row(row)
+    rows = [row for row in record["rows"] if "native" in row["seconds"]]
+    yield from map(_kernel_row, rows)
     yield ""
     for row in record["rows"]:
         if "median_ns" in row:
@@ -82,7 +82,7 @@ def start_table(record: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _heading(title: str, record: Mapping[str, Any]) -> Iterator[str]:
+def _heading(title: str, record: Mapping[str, Any], remark: str = "") -> Iterator[str]:
     machine = record["machine"]
     compiler = machine.get("kernel compiler", "the default")
     yield f"## {title}, {record['topic']}"
@@ -91,7 +91,7 @@ def _heading(title: str, record: Mapping[str, Any]) -> Iterator[str]:
     load = f", load {machine['load']:.1f} at the end" if "load" in machine else ""
     yield (
         f"{record['date']}; {machine['processor']}, {machine['cores']} cores{load}; {machine['compiler']}; kernels by "
-        f"{compiler}; Python {machine['python']}; {packages}."
+        f"{compiler}; Python {machine['python']}; {packages}.{remark}"
     )
     yield ""
 
