@@ -45,6 +45,31 @@ def test_repeated_calls(target, xp, monkeypatch, hits, mode):
     assert hits() == (0 if mode == "0" else 4)
 
 
+def test_streams_of_other_threads_do_not_matter(target, xp, monkeypatch, hits):
+    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
+    k = gs.RawKernel(ADD, "add")
+    x, y = xp.arange(1000, dtype=np.float32), xp.zeros(1000, np.float32)
+    ended = threading.Thread(target=lambda: gs.cuda.Stream().use())  # and leaves it current
+    ended.start()
+    ended.join()
+    used, may_end = threading.Event(), threading.Event()
+
+    def use_a_stream():
+        with gs.cuda.Stream():
+            used.set()
+            may_end.wait(60)
+
+    beside = threading.Thread(target=use_a_stream)
+    beside.start()
+    used.wait(60)
+    for _ in range(3):
+        k((4,), (256,), (x, y, 0.5, x.size))
+    may_end.set()
+    beside.join()
+    np.testing.assert_array_equal(gs.asnumpy(y), 1.5 * np.arange(1000, dtype=np.float32))
+    assert hits() == 2
+
+
 @MODES
 def test_dynamic_shared_memory(target, xp, monkeypatch, mode):
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", mode)

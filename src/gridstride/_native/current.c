@@ -152,6 +152,15 @@ static PyObject *streams_of_target(PyObject *target)
     return of_target != NULL && PyDict_Size(of_target) > 0 ? of_target : NULL;
 }
 
+/* Whether the calling thread has made a stream of a target current; of other threads, ended ones too, the count
+   in `streams_entered` may hold some. */
+int has_entered_stream(PyObject *target)
+{
+    int is_entered = streams_of_target(target) != NULL || PyErr_Occurred() != NULL;
+    PyErr_Clear();
+    return is_entered;
+}
+
 PyObject *entered_stream(PyObject *target, PyObject *device)
 {
     PyObject *of_target = streams_of_target(target);

@@ -280,7 +280,8 @@ static int find_stream(const struct entry *entry, struct call *call)
     *handle = 0;
     int is_read;
     if (call->stream == NULL || call->stream == Py_None)
-        is_read = is_on_gpu ? library_stream(call->first.library, call->first.device, handle) : streams_entered == 0;
+        is_read = is_on_gpu ? library_stream(call->first.library, call->first.device, handle)
+                            : !has_entered_stream(entry->target);
     else
         is_read = PyLong_CheckExact(call->stream) ? read_handle(call->stream, handle)
                                                   : read_stream_object(entry, call->stream, handle);

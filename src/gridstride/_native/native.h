@@ -117,6 +117,10 @@ PyObject *raise_failure(PyObject *function, int code);
 int launch_cuda(void *context, const struct gridstride_configuration *configuration, const void *packed,
                 unsigned long packed_size, unsigned long long stream);
 
+/* ---- current.c ---- */
+
+int has_entered_stream(PyObject *target);
+
 /* ---- module.c ---- */
 
 /* Counts of what is going on anywhere in the process that a replay could miss. */
