@@ -180,6 +180,13 @@ extern "C" void spin_for_ever(volatile int* flag) {
     }
 }
 
+// Work that takes long, and waits for nobody.
+extern "C" void count_slowly(long rounds, int* is_done) {
+    for (volatile long i = 0; i < rounds; ++i) {
+    }
+    is_done[blockIdx.x] = 1;
+}
+
 extern "C" void wait_for_ever(int* flag) {
     if (threadIdx.x > 0) __syncthreads();
     else
@@ -274,4 +281,5 @@ GRIDSTRIDE_KERNEL(21, "grid_rotate", grid_rotate)
 GRIDSTRIDE_KERNEL(22, "grid_sync_of_some", grid_sync_of_some)
 GRIDSTRIDE_KERNEL(23, "launch_inside", launch_inside)
 GRIDSTRIDE_KERNEL(24, "add_one", add_one)
-GRIDSTRIDE_LIBRARY(25, 0, 0)
+GRIDSTRIDE_KERNEL(25, "count_slowly", count_slowly)
+GRIDSTRIDE_LIBRARY(26, 0, 0)

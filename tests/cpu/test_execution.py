@@ -511,6 +511,20 @@ def test_long_launches_do_not_time_out_while_blocks_finish(machine: Machine) -> 
         machine.run("rotate", 4000, 256, values, values.copy(), np.int32(1))
 
 
+def test_slow_blocks_that_wait_for_nobody_do_not_time_out(machine: Machine) -> None:
+    machine.runtime.gridstride_set_num_threads(1)
+    rounds, seconds = 10_000_000, 0.0
+    while seconds < 0.25:  # slow enough for blocks to be taken off the processor
+        rounds = rounds * 3 // 2
+        begin = time.monotonic()
+        machine.run("count_slowly", 1, 1, np.int64(rounds), ints(1))
+        seconds = time.monotonic() - begin
+    machine.runtime.gridstride_set_launch_timeout(5 * seconds)
+    is_done = ints(12)
+    machine.run("count_slowly", 12, 1, np.int64(rounds), is_done)
+    assert is_done.all()
+
+
 def test_a_forked_child_launches(folder: Path) -> None:
     script = """
         values = ints(100_000)

@@ -8,6 +8,11 @@
 #ifndef GRIDSTRIDE_CURAND_KERNEL_H
 #define GRIDSTRIDE_CURAND_KERNEL_H
 
+#ifdef __CUDACC_RTC__  // CUDA 13 deprecates double4, which cuRAND returns
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1444
+#endif
+
 #define GRIDSTRIDE_CURAND static inline __device__
 
 // As large as cuRAND's, so that the same allocation holds it on every target.
@@ -238,5 +243,8 @@ GRIDSTRIDE_CURAND uint4 curand_poisson4(curandStatePhilox4_32_10_t* __state, dou
 }
 
 #undef GRIDSTRIDE_CURAND
+#ifdef __CUDACC_RTC__
+#pragma nv_diagnostic pop
+#endif
 
 #endif
