@@ -155,6 +155,40 @@ def test_large_arrays_along_every_axis(xp: ModuleType, shape: tuple[int, ...]) -
             )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_wide_rows_of_any_step(xp: ModuleType, dtype: str) -> None:
+    x = values((9, 4500), dtype, 1)
+    for view in (x[:, ::2], x[::2, ::-3], x[:, 1::4].T, np.broadcast_to(x[:, :1], x.shape)):
+        for axis in (None, 0, 1):
+            np.testing.assert_array_equal(
+                gs.asnumpy(TOTAL(xp.asarray(view), axis=axis)), view.sum(axis, dtype=dtype)
+            )
+
+
+def test_large_structures_and_many_inputs(xp: ModuleType) -> None:
+    large = np.zeros((700, 3), [("head", "f8"), ("rest", "u1", (1500,))])
+    large["head"] = np.arange(2100).reshape(700, 3)
+    heads = gs.ReductionKernel("P p", "float64 y", "p.head", "a + b", "y = a", "0", "heads")
+    kept = gs.ReductionKernel(
+        "T x", "T y", "chest{x}", "chest{a.held + b.held}", "y = a.held", name="kept", reduce_type="chest",
+        preamble="struct chest { T held; char room[2000]; chest() = default; "
+                 "__host__ __device__ chest(T h) : held(h) {} };",
+    )  # fmt: skip
+    for axis in (0, 1):
+        expected = large["head"].sum(axis)
+        if xp is np:
+            np.testing.assert_array_equal(heads(large, axis=axis), expected)
+            np.testing.assert_array_equal(kept(large["head"].copy(), axis=axis), expected)
+    names = [f"x{k}" for k in range(20)]
+    many = gs.ReductionKernel(
+        ", ".join(f"T {name}" for name in names), "T y", " + ".join(names), "a + b", "y = a", "0", "many"
+    )
+    x = values((40, 600), "f8", 1)
+    np.testing.assert_array_equal(
+        gs.asnumpy(many(*[xp.asarray(x)[:, ::2]] * 20, axis=0)), x[:, ::2].sum(0) * 20
+    )
+
+
 @pytest.mark.parametrize("dtype", NUMERIC)
 def test_every_dtype(xp: ModuleType, dtype: str) -> None:
     x = values((50, 700), dtype, 1)

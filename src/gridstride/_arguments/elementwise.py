@@ -17,7 +17,7 @@ from gridstride._arguments.axes import (
 )
 from gridstride._arguments.parameters import Declaration, ParameterInfo
 from gridstride._arguments.promotion import DType, Given, bind_placeholders, weak_of
-from gridstride._arguments.slot import Slot, describe
+from gridstride._arguments.slot import Slot
 from gridstride.arrays.view import HOST, ArrayView
 from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import CType, Parameter
@@ -315,6 +315,3 @@ def can_cast(given: DType, wanted: DType, casts: Any) -> bool:
             return np.can_cast(wide, wanted, casts)
         return casts == "same_kind" and np.can_cast(given, wide, casts)
     return np.can_cast(given, wanted, casts)
-
-
-__all__ = ["Bound", "Passed", "bind_elementwise", "describe", "operand_strides", "pair"]

@@ -47,9 +47,9 @@ def explained(
 ) -> CompileError:
     """Return an error that points at the user's expression, with the types of the call and a hint."""
     found = _first(error.log, sections)
-    bindings = types.items()
     bound = ", ".join(
-        f"{letter} = {dtype if dtype.names else _dtypes.name_of_dtype(dtype)}" for letter, dtype in bindings
+        f"{letter} = {dtype if dtype.names else _dtypes.name_of_dtype(dtype)}"
+        for letter, dtype in types.items()
     )
     lines = [f"`{program.name}`: the compiler refused its text"]
     if found is None:

@@ -43,7 +43,9 @@ class BlockLoops:
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or tiles where an operand lies along another axis than the result."""
-        by_tiles = tiled(walk)
+        # A tile of larger elements would not fit into the shared memory of a block.
+        is_small = all(operand.itemsize <= _LARGEST_WORD for operand in walk.operands)
+        by_tiles = tiled(walk) if is_small else None
         return _rows(walk) if by_tiles is None else _tiles(by_tiles)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:

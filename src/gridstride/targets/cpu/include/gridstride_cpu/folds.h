@@ -14,7 +14,7 @@ namespace gridstride {
 constexpr int fold_chunk = 256;  // elements that are folded before they are joined with others
 
 // An input on its way along a row.
-template <class __operand>
+template <class __operand, int __buffered>
 struct streamed_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -23,7 +23,7 @@ struct streamed_input {
     const char* base;
     const char* row;
     stored* items;
-    alignas(64) char buffer[fold_chunk * sizeof(stored)];
+    alignas(64) char buffer[__buffered * sizeof(stored)];
 
     GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
     GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
@@ -134,7 +134,7 @@ GRIDSTRIDE_INLINED __type folded_chunk(const __map& __do_map, const __reduce& __
     return __sums[0];
 }
 
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __buffered, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     // Axis 0 of the fold counts chunks of its row.
@@ -151,15 +151,18 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         pairs<typename __folding::type> __sums;
         for (long long __q = __begin; __q < __end; ++__q) {
             long long __rest = __q, __numbers = __number, __position = 0;
-            const long long __element = __space.fold.ndim ? taken_off(__space.fold, __rest, 0) * fold_chunk : 0;
+            const long long __chunk = taken_off(__space.fold, __rest, 0) * fold_chunk;
             step_into(__space, __rest, 1, __numbers, __position, __all...);
-            const long long __left = __space.fold_row - __element;
-            const int __count = int(__left < fold_chunk ? __left : fold_chunk);
-            swallow(__all.begin(__element, __count)...);
-            __sums.push(__do, folded_chunk<typename __folding::type, __map, __reduce, typename __inputs::operand...>(
-                                  __do_map, __do, __numbers + __element * __space.fold_numbers.step,
-                                  __space.fold_numbers.step, __position + __element * __space.position.step,
-                                  __space.position.step, __count, __all.items...));
+            const long long __left = __space.fold_row - __chunk, __end_of_chunk = __chunk + (__left < fold_chunk ? __left : fold_chunk);
+            for (long long __element = __chunk; __element < __end_of_chunk; __element += __buffered) {
+                const long long __more = __end_of_chunk - __element;
+                const int __count = int(__more < __buffered ? __more : __buffered);
+                swallow(__all.begin(__element, __count)...);
+                __sums.push(__do, folded_chunk<typename __folding::type, __map, __reduce, typename __inputs::operand...>(
+                                      __do_map, __do, __numbers + __element * __space.fold_numbers.step,
+                                      __space.fold_numbers.step, __position + __element * __space.position.step,
+                                      __space.position.step, __count, __all.items...));
+            }
         }
         __do_finish(__result, int(__part), alone<__folding>{__folding(__sums.whole(__do))}.values, 1);
     }
@@ -169,7 +172,9 @@ template <class __folding, class __map, class __reduce, class __finish, int __ax
 GRIDSTRIDE_INLINED void shared_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space,
                                      const __operands&... __all) {
-    run_along(__do_map, __do, __do_finish, __start, __space, streamed_input<__operands>(__all)...);
+    constexpr int __buffered = buffered_up_to<__operands...>(fold_chunk);
+    run_along<__buffered>(__do_map, __do, __do_finish, __start, __space,
+                          streamed_input<__operands, __buffered>(__all)...);
 }
 
 // ---- across ----
@@ -189,12 +194,13 @@ GRIDSTRIDE_INLINED void fold_row_into(__type* __sums, bool __is_first, const __m
     }
 }
 
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __buffered, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                    const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     // Axis 0 of the results counts pieces of their row, `group` results each.
     typedef typename __folding::type __type;
-    constexpr int __most = sizeof(__type) <= 64 ? 2048 / int(sizeof(__type)) : 32;
+    constexpr int __fitting = sizeof(__type) < 1024 ? 1024 / int(sizeof(__type)) : 1;
+    constexpr int __most = __fitting < __buffered ? __fitting : __buffered;  // of neighboring results at once
     constexpr int __batch = 64, __levels = 44;  // rows that are folded one after the other, and pairs of batches
     __type __sums[__most], __joined[__levels][__most];
     const share_of_pieces __share(__space.kept.count * __space.parts);
@@ -208,36 +214,36 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
         const long long __begin = __part * __space.part, __whole = __space.fold.count;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         for (long long __some = 0; __some < __piece_length; __some += __most) {
-        const long long __element = __piece_begin + __some;
-        const int __count = int(__piece_length - __some < __most ? __piece_length - __some : __most);
-        const long long __number = __corner + __element * __space.kept_numbers.step;
-        unsigned long __batches = 0;
-        for (long long __from = __begin; __from < __end; __from += __batch) {
-            for (long long __f = __from; __f < __end && __f < __from + __batch; ++__f) {
-                long long __numbers = __number, __position = 0;
-                step_into(__space, __f, 0, __numbers, __position, __all...);
-                swallow(__all.begin(__element, __count)...);
-                fold_row_into<__map, __reduce, __type, typename __inputs::operand...>(
-                    __sums, __f == __from, __do_map, __do, __numbers, __space.kept_numbers.step, __position, __count,
-                    __all.items...);
+            const long long __element = __piece_begin + __some;
+            const int __count = int(__piece_length - __some < __most ? __piece_length - __some : __most);
+            const long long __number = __corner + __element * __space.kept_numbers.step;
+            unsigned long __batches = 0;
+            for (long long __from = __begin; __from < __end; __from += __batch) {
+                for (long long __f = __from; __f < __end && __f < __from + __batch; ++__f) {
+                    long long __numbers = __number, __position = 0;
+                    step_into(__space, __f, 0, __numbers, __position, __all...);
+                    swallow(__all.begin(__element, __count)...);
+                    fold_row_into<__map, __reduce, __type, typename __inputs::operand...>(
+                        __sums, __f == __from, __do_map, __do, __numbers, __space.kept_numbers.step, __position, __count,
+                        __all.items...);
+                }
+                int __level = 0;
+                for (unsigned long __rest = __batches++; __rest & 1; __rest >>= 1, ++__level)
+                    for (int __k = 0; __k < __count; ++__k) __sums[__k] = __do(__joined[__level][__k], __sums[__k]);
+                for (int __k = 0; __k < __count; ++__k) __joined[__level][__k] = __sums[__k];
             }
-            int __level = 0;
-            for (unsigned long __rest = __batches++; __rest & 1; __rest >>= 1, ++__level)
-                for (int __k = 0; __k < __count; ++__k) __sums[__k] = __do(__joined[__level][__k], __sums[__k]);
-            for (int __k = 0; __k < __count; ++__k) __joined[__level][__k] = __sums[__k];
-        }
-        for (int __k = 0; __k < __count; ++__k) {
-            const long long __result = __row * __space.kept_row + __element + __k;
-            if (!__batches) {
-                __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
-                continue;
+            for (int __k = 0; __k < __count; ++__k) {
+                const long long __result = __row * __space.kept_row + __element + __k;
+                if (!__batches) {
+                    __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
+                    continue;
+                }
+                int __level = __builtin_ctzl(__batches);
+                __type __value = __joined[__level][__k];
+                for (unsigned long __rest = __batches >> __level >> 1; ++__level, __rest; __rest >>= 1)
+                    if (__rest & 1) __value = __do(__joined[__level][__k], __value);
+                __do_finish(__result, int(__part), alone<__folding>{__folding(__value)}.values, 1);
             }
-            int __level = __builtin_ctzl(__batches);
-            __type __value = __joined[__level][__k];
-            for (unsigned long __rest = __batches >> __level >> 1; ++__level, __rest; __rest >>= 1)
-                if (__rest & 1) __value = __do(__joined[__level][__k], __value);
-            __do_finish(__result, int(__part), alone<__folding>{__folding(__value)}.values, 1);
-        }
         }
     }
 }
@@ -246,7 +252,9 @@ template <class __folding, class __map, class __reduce, class __finish, int __ax
 GRIDSTRIDE_INLINED void shared_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                       const __folding& __start, const fold_space<__axes>& __space,
                                       const __operands&... __all) {
-    run_across(__do_map, __do, __do_finish, __start, __space, streamed_input<__operands>(__all)...);
+    constexpr int __buffered = buffered_up_to<__operands...>(fold_chunk);
+    run_across<__buffered>(__do_map, __do, __do_finish, __start, __space,
+                           streamed_input<__operands, __buffered>(__all)...);
 }
 
 }

@@ -17,8 +17,21 @@ namespace gridstride {
 #define GRIDSTRIDE_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// Elements of a row that are handled at once where a buffer is needed.
-constexpr int buffered = 512;
+// Elements of a row that are handled at once where buffers are needed: at most 4 KiB of each operand, since all lie on
+// the stack.
+constexpr int buffer_bytes = 4096;
+constexpr int larger() { return 1; }
+template <class... __rest>
+constexpr int larger(int __first, __rest... __others) {
+    return __first > larger(__others...) ? __first : larger(__others...);
+}
+template <class... __operands>
+constexpr int buffered_up_to(int __most) {
+    return larger(int(sizeof(typename __operands::stored))...) > buffer_bytes ? 1
+           : buffer_bytes / larger(int(sizeof(typename __operands::stored))...) < __most
+               ? buffer_bytes / larger(int(sizeof(typename __operands::stored))...)
+               : __most;
+}
 
 template <int __axes>
 GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& __index, int __axis) {
@@ -29,7 +42,7 @@ GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& _
 }
 
 // An operand on its way along a row: `items` points to consecutive elements, its own or the buffer's.
-template <class __operand>
+template <class __operand, int __buffered>
 struct streamed {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -39,7 +52,7 @@ struct streamed {
     stored* items;
     const char* repeated;  // the element of an input that does not step, and how much of the buffer it fills
     int filled;
-    alignas(64) char buffer[buffered * sizeof(stored)];
+    alignas(64) char buffer[__buffered * sizeof(stored)];
 
     GRIDSTRIDE_INLINED streamed(const __operand& __source) : source(__source), corner(__source.data), repeated(nullptr), filled(0) {}
     GRIDSTRIDE_INLINED bool is_direct() const {
@@ -93,7 +106,7 @@ GRIDSTRIDE_INLINED bool all_of() { return true; }
 template <class... __rest>
 GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
-template <class __operation, class... __streamed>
+template <int __buffered, class __operation, class... __streamed>
 GRIDSTRIDE_INLINED void run_row(const __operation& __do, long long __number, long long __step, long long __count,
                                 long long __down, bool __are_direct, __streamed&... __all) {
     (void)__down;
@@ -103,8 +116,8 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, long long __number, lon
             reinterpret_cast<typename __streamed::stored*>(__all.corner + __down * __all.source.strides[0])...);
         return;
     }
-    for (long long __from = 0; __from < __count; __from += buffered) {
-        const int __some = int(__count - __from < buffered ? __count - __from : buffered);
+    for (long long __from = 0; __from < __count; __from += __buffered) {
+        const int __some = int(__count - __from < __buffered ? __count - __from : __buffered);
         swallow(__all.begin(__all.corner + __down * __all.source.strides[0] + __from * __all.source.step, __some)...);
         run_consecutive<__operation, typename __streamed::operand...>(__do, __number + __from * __step, __step, __some,
                                                                       __all.items...);
@@ -112,7 +125,7 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, long long __number, lon
     }
 }
 
-template <class __operation, int __axes, class... __streamed>
+template <int __buffered, class __operation, int __axes, class... __streamed>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const element_space<__axes>& __space,
                                   __streamed&&... __all) {
     const long long __tiles = __space.outer.count, __share = __tiles / gridDim.x, __more = __tiles % gridDim.x;
@@ -134,7 +147,7 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const element_space<_
         const long long __height = __space.column - __y < __space.height ? __space.column - __y : __space.height;
         const bool __are_direct = all_of(__all.is_direct()...);
         for (long long __down = 0; __down < __height; ++__down)
-            run_row(__do, __number + __down * __space.numbers.strides[0], __space.numbers.step, __width, __down,
+            run_row<__buffered>(__do, __number + __down * __space.numbers.strides[0], __space.numbers.step, __width, __down,
                     __are_direct, __all...);
     }
 }
@@ -142,7 +155,8 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const element_space<_
 template <class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void shared_tiles(const __operation& __do, const element_space<__axes>& __space,
                                      const __operands&... __all) {
-    run_tiles(__do, __space, streamed<__operands>(__all)...);
+    constexpr int __buffered = buffered_up_to<__operands...>(512);
+    run_tiles<__buffered>(__do, __space, streamed<__operands, __buffered>(__all)...);
 }
 
 }
