@@ -6,7 +6,7 @@ import itertools
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -188,15 +188,16 @@ class GraphCalls(ABC):
         self.driver.cuStreamUpdateCaptureDependencies(stream, byref(node), 1, _SET_DEPENDENCIES)
         self._host_functions.include(graph, number.value)
 
-    @contextmanager
-    def _during_captures(self) -> Iterator[None]:
-        """Let the calling thread do, while it captures, what is safe though the driver forbids it then.
+    def _during_captures(self) -> AbstractContextManager[None]:
+        """Let the calling thread do, while we capture, what is safe though the driver forbids it then.
 
         Allocating and loading may wait for other streams, never for the one being captured.
         """
-        if not self._captures:
-            yield
-            return
+        return self._relaxed() if self._captures else nullcontext()
+
+    @contextmanager
+    def _relaxed(self) -> Iterator[None]:
+        """As `_during_captures`, also for captures that others began."""
         mode = c_int(_RELAXED)
         self.driver.cuThreadExchangeStreamCaptureMode(byref(mode))
         try:
