@@ -8,7 +8,7 @@
 #ifndef GRIDSTRIDE_CURAND_KERNEL_H
 #define GRIDSTRIDE_CURAND_KERNEL_H
 
-#ifdef __CUDACC_RTC__  // CUDA 13 deprecates double4, which cuRAND returns
+#ifdef __EDG__  // NVRTC; CUDA 13 deprecates double4, which cuRAND returns
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1444
 #endif
@@ -243,7 +243,7 @@ GRIDSTRIDE_CURAND uint4 curand_poisson4(curandStatePhilox4_32_10_t* __state, dou
 }
 
 #undef GRIDSTRIDE_CURAND
-#ifdef __CUDACC_RTC__
+#ifdef __EDG__
 #pragma nv_diagnostic pop
 #endif
 
