@@ -245,3 +245,50 @@ def test_what_is_nested_too_deeply_runs_among_fibers() -> None:
         "is nested too deeply",
         "the parser does not understand this",
     )
+
+
+def test_a_fault_names_the_thread() -> None:
+    text = kernel(f"{INDEX} if (i < n) y[i] = x[i] + (i == 777 ? *(const float*)64 : 0.0f);")
+    fault = gs.RawKernel(text, "f", tier="flat")
+    y, x = np.zeros((2, 1000), np.float32)
+    with pytest.raises(
+        gs.LaunchError, match=r"invalid memory access .*block \(3, 0, 0\), thread \(9, 0, 0\)"
+    ) as caught:
+        fault(4, 256, (y, x, 1000))
+    assert (caught.value.block, caught.value.thread, caught.value.address) == ((3, 0, 0), (9, 0, 0), 64)
+    text = kernel(f"{INDEX} if (i < n) y[i] = 100 / (i - 500);")
+    with pytest.raises(gs.LaunchError, match="integer division by zero") as caught:
+        gs.RawKernel(text, "f", tier="flat")(4, 256, (y, x, 1000))
+    assert (caught.value.block, caught.value.thread) == ((1, 0, 0), (244, 0, 0))
+    gs.RawKernel(kernel(f"{INDEX} if (i < n) y[i] = 5;"), "f", tier="flat")(4, 256, (y, x, 1000))
+    assert (y == 5).all()
+
+
+def test_a_kernel_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_LAUNCH_TIMEOUT", "0.3")
+    endless = gs.RawKernel(kernel("unsigned k = 1; while (k != 0) k += 2; y[k] = 1;"), "f", tier="flat")
+    with pytest.raises(gs.LaunchError, match="no block finished within the launch time-out") as caught:
+        endless(64, 32, (np.zeros(9, np.float32), None, 0))
+    assert caught.value.name == "CUDA_ERROR_LAUNCH_TIMEOUT"
+
+
+def test_indices_that_do_not_fit_run_among_fibers() -> None:
+    """A product of ints wraps around between two threads, and their elements are far from each other."""
+    text = kernel(f"{INDEX} if (i < n) y[(unsigned)(i * 0x10000001) >> 28] += 1; y[i * 0x20000000 & 63] = 2;")
+    both(text, 1, 40, (np.zeros(80, np.float32), np.zeros(1, np.float32), 40))
+    text = kernel(f"{INDEX} if (i * 0x30000000 < n) y[i] = 1;")
+    both(text, 1, 40, (np.zeros(80, np.float32), np.zeros(1, np.float32), 40))
+    text = kernel(f"unsigned i = {FIRST}; if (i - 5u < (unsigned)n) y[i] = 1;")
+    for n in (-1, -2, 3):
+        both(text, 1, 40, (np.zeros(80, np.float32), np.zeros(1, np.float32), n))
+    text = kernel(f"unsigned i = {FIRST}; if (i < n) y[i] = 1;")
+    both(text, 1, 40, (np.zeros(80, np.float32), np.zeros(1, np.float32), -7))
+
+
+def test_arguments_may_be_one_array() -> None:
+    text = kernel(f"{INDEX} if (i + 1 < n) {{ y[i + 1] = x[i] + 1; }}", "float* y, float* x, int n")
+    y = [np.zeros(1000, np.float32) for _ in range(2)]
+    for array, tier in zip(y, ("flat", "fibers"), strict=True):
+        gs.RawKernel(text, "f", tier=tier)(1, 1000, (array, array, 1000))
+    assert (y[0] == np.arange(1000)).all()
+    assert (y[1] == y[0]).all()
