@@ -218,6 +218,8 @@ class _Compilation:
     def _flags(self) -> list[str]:
         options = self.program.options
         flags = [*self.compiler.compile_flags(options), *_OWN_HEADERS_ONLY]
+        if self.flat_names.keys() >= set(self.program.kernels):
+            flags += self.compiler.wide_vector_flags()
         flags += [unit.define("-D{}={}", *item) for item in options.defines if unit.is_for_headers(item[0])]
         flags += [f"-U{name}" for name in options.undefines if unit.is_for_headers(name)]
         folders = [

@@ -98,8 +98,6 @@ class Toolchain(NamedTuple):
         flags.append(f"-std={(options.std or 'c++17').replace('c++', 'gnu++')}")
         flags.append("-O0" if options.debug else f"-O{options.optimization or '3'}")
         flags.append("-march=native")
-        if _FULL_SPEED_AT_512_BITS in _feature_set():
-            flags.append("-mprefer-vector-width=512")
         flags.append(f"-ffp-contract={'fast' if options.contraction or options.fast_math else 'off'}")
         if options.debug:
             flags.append("-g")
@@ -109,6 +107,10 @@ class Toolchain(NamedTuple):
             # The linker must not see it: it would switch the loading thread to flushing subnormals.
             flags += ["-freciprocal-math", "-fno-signed-zeros", "-D__USE_FAST_MATH__=1"]
         return flags
+
+    def wide_vector_flags(self) -> list[str]:
+        """Return the flags for code that is all vector loops; fibers are better off without."""
+        return ["-mprefer-vector-width=512"] if _FULL_SPEED_AT_512_BITS in _feature_set() else []
 
     def link_flags(self) -> list[str]:
         """Return the flags that make a shared library of one translation unit.
