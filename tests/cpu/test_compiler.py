@@ -284,6 +284,13 @@ def test_the_standard_is_chosen(make_program: MakeProgram, option: str, value: i
     assert compiler.compile_program(program).constants == {"__cplusplus": value}
 
 
+def test_lambdas_of_any_type(make_program: MakeProgram) -> None:
+    """NVRTC 13.0 refuses them in kernels, later ones do not."""
+    for form, standard in (("(auto v)", "c++17"), ("<class T>(T v)", "c++20")):
+        text = f"__global__ void k(int* x) {{ auto f = []{form} {{ return v + 1; }}; *x = f(*x) + (int)f(0.5); }}"
+        compiler.compile_program(make_program(text, "k", options=(f"--std={standard}",)))
+
+
 def test_headers_from_folders_are_dependencies(make_program: MakeProgram, tmp_path: Path) -> None:
     folder = tmp_path / "in clude"
     (folder / "deep").mkdir(parents=True)

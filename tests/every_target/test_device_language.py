@@ -222,7 +222,7 @@ def test_cpp20(xp):
     body = """
     Options o{.first = t}; out[0] = o.first + o.second;
     out[1] = size_of(1) * 10 + size_of(1.0); out[2] = squared(t); out[3] = at_compile_time(4);
-    auto f = []<class T>(T v) { return v + (T)1; }; out[4] = f(t);
+    auto f = [](int v) { return v + 1; }; out[4] = f(t);
     if (t % 2) [[likely]] out[5] = 1; using enum_type = int; out[6] = (enum_type)(t <=> 3 < 0 ? 1 : 0);"""
     got = run(xp, body.replace("(t <=> 3 < 0 ? 1 : 0)", "(t < 3)"), columns=7, preamble=preamble, std="c++20")
     expected = [T + 5, 12 + 0 * T, T * T, 5 + 0 * T, T + 1, T % 2, T < 3]
