@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -32,6 +33,25 @@ def test_every_environment_variable_stands_with_its_meaning() -> None:
 def test_every_name_of_the_runtime_stands_on_its_page() -> None:
     named = " ".join(first_cells(REFERENCE / "cuda.md"))
     assert set(re.findall(r"\w+(?=\(|\b)", named)) >= set(gridstride.cuda.__all__)
+
+
+@pytest.mark.parametrize(
+    ("guide", "call"),
+    [
+        ("raw-kernels", inspect.signature(gridstride.RawKernel('extern "C" __global__ void k() {}', "k"))),
+        ("elementwise", inspect.signature(gridstride.ElementwiseKernel.__call__)),
+        ("reductions", inspect.signature(gridstride.ReductionKernel.__call__)),
+    ],
+    ids=str,
+)
+def test_p124_every_parameter_of_a_launch_has_an_example_that_runs(
+    guide: str, call: inspect.Signature
+) -> None:
+    page = (ROOT / "docs" / "guides" / f"{guide}.md").read_text()
+    examples = "".join(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S))
+    options = [name for name, one in call.parameters.items() if one.default is not inspect.Parameter.empty]
+    assert "stream" in options
+    assert [name for name in options if name != "args" and f"{name}=" not in examples] == []
 
 
 def test_every_exception_stands_with_its_attributes() -> None:

@@ -447,6 +447,33 @@ def test_pickle(target, xp):
     assert kernel.name == "saxpy"
 
 
+def test_p50_threads_compile_kernels_that_share_headers(target, xp, monkeypatch):
+    compiled, compile_, failures = [], target.compile, []
+    monkeypatch.setattr(target, "compile", lambda *args: compiled.append(args) or compile_(*args))
+    headers = {"shared.h": '#include "inner.h"\n__device__ int shared(int v) { return inner(v) + 1; }',
+               "inner.h": "__device__ int inner(int v) { return 10 * v; }"}  # fmt: skip
+    start = threading.Barrier(10)
+
+    def work(number):
+        start.wait()
+        try:
+            code = f"""#include "shared.h"
+            extern "C" __global__ void k(int* x) {{ x[threadIdx.x] = shared({number % 3}); }}"""
+            out = xp.zeros(4, np.int32)
+            gs.RawKernel(code, "k", headers=headers)(1, 4, (out,))
+            assert gs.asnumpy(out).tolist() == [10 * (number % 3) + 1] * 4
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(compiled) == 3
+
+
 def test_p36_p51_one_compilation_for_many_constructions_and_threads(target, xp, monkeypatch):
     code = SAXPY + f"// {target.name} counted"
     compiled, loaded = [], []
