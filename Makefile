@@ -16,7 +16,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 DOCS_BIN := .venv-docs/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
-PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h)
+PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h \
+	src/gridstride/targets/cpu/runtime/* src/gridstride/targets/cpu/include/gridstride_cpu/*)
 BENCH ?= cpu_kernels cpu_start
 PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride.targets.cpu.library import INCLUDE_FOLDERS
 
 SYSTEM_HEADERS = [
@@ -188,3 +189,23 @@ def test_halves_without_hardware_are_the_same(tmp_path, compiler):
     numbers = ~np.isnan(x)
     np.testing.assert_array_equal(halves[numbers], expected[numbers])
     assert np.all((halves[~numbers] & 0x7FFF) > 0x7C00)
+
+
+def test_masks_of_groups() -> None:
+    """CUDA 13.0 keeps them to itself, so programs for every target cannot ask."""
+    code = """#include <cooperative_groups.h>
+    extern "C" __global__ void k(unsigned* out) {
+        auto block = cooperative_groups::this_thread_block();
+        out[threadIdx.x] = cooperative_groups::tiled_partition<4>(block).get_mask();
+        if (threadIdx.x % 3) out[40 + threadIdx.x] = cooperative_groups::coalesced_threads().get_mask();
+    }"""
+    out = np.zeros(80, np.uint32)
+    with gs.use_target("cpu"):
+        gs.RawKernel(code, "k")((1,), (40,), (out,))
+    lane = np.arange(40) % 32
+    np.testing.assert_array_equal(out[:40], 0xF << (lane // 4 * 4))
+    thread = np.arange(40)
+    warps = [
+        sum(1 << int(t) % 32 for t in range(first, last) if t % 3) for first, last in ((0, 32), (32, 40))
+    ]
+    np.testing.assert_array_equal(out[40:], np.where(thread % 3 > 0, np.take(warps, thread // 32), 0))

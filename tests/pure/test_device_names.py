@@ -20,7 +20,8 @@ TESTS = ROOT / "tests" / "every_target"
 USED_IN = {
     "variables": ["test_device_language.py"], "runtime": ["test_device_language.py"],
     "atomics": ["test_device_atomics.py", "test_device_memory.py"], "memory": ["test_device_memory.py"],
-    "warp": ["test_device_warp.py"], "barriers": ["test_device_barriers.py"], "groups": ["test_device_groups.py"],
+    "warp": ["test_device_warp.py"], "barriers": ["test_device_barriers.py"],
+    "groups": ["test_device_groups.py", "../cpu/test_headers.py"],
     "complex": ["test_device_complex.py"], "half": ["test_device_half.py", "test_device_warp.py"],
     "curand": ["../device_cases/random_numbers.py"],
     "bfloat16": ["test_device_half.py", "test_device_warp.py"],
