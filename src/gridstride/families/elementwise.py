@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridstride import _array_pipeline
-from gridstride._arguments.parameters import Declaration, declare
+from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
+from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
 
 
-class ElementwiseKernel:
+class ElementwiseKernel(DeclaredKernel):
     """Calculate each element of the outputs from the elements of the inputs, with a few lines of CUDA C++.
 
     Parameters
@@ -62,6 +63,8 @@ class ElementwiseKernel:
     array([1., 3., 5., 7.], dtype=float32)
     """
 
+    _source: ElementwiseSource
+
     def __init__(
         self,
         in_params: str,
@@ -86,12 +89,9 @@ class ElementwiseKernel:
         )
         if not declaration.outputs:
             raise ValueError(f"`{name}`: out_params must declare at least one output")
-        self.name = name
-        self.reduce_dims = bool(reduce_dims)
         self.no_return = bool(no_return)
         self.return_tuple = bool(return_tuple)
-        self._known: _array_pipeline.Known = {}
-        self._source = ElementwiseSource(
+        source = ElementwiseSource(
             declaration,
             operation,
             preamble,
@@ -100,6 +100,7 @@ class ElementwiseKernel:
             after_loop,
             checked_options(name, options),
         )
+        self._adopt(source, reduce_dims)
 
     def __call__(
         self, *args: Any, size: int | None = None, block_size: int | None = None, stream: Any = None
@@ -136,49 +137,17 @@ class ElementwiseKernel:
         return outputs if self.return_tuple or len(outputs) > 1 else outputs[0]
 
     @property
-    def in_params(self) -> tuple[Any, ...]:
-        """The inputs, as `ParameterInfo`."""
-        return self._declaration.inputs
-
-    @property
-    def out_params(self) -> tuple[Any, ...]:
-        """The outputs, as `ParameterInfo`."""
-        return self._declaration.outputs
-
-    @property
     def params(self) -> tuple[Any, ...]:
         """The inputs and the outputs, as `ParameterInfo`."""
         return self._declaration.parameters
-
-    @property
-    def nin(self) -> int:
-        """Number of inputs."""
-        return self._declaration.nin
-
-    @property
-    def nout(self) -> int:
-        """Number of outputs."""
-        return self._declaration.nout
-
-    @property
-    def nargs(self) -> int:
-        """Number of inputs and outputs."""
-        return self._declaration.nargs
 
     @property
     def operation(self) -> str:
         """The statements of the body."""
         return self._source.operation
 
-    @property
-    def _declaration(self) -> Declaration:
-        return self._source.declaration
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self._source, self.reduce_dims, self.no_return, self.return_tuple)
-
-    def __repr__(self) -> str:
-        return f"<ElementwiseKernel {self.name!r}>"
 
 
 def create_elementwise_kernel(
@@ -204,8 +173,6 @@ def _restore(
     return_tuple: bool,
 ) -> ElementwiseKernel:
     kernel = cls.__new__(cls)
-    kernel.name = source.declaration.name
-    kernel.reduce_dims, kernel.no_return, kernel.return_tuple = reduce_dims, no_return, return_tuple
-    kernel._source = source
-    kernel._known = {}
+    kernel._adopt(source, reduce_dims)
+    kernel.no_return, kernel.return_tuple = no_return, return_tuple
     return kernel

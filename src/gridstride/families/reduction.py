@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridstride import _array_pipeline
-from gridstride._arguments.parameters import Declaration, declare
+from gridstride._arguments.parameters import declare
 from gridstride._source.reduction import ReductionSource, assigns, is_statement
+from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
 
 _DEFAULT_NAME = "reduce_kernel"
 _RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size"})
 
 
-class ReductionKernel:
+class ReductionKernel(DeclaredKernel):
     """Fold the elements of arrays along axes, with a few expressions of CUDA C++.
 
     Parameters
@@ -71,6 +72,8 @@ class ReductionKernel:
     array([3.53553391, 7.07106781])
     """
 
+    _source: ReductionSource
+
     def __init__(
         self,
         in_params: str,
@@ -98,10 +101,7 @@ class ReductionKernel:
             raise ValueError(f"`{name}`: out_params must declare at least one output")
         if not declaration.inputs:
             raise ValueError(f"`{name}`: in_params must declare at least one input")
-        self.name = name
-        self.reduce_dims = bool(reduce_dims)
-        self._known: _array_pipeline.Known = {}
-        self._source = ReductionSource(
+        source = ReductionSource(
             declaration,
             map_expr,
             reduce_expr,
@@ -112,6 +112,7 @@ class ReductionKernel:
             type_preamble,
             checked_options(name, options),
         )
+        self._adopt(source, reduce_dims)
 
     def __call__(
         self,
@@ -160,31 +161,6 @@ class ReductionKernel:
         return results if len(results) > 1 else results[0]
 
     @property
-    def in_params(self) -> tuple[Any, ...]:
-        """The inputs, as `ParameterInfo`."""
-        return self._declaration.inputs
-
-    @property
-    def out_params(self) -> tuple[Any, ...]:
-        """The outputs, as `ParameterInfo`."""
-        return self._declaration.outputs
-
-    @property
-    def nin(self) -> int:
-        """Number of inputs."""
-        return self._declaration.nin
-
-    @property
-    def nout(self) -> int:
-        """Number of outputs."""
-        return self._declaration.nout
-
-    @property
-    def nargs(self) -> int:
-        """Number of inputs and outputs."""
-        return self._declaration.nargs
-
-    @property
     def map_expr(self) -> str:
         """What is folded of each element."""
         return self._source.map_expr
@@ -209,15 +185,8 @@ class ReductionKernel:
         """The type in which values are folded, where it was given."""
         return self._source.reduce_type
 
-    @property
-    def _declaration(self) -> Declaration:
-        return self._source.declaration
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self._source, self.reduce_dims)
-
-    def __repr__(self) -> str:
-        return f"<ReductionKernel {self.name!r}>"
 
 
 def create_reduction_kernel(
@@ -274,6 +243,5 @@ def _checked_identity(identity: Any) -> str | None:
 
 def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
     kernel = cls.__new__(cls)
-    kernel.name, kernel.reduce_dims, kernel._source = source.declaration.name, reduce_dims, source
-    kernel._known = {}
+    kernel._adopt(source, reduce_dims)
     return kernel

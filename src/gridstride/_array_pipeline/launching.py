@@ -1,0 +1,209 @@
+"""The launches of a call: choose loops, find their functions, lay out the parameters, and launch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride._arguments import axes
+from gridstride._arguments.elementwise import Bound
+from gridstride._arguments.place import Place
+from gridstride._arguments.reduction import BoundFold
+from gridstride._array_pipeline.operands import Operand, accesses_of, make_outputs, value_bytes
+from gridstride._array_pipeline.walking import element_walk, fold_walk
+from gridstride._compilation.functions import LoadedProgram, load_program
+from gridstride._runtime import tracking
+from gridstride._source.diagnosis import explained
+from gridstride._source.elementwise import (
+    ElementwiseSource,
+    elementwise_form,
+    elementwise_program,
+    entry,
+    uses_index,
+)
+from gridstride._source.reduction import FOLDING_SIZE, ReductionSource, reduction_form, reduction_program
+from gridstride._source.reduction import entry as reduction_entry
+from gridstride._source.types import alignment_of
+from gridstride.arrays.view import ArrayView
+from gridstride.errors import CompileError
+from gridstride.targets.base import Access, Function, LaunchConfig, Program
+from gridstride.targets.walks import LoopWriters, workspace_operand
+from gridstride.targets.writers import BlockLoops
+
+_BLOCK_LOOPS = BlockLoops()
+
+
+class Step(NamedTuple):
+    """One launch of a prepared call: its bytes, in which addresses and numbers are still to be filled in.
+
+    Attributes
+    ----------
+    kernel : str
+    function : Function
+    configuration : LaunchConfig
+    packed : bytes
+    addresses, numbers : tuple of (offset, operand)
+        Where which operand's address or value stands.
+    workspace : tuple of int
+        Where the address of the workspace stands.
+    """
+
+    kernel: str
+    function: Function
+    configuration: LaunchConfig
+    packed: bytes
+    addresses: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+    workspace: tuple[int, ...] = ()
+
+
+class PreparedCall(NamedTuple):
+    """Hold the launches of a call for one place, dtypes, shapes and strides, and the bytes of its workspace."""
+
+    steps: tuple[Step, ...]
+    workspace: int = 0
+
+
+def prepare_elements(
+    source: ElementwiseSource, bound: Bound, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    """Return the launch of an elementwise call."""
+    name = source.declaration.name
+    limits = place.target.limits(place.device)
+    loop = writers_of(place).elementwise(element_walk(operands, bound.shape), limits)
+    roles = tuple(operand.role for operand in operands)
+    form = elementwise_form(source, roles, bound.types.items(), loop, len(bound.shape))
+    program = elementwise_program(source, form, place.target.name)
+    loaded = load_explained(program, source.sections(), bound.types, place)
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    if uses_index(source):
+        block.add(struct.pack(f"<{max(1, form.ndim)}q", *(bound.shape or (1,))), 8)
+    block.add_operands(operands, range(len(operands)), loop.operands)
+    return PreparedCall((block.step(loaded, entry(name), loop.configuration),))
+
+
+def prepare_fold(
+    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    """Return the launch of a reduction, and the one that joins its parts."""
+    target, name = place.target, reduction_entry(source.declaration.name)
+    loop = writers_of(place).reduction(fold_walk(bound, operands), target.limits(place.device))
+    roles = tuple(operand.role for operand in operands)
+    form = reduction_form(roles, bound.types.items(), loop)
+    program = reduction_program(source, form, target.name)
+    loaded = load_explained(program, source.sections(), bound.types, place)
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    block.add_operands(operands, range(len(operands)), loop.operands)
+    if loop.joining is None:
+        return PreparedCall((block.step(loaded, name, loop.configuration),))
+    size = loaded.object_code.constants[FOLDING_SIZE]
+    first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    block.add(loop.joining.space, 8)
+    workspace = block.add(workspace_operand(0, size, loop.parts, loop.joining.capacity), 8)
+    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
+    others = [k for k in range(len(operands)) if k not in inputs]
+    block.add_operands(operands, others, loop.operands[len(inputs) :])
+    second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
+    return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
+
+
+def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:
+    """Return memory for the results of parts, of the library of the first array, in the order of a stream."""
+    views = [operand.view for operand in operands]
+    values = [operand.passed.value for operand in operands]
+    (made,) = make_outputs(kernel, views, values, [(np.dtype(np.uint8), (size,))], place, stream)
+    return made.view
+
+
+def writers_of(place: Place) -> LoopWriters:
+    """Return a target's own choice of loops, or that for blocks of threads."""
+    return place.target.writers or _BLOCK_LOOPS
+
+
+def load_explained(program: Program, sections: dict[str, str], types: Any, place: Place) -> LoadedProgram:
+    """Return a program loaded at a place; a `CompileError` speaks of the user's expressions."""
+    try:
+        return load_program(place.target, place.device, program)
+    except CompileError as error:
+        raise explained(error, program, sections, types) from None
+
+
+def execute(
+    kernel: str, prepared: PreparedCall, operands: Sequence[Operand], place: Place, stream: int
+) -> None:
+    """Fill addresses and numbers in, and launch."""
+    accesses = accesses_of(operands)
+    workspace = 0
+    if prepared.workspace:
+        memory = _workspace(kernel, operands, prepared.workspace, place, stream)
+        workspace = memory.address
+        accesses = (*accesses, Access(memory.owner, memory.address, memory.nbytes, True))
+    for step in prepared.steps:
+        packed = bytearray(step.packed)
+        for at, position in step.addresses:
+            view = operands[position].view
+            assert view is not None
+            packed[at : at + 8] = view.address.to_bytes(8, "little")
+        for at, position in step.numbers:
+            content = value_bytes(kernel, operands[position])
+            packed[at : at + len(content)] = content
+        for at in step.workspace:
+            packed[at : at + 8] = workspace.to_bytes(8, "little")
+        tracking.launch(
+            place.target, place.device, step.kernel, step.function, step.configuration, bytes(packed), stream,
+            accesses,
+        )  # fmt: skip
+
+
+class ParameterBlock:
+    """Put arguments where the C++ compiler expects them."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._addresses: list[tuple[int, int]] = []
+        self._numbers: list[tuple[int, int]] = []
+
+    def add(self, content: bytes, alignment: int) -> int:
+        """Append bytes; return where they stand."""
+        self._bytes += bytes(-len(self._bytes) % alignment)
+        at = len(self._bytes)
+        self._bytes += content
+        return at
+
+    def add_operands(
+        self, operands: Sequence[Operand], positions: Iterable[int], elements: Sequence[bytes]
+    ) -> None:
+        """Append operands; `elements` holds the structures of the arrays walked, which begin with an address."""
+        rest = iter(elements)
+        for position in positions:
+            operand = operands[position]
+            role = operand.role
+            if role.kind == "scalar":
+                alignment = 1 if role.is_structure else alignment_of(role.value)
+                self._numbers.append((self.add(bytes(role.value.itemsize), alignment), position))
+            else:
+                content = next(rest) if role.kind == "element" else _raw_bytes(operand)
+                self._addresses.append((self.add(content, 8), position))
+
+    def step(
+        self, loaded: LoadedProgram, kernel: str, configuration: LaunchConfig, workspace: tuple[int, ...] = ()
+    ) -> Step:
+        """Return the launch of a kernel with the block."""
+        function = loaded.function(kernel).function
+        return Step(
+            kernel, function, configuration, bytes(self._bytes), tuple(self._addresses), tuple(self._numbers), workspace
+        )  # fmt: skip
+
+
+def _raw_bytes(operand: Operand) -> bytes:
+    view = operand.view
+    assert view is not None
+    shape, strides = view.shape or (1,), axes.strides_of(view) or (0,)
+    return struct.pack(f"<Qq{2 * len(shape)}q", view.address, view.size, *shape, *strides)

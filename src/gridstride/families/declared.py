@@ -1,0 +1,58 @@
+"""What elementwise kernels and reductions have in common: parameters that are declared in text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride import _array_pipeline
+from gridstride._arguments.parameters import Declaration
+from gridstride._source.elementwise import ElementwiseSource
+from gridstride._source.reduction import ReductionSource
+
+
+class DeclaredKernel:
+    """Show the parameters that a kernel declares, and keep what is known of its calls."""
+
+    name: str
+    reduce_dims: bool
+    _source: ElementwiseSource | ReductionSource
+    _known: _array_pipeline.Known
+
+    def _adopt(self, source: ElementwiseSource | ReductionSource, reduce_dims: bool) -> None:
+        """Become the kernel of a source, of whose calls nothing is known yet."""
+        self.name = source.declaration.name
+        self.reduce_dims = bool(reduce_dims)
+        self._source = source
+        self._known = {}
+
+    @property
+    def in_params(self) -> tuple[Any, ...]:
+        """The inputs, as `ParameterInfo`."""
+        return self._declaration.inputs
+
+    @property
+    def out_params(self) -> tuple[Any, ...]:
+        """The outputs, as `ParameterInfo`."""
+        return self._declaration.outputs
+
+    @property
+    def nin(self) -> int:
+        """Number of inputs."""
+        return self._declaration.nin
+
+    @property
+    def nout(self) -> int:
+        """Number of outputs."""
+        return self._declaration.nout
+
+    @property
+    def nargs(self) -> int:
+        """Number of inputs and outputs."""
+        return self._declaration.nargs
+
+    @property
+    def _declaration(self) -> Declaration:
+        return self._source.declaration
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
