@@ -26,7 +26,7 @@ INCLUDE_FOLDERS = (
     FOLDER.parents[1] / "include" / "fallback",
 )
 
-_SOURCE_PASS = ("casts.py", "device_names.py", "edits.py", "ptx.py", "rewrite.py", "unit.py")
+_SYNTAX_FOLDER = FOLDER.parents[1] / "_syntax"
 _RUNTIME_FOLDER = FOLDER / "runtime"
 #: Group of the runtime's entries on disk.
 _STORED_AS = "cpu-runtime"
@@ -162,11 +162,10 @@ _lock = _forks.Lock()
 def digest_of_sources() -> str:
     """Return a digest over names, sizes and times of what object code is made with.
 
-    These are our headers and runtime sources, which are many to read, and the source pass.
+    These are our headers, the parser and this target, which are many files to read.
     """
-    folders = (*INCLUDE_FOLDERS[:2], _RUNTIME_FOLDER, FOLDER / "templates", FOLDER / "flat")
+    folders = FOLDER, INCLUDE_FOLDERS[1], _SYNTAX_FOLDER
     stamps = sorted(stamp for folder in folders for stamp in _stamps(str(folder)))
-    stamps += [_stamp(str(FOLDER / name), os.stat(FOLDER / name)) for name in _SOURCE_PASS]
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()
 
 
