@@ -2,7 +2,8 @@
 #   make demo    process pictures with CUDA C++ kernels, check each stage, print a table
 #   make test    lint, types, import contracts, tests, documentation examples
 #   make lint    the first three of them
-#   make bench   measure the CPU target beside its peers (with a GPU also BENCH="raw_launch raw_start")
+#   make bench   measure the CPU target beside its peers (with a GPU also BENCH="raw_launch raw_start
+#                array_launch array_start array_kernels")
 #   make docs    build the documentation site into site/
 #   make soak    the tests that take too long for `make test`
 # Choose another interpreter with PYTHON=/path/to/python3.
@@ -18,7 +19,7 @@ DOCS_BIN := .venv-docs/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h \
 	src/gridstride/targets/cpu/runtime/* src/gridstride/targets/cpu/include/gridstride_cpu/*)
-BENCH ?= cpu_kernels cpu_start
+BENCH ?= cpu_kernels cpu_start array_kernels
 PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
 
 .PHONY: help demo test lint bench docs soak clean

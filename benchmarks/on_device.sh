@@ -8,9 +8,9 @@ export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 python3 setup.py -q build_ext --inplace >"$output/build.txt" 2>&1 || tail -5 "$output/build.txt"
 timeout 240 python3 -m pytest tests/every_target tests/cuda tests/interop -m gpu -q -p no:cacheprovider \
     --require-target cuda >"$output/tests.txt" 2>&1
-for topic in raw_launch raw_start runtime_objects; do
+for topic in raw_launch raw_start array_launch array_start array_kernels runtime_objects; do
     timeout 120 python3 benchmarks/$topic.py >"$output/$topic.txt" 2>&1
 done
 cp benchmarks/results/*"$(date +%Y-%m-%d)".json "$output" 2>/dev/null
 grep -E "^(FAILED|ERROR)|passed|failed" "$output/tests.txt" | cut -c1-180 | tail -40
-tail -n 12 "$output"/{raw_launch,raw_start,runtime_objects}.txt
+tail -n 12 "$output"/{raw_launch,raw_start,array_launch,array_start,runtime_objects}.txt

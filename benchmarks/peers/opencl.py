@@ -55,7 +55,10 @@ def _built() -> tuple[cl.CommandQueue, cl.Program]:
     if not platforms:
         raise ImportError("there is no platform of PoCL")
     context = cl.Context(platforms[0].get_devices())
-    return cl.CommandQueue(context), cl.Program(context, _SOURCE.read_text()).build()
+    try:
+        return cl.CommandQueue(context), cl.Program(context, _SOURCE.read_text()).build()
+    except cl.RuntimeError as error:  # a processor that is newer than PoCL's compiler
+        raise ImportError(str(error).strip().splitlines()[-2]) from error
 
 
 _QUEUE, _PROGRAM = _built()

@@ -1,0 +1,144 @@
+"""The calls that array kernels are timed with: layouts of elementwise calls, shapes and axes of reductions.
+
+Operands are views of flat arrays, so that one layout serves every array library over the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any, NamedTuple
+
+SECTOR = 32  # bytes that a GPU's memory moves at once
+
+
+class Layout(NamedTuple):
+    """An elementwise call over views of flat arrays x, y and z.
+
+    Attributes
+    ----------
+    id : str
+    operation : str
+        "axpy", "add", "multiply" or "increment"; the last operand is the output.
+    operands : tuple of array
+    bytes : int
+        That must move.
+    goal : float or None
+        Fraction of the copy rate, by `bytes`; None: by the sectors touched.
+    """
+
+    id: str
+    operation: str
+    operands: tuple[Any, ...]
+    bytes: int
+    goal: float | None
+
+
+class Fold(NamedTuple):
+    """A sum of a contiguous array along an axis (None: all); a goal as in `Layout`, of small ones in microseconds."""
+
+    id: str
+    shape: tuple[int, ...]
+    axis: int | None
+    goal: float | None
+
+
+def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield the rows of the elementwise table, then those beyond it."""
+    n = x.shape[0]
+    side = int(n**0.5) // 2 * 2
+    whole = side * side
+    square, other, to = (each[:whole].reshape(side, side) for each in (x, y, z))
+    moved = whole * itemsize
+    yield Layout("axpy", "axpy", (x, y, z), 3 * n * itemsize, 1.0)
+    yield Layout("outer", "multiply", (x[:side].reshape(side, 1), y[:side].reshape(1, side), to), moved, 0.85)
+    yield Layout("row_broadcast", "add", (square, y[:side].reshape(1, side), to), 2 * moved, 0.97)
+    yield Layout("transposed", "add", (permuted(square, (1, 0)), square, to), 3 * moved, 0.85)
+    half = z[: whole // 2].reshape(side, side // 2)
+    yield Layout("every_second", "increment", (square[:, ::2], half), moved + moved // 2, 0.90)
+    lengths = (64, 256, n >> 20, 64) if n >> 20 else (4, 8, n >> 11, 64)
+    four = permuted(x[: prod(lengths)].reshape(*lengths), (0, 2, 1, 3))
+    out = z[: prod(lengths)].reshape(*four.shape)
+    yield Layout("permuted", "increment", (four, out), 2 * prod(lengths) * itemsize, 0.92)
+    yield Layout("off_by_one", "axpy", (x[1:], y[1:], z[1:]), 3 * (n - 1) * itemsize, None)
+    yield Layout("one_off_by_one", "axpy", (x[1:], y[:-1], z[:-1]), 3 * (n - 1) * itemsize, None)
+    prime = side - 3
+    yield Layout(
+        "odd_rows",
+        "increment",
+        (square[:prime, :prime], to[:prime, :prime]),
+        2 * prime * prime * itemsize,
+        None,
+    )
+    odd = (side // 2 - 1) * 2 - 1
+    rest = odd * odd
+    yield Layout(
+        "odd_transposed", "add",
+        (permuted(x[:rest].reshape(odd, odd), (1, 0)), y[:rest].reshape(odd, odd), z[:rest].reshape(odd, odd)),
+        3 * rest * itemsize, None,
+    )  # fmt: skip
+    yield Layout(
+        "both_transposed", "add", (permuted(square, (1, 0)), permuted(other, (1, 0)), to), 3 * moved, None
+    )
+    sides = (side // 32, 8, 4, 32, side // 32)
+    five = x[: prod(sides)].reshape(*sides)
+    for order in ((4, 1, 3, 0, 2), (3, 0, 4, 2, 1)):
+        source = permuted(five, order)
+        yield Layout(
+            f"permuted{''.join(map(str, order))}", "increment",
+            (source, z[: prod(sides)].reshape(*source.shape)), 2 * prod(sides) * itemsize, None,
+        )  # fmt: skip
+    yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
+
+
+def folds(n: int) -> Iterator[Fold]:
+    """Yield the rows of the reduction table, then those beyond it, for arrays of n elements."""
+    side = int(n**0.5)
+    yield Fold("all", (n,), None, 0.98)
+    yield Fold("square.1", (side, side), 1, 0.98)
+    yield Fold("square.0", (side, side), 0, 0.97)
+    yield Fold("middle", (64, n // 64 // 256, 256), 1, 0.96)
+    yield Fold("tall.1", (n // 16, 16), 1, 0.93)
+    yield Fold("tall.0", (n // 16, 16), 0, 0.95)
+    yield Fold("wide.1", (16, n // 16), 1, 0.97)
+    yield Fold("wide.0", (16, n // 16), 0, 0.93)
+    yield Fold("small", (1 << 10,), None, 8.0)
+    yield Fold("pairs.1", (n // 2, 2), 1, None)
+    yield Fold("pairs.0", (2, n // 2), 0, None)
+    yield Fold("triples.1", (n // 3, 3), 1, None)
+    yield Fold("triples.0", (n // 3, 3), 0, None)
+    prime = _prime_below(side)
+    yield Fold("prime.1", (prime, prime), 1, None)
+    yield Fold("prime.0", (prime, prime), 0, None)
+    yield Fold("narrow.0", (n // 1000, 1000), 0, None)
+    yield Fold("narrow.1", (n // 1000, 1000), 1, None)
+
+
+def permuted(array: Any, order: tuple[int, ...]) -> Any:
+    """Return an array of any library with its axes in another order."""
+    return array.permute(*order) if hasattr(array, "permute") else array.transpose(*order)
+
+
+def flipped(array: Any) -> Any:
+    """Return an array backwards; PyTorch, which has no negative steps, as it is."""
+    return array if hasattr(array, "permute") else array[::-1]
+
+
+def sectors(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Return the bytes of the distinct sectors that an array touches, had it been allocated at a sector's start."""
+    axes = sorted(
+        (abs(step), length) for step, length in zip(strides, shape, strict=True) if length > 1 and step
+    )
+    run, pieces = itemsize, 1
+    for step, length in axes:
+        if step <= max(run, SECTOR):
+            run += step * (length - 1)
+        else:
+            pieces *= length
+    return pieces * -(-run // SECTOR) * SECTOR
+
+
+def _prime_below(number: int) -> int:
+    while any(number % k == 0 for k in range(2, int(number**0.5) + 1)):
+        number -= 1
+    return number
