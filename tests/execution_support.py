@@ -30,10 +30,12 @@ class Kernel(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("run", ctypes.c_void_p),
-        ("run_flat", ctypes.c_void_p),
+        ("run_row", ctypes.c_void_p),
+        ("is_merged", ctypes.c_uint),
         ("parameter_count", ctypes.c_uint),
         ("parameter_bytes", ctypes.c_uint),
         ("parameters", ctypes.c_void_p),
+        ("code", ctypes.c_void_p * 2),
     )
 
 

@@ -96,7 +96,7 @@ def test_the_flat_form_is_shown_as_people_write(capsys: pytest.CaptureFixture[st
         shown[tier] = capsys.readouterr().out
     assert "gridstride_flat_first" in shown["flat"]
     assert "gridstride_flat_first" not in shown["fibers"]
-    assert "    gridstride_portion->is_refused = 1;" in shown["flat"]
+    assert "    return gridstride_exact;" in shown["flat"]
     assert max(map(len, shown["flat"].splitlines())) < 700
 
 

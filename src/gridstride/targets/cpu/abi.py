@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 
 class Kind(enum.IntEnum):
@@ -72,10 +72,13 @@ class Kernel(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("run", ctypes.c_void_p),
-        ("run_flat", ctypes.c_void_p),
+        ("run_row", ctypes.c_void_p),
+        ("is_merged", ctypes.c_uint),
         ("parameter_count", ctypes.c_uint),
         ("parameter_bytes", ctypes.c_uint),
         ("parameters", ctypes.POINTER(ParameterRecord)),
+        ("code_begin", ctypes.c_void_p),
+        ("code_end", ctypes.c_void_p),
     )
 
 

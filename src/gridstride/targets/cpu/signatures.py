@@ -108,5 +108,7 @@ def _scalar_name(kind: abi.Kind, size: int, pretty: str) -> str:
 
 
 def _spelling(pretty: str) -> str:
-    """Return a compiler's spelling of a type as every target spells it."""
+    """Return a type as every target spells it, from a compiler's spelling of a function that has it."""
+    _, _, spelled = pretty.partition("__type = ")
+    pretty = spelled.partition(";")[0] if ";" in spelled else spelled.removesuffix("]")
     return re.sub(r"\bthrust::(?=complex<)", "", pretty).replace("> >", ">>").strip()

@@ -13,7 +13,8 @@ guard `i` and `j` are what they are above, but the element is found in 64 bits (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from string import Template
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ from gridstride.targets.cpu.flat.admission import Text, parameters_of, walk
 from gridstride.targets.cpu.flat.constancy import changed_names, stored_through
 from gridstride.targets.cpu.flat.linear import (
     INDEX_MEMBERS,
+    Conversion,
     Linear,
     LinearReader,
     depends_on_lane,
@@ -86,23 +88,47 @@ class FlatForm:
     def text(self, name: str) -> str:
         """Return the functions of the form, on one line, so that the lines behind keep their numbers."""
         self._find_guards()
-        body, merged = self._lane_body(), self._is_merged()
-        filled = Template(_TEMPLATE).substitute(
-            name=name,
+        names = {
+            "name": name,
+            "template_arguments": self._template_arguments(),
+            "arguments": "".join(f", {item}" for item in self._parameter_names()),
+        }
+        filled = Template(_template("kernel")).substitute(
+            names,
             head=self._template_head(),
-            template_arguments=self._template_arguments(),
             parameters="".join(f", {self._plain(node)}" for node in parameters_of(self._kernel)),
-            arguments="".join(f", {item}" for item in self._parameter_names()),
-            merged=str(merged).lower(),
-            rounds_type=self._stride.rounds_type(merged) if self._stride else "gridstride_one_round",
-            rounds=self._stride.rounds(merged) if self._stride else "gridstride_one_round()",
-            body=body,
-            active=" && ".join(f"{wide(left)} {operator} {wide(right)}" for operator, left, right in self._comparisons)
-            or "true",
-            guards=" ".join(f"{exact(left)}.__meets({exact(right)});" for _, left, right in self._comparisons),
-            indices=" ".join(dict.fromkeys(f"{exact(index)};" for index in self._indices)),
-        )  # fmt: skip
+            row="gridstride_merged_row" if self._is_merged() else "gridstride_block_row",
+            body=self._lane_body(),
+            narrowed=self._narrowed(),
+            rounds=self._rounds(names),
+        )
         return " ".join(filled.split("\n"))
+
+    def _narrowed(self) -> str:
+        """Return what finds the active threads of a row."""
+        if not self._comparisons:
+            return ""
+        guards = (
+            f"GRIDSTRIDE_COMPARED({exact(item.left)}, {exact(item.right)});" for item in self._comparisons
+        )
+        active = (f"{wide(item.left)} {item.operator} {wide(item.right)}" for item in self._comparisons)
+        return Template(_template("guards")).substitute(guards=" ".join(guards), active=" && ".join(active))
+
+    def _rounds(self, names: Mapping[str, str]) -> str:
+        """Return what checks the indices of the active threads, or runs them."""
+        indices = " ".join(
+            f"{item};" for item in dict.fromkeys(exact(Conversion("long", index)) for index in self._indices)
+        )
+        if self._stride is None:
+            return Template(_template("once")).substitute(names, indices=indices)
+        return Template(_template("strides")).substitute(
+            names,
+            indices=indices,
+            first=self._stride.first(),
+            bound=wide(self._stride.bound),
+            step=wide(self._stride.step),
+            last=self._stride.last(),
+        )
 
     # ---- the head ----
 
@@ -327,5 +353,7 @@ def _has_effects(statement: Node) -> bool:
     return False
 
 
-with open(f"{FOLDER}/templates/flat_kernel.cpp") as _file:
-    _TEMPLATE = _file.read()
+@cache
+def _template(part: str) -> str:
+    with open(f"{FOLDER}/templates/flat_{part}.cpp") as file:
+        return file.read()

@@ -1,8 +1,8 @@
 """Integer expressions that are linear in the index along x, as the flat tier needs them.
 
 An index such as ``y * w + x`` is computed in int and may wrap around, so compilers cannot know that
-neighboring threads use neighboring elements. Such an expression is written twice: *exactly*, with a
-class that notices whatever does not fit its C++ type, and *widely*, in 64 bits. Where the first says
+neighboring threads use neighboring elements. Such an expression is written twice: *exactly*, with
+operations that notice whatever does not fit its C++ type, and *widely*, in 64 bits. Where the first says
 at both ends of a row that everything fits, everything fits between, and the second is the same number.
 """
 
@@ -24,7 +24,8 @@ _INTEGERS = frozenset(
 ) | {"signed char"}
 #: Types that hold every index along x, and casts to which the index may pass through.
 _WIDE_ENOUGH = frozenset({"int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long"})
-_OPERATORS = frozenset({"+", "-", "*"})
+#: The operators, and what computes them and notices what does not fit.
+_EXACT = {"+": "GRIDSTRIDE_SUM", "-": "GRIDSTRIDE_DIFFERENCE", "*": "GRIDSTRIDE_PRODUCT"}
 _DEPTH = 24
 
 
@@ -93,17 +94,18 @@ def wide(expression: Linear) -> str:
 
 
 def exact(expression: Linear) -> str:
-    """Return an expression in numbers that notice what does not fit."""
+    """Return an expression in its own types that notices what does not fit."""
     match expression:
         case Lane(is_global, written):
-            value = "gridstride_global" if is_global else "(long)gridstride_x"
-            return f"gridstride_number<decltype({written})>{{{value}, gridstride_exact}}"
+            return f"static_cast<decltype({written})>({wide(Lane(is_global, written))})"
         case Leaf(text):
-            return f"gridstride_number_of({text}, gridstride_exact)"
+            return f"({text})"
         case Operation(operator, left, right):
-            return f"({exact(left)} {operator} {exact(right)})"
+            return f"{_EXACT[operator]}({exact(left)}, {exact(right)})"
+        case Conversion(ctype, operand) if is_plain_lane(expression):
+            return f"static_cast<{ctype}>({exact(operand)})"
         case Conversion(ctype, operand):
-            return f"{exact(operand)}.__as<{ctype}>()"
+            return f"GRIDSTRIDE_CONVERTED({ctype}, {exact(operand)})"
 
 
 class Definition(NamedTuple):
@@ -168,7 +170,7 @@ class LinearReader:
 
     def _operation(self, node: Node, depth: int) -> Linear | None:
         operator = text_of(node.child_by_field_name("operator"))
-        left = self.read(node.child_by_field_name("left"), depth + 1) if operator in _OPERATORS else None
+        left = self.read(node.child_by_field_name("left"), depth + 1) if operator in _EXACT else None
         right = self.read(node.child_by_field_name("right"), depth + 1) if left is not None else None
         if left is None or right is None:
             return None

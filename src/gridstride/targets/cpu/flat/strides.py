@@ -24,7 +24,6 @@ from gridstride.targets.cpu.flat.linear import (
     exact,
     integer_type,
     is_plain_lane,
-    wide,
 )
 
 if TYPE_CHECKING:
@@ -62,23 +61,17 @@ class StrideLoop(NamedTuple):
         """Return the loop's variable in one step."""
         return Conversion(self.ctype, Operation("+", self.start, Leaf("gridstride_offset")))
 
-    def rounds_type(self, merged: bool) -> str:
-        """Return the type that knows bound and step."""
-        flags = f"{str(merged).lower()}, {str(self._is_global()).lower()}"
-        return f"gridstride_stride_rounds<{flags}>"
-
-    def rounds(self, merged: bool) -> str:
-        """Return an expression that makes one; it notices whether the variable can run over."""
-        last = exact(Conversion(self.ctype, Operation("+", self.bound, self.step)))
-        return (
-            f"({last}, {self.rounds_type(merged)}({wide(self.bound)}, {wide(self.step)}, gridstride_exact))"
-        )
-
-    def _is_global(self) -> bool:
+    def first(self) -> str:
+        """Return the variable of the first active thread in its first step."""
         start = self.start
         while isinstance(start, Conversion):
             start = start.operand
-        return isinstance(start, Lane) and start.is_global
+        is_global = isinstance(start, Lane) and start.is_global
+        return "gridstride_here.__global(gridstride_begin)" if is_global else "gridstride_begin"
+
+    def last(self) -> str:
+        """Return an expression that notices whether the variable can run over."""
+        return exact(Conversion(self.ctype, Operation("+", self.bound, self.step)))
 
 
 def stride_loop(kernel: Node, statement: Node, reader: LinearReader, changed: Set[str]) -> StrideLoop | None:

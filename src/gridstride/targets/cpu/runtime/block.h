@@ -83,10 +83,14 @@ struct Fault {
     unsigned long address;
 };
 
+void run_portions();  // portion.h
+
 struct Block : gridstride_block {
     Launch* launch;
     unsigned long launch_serial; // it is prepared for
     bool is_flat;                // holds a portion
+    bool is_refused;             // nothing of the portion ran, fibers must do it
+    unsigned portion_blocks;     // that run together, along x from `block_index` on; else 0
     gridstride_thread* threads;  // as many as the capacity says
     Stacks stacks;
     unsigned capacity;           // threads, whole warps
@@ -95,7 +99,8 @@ struct Block : gridstride_block {
     Outcome outcome;
     Fault fault;
     void* worker_stack_pointer;  // of the worker that runs it
-    void (*run)();               // of the kernel
+    void (*run)();               // what fibers begin with
+    const char *code_begin, *code_end;  // of the kernel library: a thread is only interrupted in there
     bool is_started;
     bool is_preempted;           // taken off the processor although it would go on
     unsigned grid_arrivals;      // threads that wait for the grid
@@ -125,7 +130,7 @@ struct Block : gridstride_block {
         const unsigned long portions = (width + most - 1ul) / most, first = number % portions * most;
         begin_at(its_launch, first, number / portions);
         portion_blocks = unsigned(minimum<unsigned long>(most, width - first));
-        is_refused = 0;
+        is_refused = false;
         return true;
     }
 
@@ -184,9 +189,11 @@ private:
         launch_serial = 0;
         forget_fibers();  // they are in the middle of another kernel's loop
         launch = &its_launch;
-        code_begin = code_end = nullptr;  // its code tells when it begins
         is_flat = as_portion;
-        run = is_flat ? its_launch.function->kernel->run_flat : its_launch.function->kernel->run;
+        const gridstride_kernel* kernel = its_launch.function->kernel;
+        run = is_flat ? run_portions : kernel->run;
+        code_begin = kernel->code_begin;
+        code_end = kernel->code_end;
         argument_bytes = its_launch.argument_bytes;
         const unsigned* grid = its_launch.configuration->grid;
         grid_shape = dim3(grid[0], grid[1], grid[2]);

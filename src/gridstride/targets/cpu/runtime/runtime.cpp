@@ -29,7 +29,7 @@ static void print_service(gridstride_block* block, const char* format, ...) {
 }
 
 static gridstride_services services = {
-    0, choose, yield, complete_barrier, end_thread, end_sequential, gather, ask_active_lanes, synchronize_grid,
+    0, choose, yield, complete_barrier, end_thread, gather, ask_active_lanes, synchronize_grid,
     fail_service, print_service};
 
 // ---- the last failure of each OS thread ----
@@ -88,7 +88,7 @@ static unsigned long chunk_of(unsigned long pieces) {
 static bool can_be_flat(const gridstride_kernel* kernel, const gridstride_configuration& configuration) {
     constexpr unsigned FIBERS = 2;
     const unsigned long threads_along_x = 1ul * configuration.grid[0] * configuration.block[0];
-    return kernel->run_flat && !(configuration.flags & FIBERS) && threads_along_x < 0x7ffffffful;
+    return kernel->run_row && !(configuration.flags & FIBERS) && threads_along_x < 0x7ffffffful;
 }
 
 // Large enough that its start costs nothing, small enough that all workers have something to do to the end.

@@ -5,6 +5,7 @@
 #ifndef GRIDSTRIDE_RUNTIME_WORKER_H
 #define GRIDSTRIDE_RUNTIME_WORKER_H
 
+#include "portion.h"
 #include "scheduler.h"
 
 namespace gridstride {

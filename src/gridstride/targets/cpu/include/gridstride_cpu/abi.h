@@ -5,10 +5,11 @@
 #ifndef GRIDSTRIDE_CPU_ABI_H
 #define GRIDSTRIDE_CPU_ABI_H
 
-#define GRIDSTRIDE_CPU_ABI_VERSION 2
+#define GRIDSTRIDE_CPU_ABI_VERSION 3
 
 struct gridstride_block;     // state of the block an OS thread runs (execution.h)
 struct gridstride_services;  // what the runtime offers kernels beyond inline code (execution.h)
+struct gridstride_row;       // of threads that the flat tier runs together (flat.h)
 
 // ---- types and signatures: filled by the compiler, read by Python ----
 
@@ -25,7 +26,7 @@ struct gridstride_type {
     unsigned components;       // of a vector, else 1
     unsigned component_kind;   // the kind of a vector's or complex number's component, an enumeration's integers
     const gridstride_type* pointee;
-    const char* pretty;        // compiler's own spelling of the type, or null
+    const char* pretty;        // how the compiler spells a function with the type as `__type`: "... [with __type = name]"
 };
 
 struct gridstride_parameter {
@@ -38,10 +39,12 @@ struct gridstride_parameter {
 struct gridstride_kernel {
     const char* name;                    // the spelling that was asked for
     void (*run)();                       // runs threads of the current block; entered on a new stack, never returns
-    void (*run_flat)();                  // the same for portions of the flat tier (flat.h); null if it is not taken
+    unsigned (*run_row)(const gridstride_row*, const char* packed, unsigned phase);  // flat tier (flat.h), or null
+    unsigned is_merged;                  // rows of the flat tier reach over neighboring blocks
     unsigned parameter_count;
     unsigned parameter_bytes;
     const gridstride_parameter* parameters;
+    const char *code_begin, *code_end;   // of the library: a thread is only interrupted in there
 };
 
 struct gridstride_global {

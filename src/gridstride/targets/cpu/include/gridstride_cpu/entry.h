@@ -20,7 +20,7 @@
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
         static constexpr gridstride_kernel __make() { \
-            return gridstride_make_kernel<decltype(&__VA_ARGS__), &__VA_ARGS__>( \
+            return gridstride_entry<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make( \
                 __name, gridstride_flat_entry<__index>::__make()); \
         } \
     };
@@ -28,8 +28,8 @@
 // Stands before the entry of the kernel whose flat form this function is.
 #define GRIDSTRIDE_FLAT(__index, ...) \
     template <> struct gridstride_flat_entry<__index> { \
-        static constexpr gridstride_routine __make() { \
-            return &gridstride_flat_run<decltype(&__VA_ARGS__), &__VA_ARGS__>::run; \
+        static constexpr gridstride_flat_form __make() { \
+            return gridstride_flat_row<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make(); \
         } \
     };
 
@@ -74,13 +74,16 @@ struct gridstride_indices_below<0, __index...> {
 
 // ---- tables ----
 
-typedef void (*gridstride_routine)();
+struct gridstride_flat_form {
+    unsigned (*run_row)(const gridstride_row*, const char* packed, unsigned phase);
+    unsigned is_merged;
+};
 
 template <unsigned __index>
 struct gridstride_kernel_entry;
 template <unsigned __index>
 struct gridstride_flat_entry {
-    static constexpr gridstride_routine __make() { return nullptr; }
+    static constexpr gridstride_flat_form __make() { return {nullptr, 0}; }
 };
 template <unsigned __index>
 struct gridstride_global_entry;
@@ -132,32 +135,11 @@ struct gridstride_unqualified<volatile __type> : gridstride_unqualified<__type> 
 template <class __type>
 struct gridstride_unqualified<const volatile __type> : gridstride_unqualified<const __type> {};
 
-struct gridstride_type_name {
-    char characters[256];
-};
-
-// The compiler spells a function's template argument "... [with T = name; ...]" or "... [T = name]".
-constexpr gridstride_type_name gridstride_extract_name(const char* __text) {
-    gridstride_type_name __name{};
-    while (*__text != '[') ++__text;
-    while (*__text != '=') ++__text;
-    __text += 2;
-    unsigned __length = 0;
-    while (__text[__length] && __text[__length] != ';' && __length < sizeof(__name) - 1) {
-        __name.characters[__length] = __text[__length];
-        ++__length;
-    }
-    if (!__text[__length]) __name.characters[__length - 1] = 0;
-    return __name;
-}
-
+// The compiler spells the type in the name of a function: "... [with __type = name; ...]" or "... [__type = name]".
 template <class __type>
 struct gridstride_pretty {
-    static constexpr gridstride_type_name make() { return gridstride_extract_name(__PRETTY_FUNCTION__); }
-    static const gridstride_type_name name;
+    static constexpr const char* make() { return __PRETTY_FUNCTION__; }
 };
-template <class __type>
-const gridstride_type_name gridstride_pretty<__type>::name = gridstride_pretty<__type>::make();
 
 // Kinds of types that are not classes; the trait answers for classes it knows.
 template <class __type>
@@ -232,13 +214,13 @@ struct gridstride_description {
                 traits::components,
                 gridstride_component_kind_of<bare, __is_enum(bare)>::value,
                 nullptr,
-                gridstride_pretty<bare>::name.characters};
+                gridstride_pretty<bare>::make()};
     }
 };
 template <class __type>
 struct gridstride_unsized_description {
     static constexpr gridstride_type make(unsigned __kind) {
-        return {__kind, gridstride_unqualified<__type>::is_const, 0, 0, 1, 0, nullptr, gridstride_pretty<__type>::name.characters};
+        return {__kind, gridstride_unqualified<__type>::is_const, 0, 0, 1, 0, nullptr, gridstride_pretty<__type>::make()};
     }
 };
 template <>
@@ -259,7 +241,7 @@ template <class __pointee>
 struct gridstride_pointer_description {
     static constexpr gridstride_type make(unsigned __constness) {
         return {GRIDSTRIDE_POINTER, __constness, sizeof(void*), alignof(void*), 1, 0,
-                &gridstride_type_record<__pointee>::value, gridstride_pretty<__pointee*>::name.characters};
+                &gridstride_type_record<__pointee>::value, gridstride_pretty<__pointee*>::make()};
     }
 };
 template <class __pointee>
@@ -324,13 +306,6 @@ struct gridstride_argument {
 // The linker's names for the ends of this library's code.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
-inline gridstride_block* gridstride_entered_block() {
-    gridstride_block* __block = gridstride_current_block();
-    __block->code_begin = __ehdr_start;
-    __block->code_end = etext;
-    return __block;
-}
-
 template <class __function, __function __kernel>
 struct gridstride_entry;
 template <class... __types, void (*__kernel)(__types...)>
@@ -338,11 +313,11 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
-    static constexpr gridstride_kernel make(const char* __name, gridstride_routine __run_flat) {
-        return {__name, &run, __run_flat, signature::count, signature::offset(signature::count),
-                gridstride_parameter_table<indices, __types...>::value};
+    static constexpr gridstride_kernel __make(const char* __name, gridstride_flat_form __flat) {
+        return {__name, &run, __flat.run_row, __flat.is_merged, signature::count, signature::offset(signature::count),
+                gridstride_parameter_table<indices, __types...>::value, __ehdr_start, etext};
     }
-    static void run() { unpack(gridstride_entered_block(), indices()); }
+    static void run() { unpack(gridstride_current_block(), indices()); }
     template <unsigned... __index>
     static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {
         loop(__block, gridstride_argument<__types>(__block->argument_bytes + signature::offset(__index))...);
@@ -356,29 +331,23 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     }
 };
 
-template <class __function, __function __kernel>
-constexpr gridstride_kernel gridstride_make_kernel(const char* __name, gridstride_routine __run_flat) {
-    return gridstride_entry<__function, __kernel>::make(__name, __run_flat);
-}
-
-// The loop over portions of the flat tier.
-template <class __function, __function __flat>
-struct gridstride_flat_run;
-template <class... __types, void (*__flat)(gridstride_block*, __types...)>
-struct gridstride_flat_run<void (*)(gridstride_block*, __types...), __flat> {
+// The flat form of a kernel, for a row of threads.
+template <class __function, __function __form>
+struct gridstride_flat_row;
+template <class __row, class... __types, bool (*__form)(__row, gridstride_phase, __types...)>
+struct gridstride_flat_row<bool (*)(__row, gridstride_phase, __types...), __form> {
     typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
-    static void run() { unpack(gridstride_entered_block(), indices()); }
-    template <unsigned... __index>
-    static void unpack(gridstride_block* __block, gridstride_indices<__index...>) {
-        loop(__block, gridstride_argument<__types>(__block->argument_bytes + signature::offset(__index))...);
+    static constexpr gridstride_flat_form __make() { return {&run, __row::__is_merged}; }
+    static unsigned run(const gridstride_row* __threads, const char* __packed, unsigned __phase) {
+        return unpack(__threads, __packed, __phase, indices());
     }
-    static void loop(gridstride_block* __block, gridstride_argument<__types>... __arguments) {
-        for (;;) {
-            __flat(__block, __arguments.value()...);
-            gridstride_runtime->end_sequential(__block);
-        }
+    template <unsigned... __index>
+    static bool unpack(const gridstride_row* __threads, const char* __packed, unsigned __phase, gridstride_indices<__index...>) {
+        return __form(
+            static_cast<const __row&>(*__threads), gridstride_phase(__phase),
+            gridstride_argument<__types>(__packed + signature::offset(__index)).value()...);
     }
 };
 
