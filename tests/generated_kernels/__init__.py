@@ -1,5 +1,14 @@
 """Random CUDA C++ kernels that are free of races and undefined behavior, for comparing ways to run them."""
 
+from generated_kernels.cooperating import COOPERATIONS, CooperatingBatch, generate_cooperating
 from generated_kernels.kernels import FEATURES, Batch, GeneratedKernel, generate_batch
 
-__all__ = ["FEATURES", "Batch", "GeneratedKernel", "generate_batch"]
+__all__ = [
+    "COOPERATIONS",
+    "FEATURES",
+    "Batch",
+    "CooperatingBatch",
+    "GeneratedKernel",
+    "generate_batch",
+    "generate_cooperating",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generated_kernels.writer import (
+    ATOMICS,
     COUNTER_BINS,
     COUNTERS,
     FLOATING,
@@ -44,12 +45,16 @@ def device_functions(writer: Writer, place: Place) -> None:
         names = "pqr"[: len(types)]
         parameters = ", ".join(f"{type_} {name_}" for type_, name_ in zip(types, names, strict=True))
         first, last = names[0], names[-1]
+        one, two = (
+            writer.cast(name_, type_, result) for name_, type_ in ((first, types[0]), (last, types[-1]))
+        )
+        step = writer.combined(result, one, "*", f"({result})k")
         bodies = (
-            f"return ({result})({first} + {last});",
-            f"if ({first} > 1) return ({result}){last}; return ({result})({first} * {first});",
-            f"{result} sum = 0; for (int k = 0; k < 4; ++k) {{ if (k == 2) continue; sum += ({result})({first} * k); }}"
-            " return sum;",
-            f"for (int k = 0; k < 5; ++k) {{ if ({first} < k) return ({result})k; }} return ({result}){last};",
+            f"return {writer.combined(result, one, '+', two)};",
+            f"if ({first} > 1) return {two}; return {writer.combined(result, one, '*', one)};",
+            f"{result} sum = 0; for (int k = 0; k < 4; ++k) {{ if (k == 2) continue; "
+            f"sum = {writer.combined(result, 'sum', '+', step)}; }} return sum;",
+            f"for (int k = 0; k < 5; ++k) {{ if ({first} < k) return ({result})k; }} return {two};",
         )
         qualifier = writer.pick("__device__", "__device__ inline", "static __device__ __forceinline__")
         place.preamble.append(f"{qualifier} {result} {name}({parameters}) {{ {writer.pick(*bodies)} }}")
@@ -207,23 +212,27 @@ def reference(writer: Writer, place: Place) -> None:
     writer.line(f"{target.type}& {name} = {target.name};")
     writer.line(f"{name} = {writer.expression(target.type)};")
     _update(writer)
-    writer.line(f"{name} += {writer.expression(target.type, 1)};")
+    _change(writer, target._replace(name=name), "+=", 1)
 
 
 def reference_parameter(writer: Writer, place: Place) -> None:
     """A device function that changes what it is given by reference or pointer."""
     first, second = _target(writer), _target(writer)
     name = f"{place.name}_change{len(place.preamble)}"
+    bounded = "" if first.type in FLOATING else "p &= 1023; "
     if first.name != second.name and writer.chance(0.5):
         place.preamble.append(
-            f"__device__ void {name}({first.type}& p, {second.type}* q) {{ p += ({first.type})2; if (p > 3) *q = 5; }}"
+            f"__device__ void {name}({first.type}& p, {second.type}* q) "
+            f"{{ {bounded}p += ({first.type})2; if (p > 3) *q = 5; }}"
         )
         writer.line(f"{name}({first.name}, &{second.name});")
     else:
         place.preamble.append(
-            f"__device__ bool {name}({first.type}& p, int k) {{ if (k & 1) return false; p = p * 3; return true; }}"
+            f"__device__ bool {name}({first.type}& p, int k) "
+            f"{{ if (k & 1) return false; {bounded}p = p * 3; return true; }}"
         )
-        writer.line(f"if ({name}({first.name}, {writer.expression('int', 1)})) {first.name} += 1;")
+        with writer.block(f"if ({name}({first.name}, {writer.expression('int', 1)}))"):
+            _change(writer, first, "+=", 0)
 
 
 def pointer_to_local(writer: Writer, place: Place) -> None:
@@ -232,7 +241,8 @@ def pointer_to_local(writer: Writer, place: Place) -> None:
     writer.line(f"{target.type}* {name} = &{target.name};")
     writer.line(f"*{name} = {writer.expression(target.type)};")
     if writer.chance(0.5):
-        writer.line(f"if ({writer.condition()}) *{name} += 2;")
+        bounded = "" if target.type in FLOATING else f"*{name} &= 1023; "
+        writer.line(f"if ({writer.condition()}) {{ {bounded}*{name} += 2; }}")
 
 
 def local_array(writer: Writer, place: Place) -> None:
@@ -240,8 +250,10 @@ def local_array(writer: Writer, place: Place) -> None:
     writer.line(f"{type_} {name}[4] = {{{_narrowed(writer, type_)}, 2, 3}};")
     with writer.block(f"for (int {k} = 0; {k} < {writer.pick('4', '6')}; ++{k})"):
         writer.bring(k, "int")
-        writer.line(f"{name}[({k} + i) & 3] += {writer.expression(type_, 1)};")
-    writer.declare(type_, f"{name}[{writer.expression('int', 0)} & 3] + {name}[1]")
+        symbol = "^=" if type_ == "int" else "+="
+        writer.line(f"{name}[({k} + i) & 3] {symbol} {writer.expression(type_, 1)};")
+    element = f"{name}[{writer.expression('int', 0)} & 3]"
+    writer.declare(type_, writer.combined(type_, element, "+", f"{name}[1]"))
 
 
 def vector_type(writer: Writer, place: Place) -> None:
@@ -252,17 +264,18 @@ def vector_type(writer: Writer, place: Place) -> None:
     writer.line(f"{element}{count} {name} = make_{element}{count}({values});")
     writer.line(f"{name}.y = {writer.expression(scalar, 1)};")
     if writer.chance(0.5):
-        writer.line(f"if ({writer.condition()}) {name}.x += {name}.y;")
-    writer.declare(scalar, f"{name}.x + {name}.y * {name}.{'xyzw'[int(count) - 1]}")
+        sum_ = writer.combined(scalar, f"{name}.x", "-", f"{name}.y")
+        writer.line(f"if ({writer.condition()}) {name}.x = {sum_};")
+    product = writer.combined(scalar, f"{name}.y", "*", f"{name}.{'xyzw'[int(count) - 1]}")
+    writer.declare(scalar, writer.combined(scalar, f"{name}.x", "+", product))
 
 
 def atomic(writer: Writer, place: Place) -> None:
     name = writer.pick(*COUNTERS)
     type_ = COUNTERS[name]
-    function = writer.pick(
-        "atomicAdd", "atomicAdd", "atomicMax", "atomicMin", "atomicXor", "atomicOr", "atomicAnd"
-    )
-    where = f"&{writer.parameter(name)}[({writer.expression('int', 1)}) & {COUNTER_BINS - 1}]"
+    function = writer.pick("atomicAdd", *ATOMICS)
+    first = ATOMICS.index(function) * COUNTER_BINS
+    where = f"&{writer.parameter(name)}[{first} + (({writer.expression('int', 1)}) & {COUNTER_BINS - 1})]"
     statement = f"{function}({where}, ({type_})({writer.expression(type_, 1)}));"
     writer.line(f"if ({writer.condition()}) {statement}" if writer.chance(0.4) else statement)
 
@@ -271,23 +284,22 @@ def narrow_types(writer: Writer, place: Place) -> None:
     for type_ in writer.rng.sample(("short", "unsigned char", "signed char", "unsigned short", "bool"), 2):
         variable = writer.declare(type_, writer.expression(type_))
         if type_ != "bool":
-            writer.line(
-                f"{variable.name} {writer.pick('+=', '*=', '-=', '^=')} {writer.expression('int', 1)};"
-            )
+            _change(writer, variable, writer.pick("+=", "*=", "-=", "^="), 1)
 
 
 def compound_assignments(writer: Writer, place: Place) -> None:
     for _ in range(2):
         target = _target(writer)
         operators = ("+=", "-=", "*=") if target.type in FLOATING else ("+=", "-=", "*=", "&=", "|=", "^=")
-        writer.line(f"{target.name} {writer.pick(*operators)} {writer.expression(target.type)};")
+        _change(writer, target, writer.pick(*operators), 2)
 
 
 def increments(writer: Writer, place: Place) -> None:
     target = _target(writer, *INTEGERS)
+    writer.line(f"{target.name} &= 0xffff;")
     form = writer.pick("{0}++;", "--{0};", "++{0};", "if ({1}) {0}--;")
     writer.line(form.format(target.name, writer.condition()))
-    other = writer.declare("int", f"{target.name}++ + 1")
+    other = writer.declare("int", f"(int)({target.name}++ & 0xffff) + 1")
     writer.line(f"{other.name} -= --{target.name} & 3;")
 
 
@@ -308,10 +320,11 @@ def thread_numbers(writer: Writer, place: Place) -> None:
 def structure(writer: Writer, place: Place) -> None:
     name, local = f"{place.name}_pair{len(place.preamble)}", writer.name()
     place.preamble.append(
-        f"struct {name} {{ int whole; float part; __device__ int both(int k) const {{ return whole * k + 1; }} }};"
+        f"struct {name} {{ int whole; float part; __device__ int both(int k) const "
+        "{ return (int)((unsigned)whole * (unsigned)k + 1u); } };"
     )
     writer.line(f"{name} {local} = {{{_narrowed(writer, 'int')}, {_narrowed(writer, 'float')}}};")
-    writer.line(f"{local}.whole += {writer.expression('int', 1)};")
+    writer.line(f"{local}.whole {writer.pick('^=', '|=')} {writer.expression('int', 1)};")
     writer.declare("int", f"{local}.both({writer.expression('int', 0)})")
     writer.declare("float", f"{local}.part * 2.0f")
 
@@ -319,7 +332,7 @@ def structure(writer: Writer, place: Place) -> None:
 def lambda_(writer: Writer, place: Place) -> None:
     target, name = _target(writer), writer.name()
     capture = writer.pick("=", "&")
-    writer.line(f"auto {name} = [{capture}](int k) {{ return k + (int)({target.name} > 1); }};")
+    writer.line(f"auto {name} = [{capture}](int k) {{ return (int)((unsigned)k + ({target.name} > 1)); }};")
     _update(writer)
     writer.declare("int", f"{name}({writer.expression('int', 1)})")
 
@@ -338,7 +351,8 @@ def macro(writer: Writer, place: Place) -> None:
             _update(writer)
         return
     place.define(f"MIX_{name}(a, b)", "((a) * 3 + (b))")
-    writer.declare("int", f"MIX_{name}({writer.expression('int', 1)}, {writer.expression('int', 0)})")
+    arguments = f"(unsigned)({writer.expression('int', 1)}), {writer.expression('unsigned', 0)}"
+    writer.declare("int", f"(int)MIX_{name}({arguments})")
     if writer.chance(0.5):
         place.define(f"SKIP_{name}(condition)", f"if (condition) {place.index.leave}")
         writer.line(f"SKIP_{name}({writer.condition()} && i % 5 == 2);")
@@ -375,7 +389,17 @@ def _update(writer: Writer) -> None:
     if writer.chance(0.5):
         writer.line(f"{target.name} = {writer.expression(target.type)};")
     else:
-        writer.line(f"{target.name} {writer.pick('+=', '-=')} {writer.expression(target.type, 1)};")
+        _change(writer, target, writer.pick("+=", "-="), 1)
+
+
+def _change(writer: Writer, target: Variable, symbol: str, depth: int) -> None:
+    """Write a compound assignment, of small numbers where others might overflow."""
+    value = writer.expression(target.type, depth)
+    if symbol in ("+=", "-=", "*=") and target.type not in (*FLOATING, "unsigned", "unsigned long long"):
+        value = f"(({value}) & 255)"
+        if target.type in ("int", "long long"):
+            writer.line(f"{target.name} &= 0xffff;")
+    writer.line(f"{target.name} {symbol} {value};")
 
 
 def _store(writer: Writer, place: Place) -> None:

@@ -127,10 +127,10 @@ def _condition(writer: Writer, axes: int) -> str | None:
     draw = writer.rng.random()
     if draw < 0.13:
         return None
-    if draw < 0.51:
+    if draw < 0.47:
         writer.used.add("bounds guard")
         return _bounds(writer, axes)
-    if draw < 0.69:
+    if draw < 0.64:
         writer.used.add("interval guard")
         for name in ("low", "high", "n"):
             writer.parameter(name)
@@ -141,14 +141,15 @@ def _condition(writer: Writer, axes: int) -> str | None:
     if draw < 0.85:
         writer.used.add("scattered guard")
         writer.parameter("n")
+        writer.parameter("m")
         return writer.pick(
-            "i % 3 != 1", "i != 5", "i == 2 || i > 20", "(i & 4) == 0", "i < 9 || i >= n - 4", "(i ^ 1) < n",
-            "!(i == 3)", "i * i % 11 < 6", "i < n && i % 2 == 0",
+            "i % 3 != 1", "i != 5", "i != 2", "i != m", "i < n && i != 3", "i == 2 || i > 20", "(i & 4) == 0",
+            "i < 9 || i >= n - 4", "(i ^ 1) < n", "!(i == 3)", "i * i % 11 < 6", "i < n && i % 2 == 0",
         )  # fmt: skip
     writer.used.add("guard of data")
     for name in ("in_int", "in_float", "in_byte", "n"):
         writer.parameter(name)
-    if writer.chance(0.35):
+    if writer.chance(0.5):
         name = writer.name(capital=True)
         writer.line(f"const int {name} = in_int[i] {writer.pick('& 31', '% 20 + 10')};")
         return writer.pick(f"i % 32 < {name}", f"i < {name}", f"i >= {name}", f"{name} > 3 && i < n")

@@ -2,6 +2,7 @@
 
 Every kernel is safe whatever its guard says: all arrays are larger than any index can be, each thread
 writes elements that are its own, and atomic operations are such that their order makes no difference.
+No signed number overflows, and floating-point numbers are converted to integers in their range only.
 So any difference between two ways to run one is a fault of one of them.
 """
 
@@ -57,12 +58,13 @@ FEATURES = (*_FRAGMENTS, *_OTHERS)
 
 
 class GeneratedKernel(NamedTuple):
-    """A kernel: its name and text, its parameters in order, and the features it has."""
+    """A kernel: its name and text, its parameters in order, its features, and bytes of dynamic shared memory."""
 
     name: str
     text: str
     parameters: tuple[str, ...]
     features: frozenset[str]
+    shared_mem: int = 0
 
 
 class Batch(NamedTuple):
@@ -89,13 +91,16 @@ class Batch(NamedTuple):
         return "\n".join(kernel.text for kernel in self.kernels)
 
 
-def generate_batch(seed: int, count: int = 40) -> Batch:
-    """Return kernels that a seed determines, with a launch configuration for all of them."""
+def generate_batch(seed: int, count: int = 40, *, has_math: bool = True) -> Batch:
+    """Return kernels that a seed determines, with a launch configuration for all of them.
+
+    Without mathematical functions they give the same bits on every target.
+    """
     rng = random.Random(seed)
     axes = rng.choices((1, 2, 3), (5, 3, 2))[0]
     block = rng.choice(AXES[axes])
     grid = tuple(rng.randint(1, most) for most in ((12,), (5, 4), (3, 3, 3))[axes - 1])
-    kernels = tuple(_generate(rng, f"generated_{seed}_{k}", axes) for k in range(count))
+    kernels = tuple(_generate(rng, f"generated_{seed}_{k}", axes, has_math) for k in range(count))
     return Batch(seed, kernels, grid, block, _uniforms(rng, grid, block))
 
 
@@ -116,11 +121,11 @@ def _uniforms(rng: random.Random, grid: tuple[int, ...], block: tuple[int, ...])
     }
 
 
-def _generate(rng: random.Random, name: str, axes: int) -> GeneratedKernel:
+def _generate(rng: random.Random, name: str, axes: int, has_math: bool) -> GeneratedKernel:
     used: set[str] = set()
     writer = Writer(rng, used)
     place = fragments.Place(name)
-    writer.has_math = writer.chance(0.3)
+    writer.has_math = writer.chance(0.3) and has_math
     if writer.chance(0.35):
         fragments.device_functions(writer, place)
     planted = [each for each, (share, _) in _FRAGMENTS.items() if writer.chance(share)]
@@ -141,11 +146,9 @@ def _write_body(writer: Writer, place: fragments.Place, planted: list[str]) -> N
         _FRAGMENTS[feature][1](writer, place)
     for name in writer.rng.sample(list(OUTPUTS), writer.rng.randint(2, 4)):
         type_ = OUTPUTS[name]
-        sources = writer.variables(*(FLOATING if type_ in FLOATING else INTEGERS)) or writer.variables(
-            *SCALARS
-        )
-        chosen = writer.rng.sample(sources, min(len(sources), 3))
-        value = f" {writer.pick('+', '-', '^') if type_ not in FLOATING else '+'} ".join(
-            each.name for each in chosen
-        )
+        sources = writer.variables(*(FLOATING if type_ in FLOATING else INTEGERS))
+        chosen = [each.name for each in writer.rng.sample(sources, min(len(sources), 3))]
+        if type_ in INTEGERS:
+            chosen = [f"(unsigned long long){each}" for each in chosen]
+        value = f" {writer.pick('+', '-', '^') if type_ in INTEGERS else '+'} ".join(chosen)
         writer.line(f"{fragments.own_element(writer, place, name)} = {value};")

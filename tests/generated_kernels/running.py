@@ -10,7 +10,7 @@ import numpy as np
 
 import gridstride as gs
 from generated_kernels.kernels import Batch, GeneratedKernel
-from generated_kernels.writer import CAPACITY, COUNTER_BINS, COUNTERS, INPUTS, OUTPUTS
+from generated_kernels.writer import ATOMICS, CAPACITY, COUNTER_BINS, COUNTERS, INPUTS, OUTPUTS
 
 _DTYPES = {
     "int": "int32", "unsigned": "uint32", "long long": "int64", "unsigned long long": "uint64", "short": "int16",
@@ -40,12 +40,13 @@ class Difference(NamedTuple):
 
 def run_batch(module: gs.RawModule, batch: Batch, xp: ModuleType = np) -> Iterator[Outputs]:
     """Launch each kernel of a batch on fresh outputs and yield what it wrote."""
-    inputs = {name: xp.asarray(array) for name, array in _inputs(batch.seed).items()}
+    inputs = {name: xp.asarray(array) for name, array in inputs_of(batch.seed).items()}
     for kernel in batch.kernels:
-        written = {name: xp.asarray(array) for name, array in _outputs(kernel).items()}
+        written = {name: xp.asarray(array) for name, array in outputs_of(kernel).items()}
         values: Mapping[str, Any] = {**inputs, **written, **batch.uniforms}
         launched = module.get_function(kernel.name)
-        launched(batch.grid, batch.block, tuple(values[name] for name in kernel.parameters))
+        arguments = tuple(values[name] for name in kernel.parameters)
+        launched(batch.grid, batch.block, arguments, shared_mem=kernel.shared_mem)
         yield {name: np.asarray(getattr(array, "get", lambda: array)()) for name, array in written.items()}  # noqa: B023
 
 
@@ -62,7 +63,7 @@ def difference(kernel: GeneratedKernel, first: Outputs, second: Outputs) -> Diff
     return None
 
 
-def _inputs(seed: int) -> Outputs:
+def inputs_of(seed: int) -> Outputs:
     """Return inputs with small numbers, extreme ones, zeros, infinities and NaN."""
     rng = np.random.default_rng(seed)
     arrays = {}
@@ -83,11 +84,12 @@ def _inputs(seed: int) -> Outputs:
     return arrays
 
 
-def _outputs(kernel: GeneratedKernel) -> Outputs:
+def outputs_of(kernel: GeneratedKernel) -> Outputs:
+    """Return what a kernel's outputs hold before it runs."""
     arrays = {}
     for name in kernel.parameters:
         if name in OUTPUTS:
             arrays[name] = np.full(CAPACITY, _UNTOUCHED, _DTYPES[OUTPUTS[name]])
         elif name in COUNTERS:
-            arrays[name] = np.arange(COUNTER_BINS).astype(_DTYPES[COUNTERS[name]]) * 1000
+            arrays[name] = np.arange(COUNTER_BINS * len(ATOMICS)).astype(_DTYPES[COUNTERS[name]]) * 1000
     return arrays

@@ -33,14 +33,28 @@ OUTPUTS = {
     "out_float": "float",
     "out_double": "double",
 }
-#: Arrays that all threads change by atomic operations whose order makes no difference.
+#: Arrays that all threads change by atomic operations. Each operation has elements of its own, so that the order
+#: of threads makes no difference.
 COUNTERS = {"count_int": "int", "count_unsigned": "unsigned", "count_long": "unsigned long long"}
+ATOMICS = ("atomicAdd", "atomicMax", "atomicMin", "atomicXor", "atomicOr", "atomicAnd")
 COUNTER_BINS = 16
 #: Numbers that are the same for all threads: name, type.
 UNIFORMS = {"n": "int", "m": "int", "low": "int", "high": "int", "factor": "float", "mask": "unsigned"}
 CAPACITY = 1 << 15
 #: Elements of the inputs that random indices may reach.
 GATHERED = 1 << 12
+
+#: What arithmetic of a type is made in: an overflow of signed numbers is undefined, and narrow ones become int.
+_WRAPPING = {
+    "int": "unsigned", "long long": "unsigned long long", "short": "unsigned", "unsigned short": "unsigned",
+    "signed char": "unsigned", "unsigned char": "unsigned",
+}  # fmt: skip
+#: Between which bounds floating-point numbers are converted to integers; beyond a type's range that is undefined.
+_CONVERTIBLE = {
+    "int": ("-1e6", "1e6"), "unsigned": ("0.0", "1e6"), "long long": ("-1e12", "1e12"),
+    "unsigned long long": ("0.0", "1e12"), "short": ("-3e4", "3e4"), "unsigned short": ("0.0", "6e4"),
+    "signed char": ("-100.0", "100.0"), "unsigned char": ("0.0", "200.0"),
+}  # fmt: skip
 
 _LITERALS = {
     "int": ("0", "1", "-1", "3", "7", "-100", "12345", "0x7fffffff", "(-2147483647 - 1)"),
@@ -154,8 +168,9 @@ class Writer:
     def load(self, type_: str) -> str:
         """Return an element of an input, converted where no input has the type."""
         names = [name for name, element in INPUTS.items() if element == type_]
-        element = f"{self.parameter(self.pick(*(names or INPUTS)))}[{self.index()}]"
-        return element if names else f"({type_}){element}"
+        name = self.parameter(self.pick(*(names or INPUTS)))
+        element = f"{name}[{self.index()}]"
+        return element if names else self.cast(element, INPUTS[name], type_)
 
     def index(self) -> str:
         """Return an index into an input, in bounds whatever the values are."""
@@ -184,7 +199,24 @@ class Writer:
         if variable.type == type_:
             return variable.name
         self.used.add("cast")
-        return f"({type_}){variable.name}" if self.chance(0.7) else f"static_cast<{type_}>({variable.name})"
+        text = self.cast(variable.name, variable.type, type_)
+        plain = f"({type_})"
+        return text if self.chance(0.7) else text.replace(plain, f"static_cast<{type_}>(", 1) + ")"
+
+    def cast(self, text: str, type_: str, wanted: str) -> str:
+        """Return a conversion whose result C++ defines."""
+        if type_ not in FLOATING or wanted not in INTEGERS:
+            return f"({wanted})({text})"
+        suffix = "f" if type_ == "float" else ""
+        least, most = (bound + suffix for bound in _CONVERTIBLE[wanted])
+        return f"({wanted})(fmin{suffix}(fmax{suffix}({text}, {least}), {most}))"
+
+    def combined(self, type_: str, first: str, symbol: str, second: str) -> str:
+        """Return a sum, difference or product, which wraps around if it is one of integers."""
+        wide = _WRAPPING.get(type_)
+        if wide is None:
+            return f"({first} {symbol} {second})"
+        return f"({type_})(({wide})({first}) {symbol} ({wide})({second}))"
 
     def expression(self, type_: str, depth: int = 2) -> str:
         """Return an expression whose value converts to a type."""
@@ -223,7 +255,9 @@ class Writer:
 
     def _arithmetic(self, type_: str, depth: int) -> str:
         self.used.add("wrap" if type_ in INTEGERS else "floating")
-        return f"({self.expression(type_, depth)} {self.pick('+', '-', '*')} {self.expression(type_, depth)})"
+        return self.combined(
+            type_, self.expression(type_, depth), self.pick("+", "-", "*"), self.expression(type_, depth)
+        )
 
     def _ternary(self, type_: str, depth: int) -> str:
         self.used.add("ternary")
@@ -232,7 +266,8 @@ class Writer:
 
     def _cast(self, type_: str, depth: int) -> str:
         self.used.add("cast")
-        return f"({type_})({self.expression(self.pick(*SCALARS), depth)})"
+        source = self.pick(*SCALARS)
+        return self.cast(self.expression(source, depth), source, type_)
 
     def _bitwise(self, type_: str, depth: int) -> str:
         self.used.add("bitwise")
@@ -243,10 +278,14 @@ class Writer:
     def _shift(self, type_: str, depth: int) -> str:
         self.used.add("shift")
         width = 64 if "long" in type_ else 32
-        value = f"({'unsigned long long' if width == 64 else 'unsigned'})({self.expression(type_, depth)})"
+        unsigned, signed = ("unsigned long long", "long long") if width == 64 else ("unsigned", "int")
+        value, bits = (
+            f"({unsigned})({self.expression(type_, depth)})",
+            f"({self.expression('int', 0)} & {width - 1})",
+        )
         if type_ in SIGNED and self.chance(0.5):
-            value = f"({'long long' if width == 64 else 'int'}){value}"
-        return f"({value} {self.pick('<<', '>>')} ({self.expression('int', 0)} & {width - 1}))"
+            return f"(({signed}){value} >> {bits})"
+        return f"({type_})({value} {self.pick('<<', '>>')} {bits})"
 
     def _quotient(self, type_: str, depth: int) -> str:
         """Divide by 2 or more: g++ 12 makes ``a + a / -b`` of ``a - a / b``, which traps for the least a and b = 1."""
@@ -283,4 +322,5 @@ class Writer:
         self.used.add("device function")
         name, result, parameters = self.rng.choice(self.functions)
         arguments = ", ".join(self.expression(each, min(depth, 1)) for each in parameters)
-        return f"{name}({arguments})" if result == type_ else f"({type_}){name}({arguments})"
+        call = f"{name}({arguments})"
+        return call if result == type_ else self.cast(call, result, type_)
