@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import itertools
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,22 @@ from measure import save, table
 
 import gridstride as gs
 
-GRAPH = "graph launch of 10 kernels"
+GRAPH, REPLAY = "graph launch of 10 kernels", "graph replay of 10 kernels, to its end"
 BURST, ROUNDS = 300, 31
 SIZE = 64 << 10
-#: Microseconds; of the stream switch: over CuPy's own; of the graph: times the driver's floor.
+#: Microseconds; of the stream switch: over CuPy's own; of graphs: times the driver's floor.
 GOALS = {
     "pool malloc + free": 1.0,
     "asynchronous pool malloc + free": 2.0,
     "event record": 0.5,
+    "event record, with time": 0.5,
     "event create": 0.9,
     "event wait": 0.5,
     "with stream": 0.5,
     "with device": 0.5,
     "current stream": 0.1,
     GRAPH: 1.1,
+    REPLAY: 1.1,
 }
 
 CODE = r"""
@@ -42,19 +44,22 @@ FLOORS = {
     "pool malloc + free": "current_context",
     "asynchronous pool malloc + free": "allocate_and_free",
     "event record": "record_event",
+    "event record, with time": "record_event_with_time",
     "event create": "create_event",
     "event wait": "wait_event",
     "with stream": "current_context",
     "with device": "switch_context",
     "current stream": "current_context",
     GRAPH: "launch_graph",
+    REPLAY: "launch_graph",
 }
 
 
 def main() -> None:
     ours, theirs = cases_of(gs.cuda), cases_of(cupy.cuda)
     graph, peer_graph, floors = graph_cases()
-    ours[GRAPH], theirs[GRAPH] = graph, peer_graph
+    for name in (GRAPH, REPLAY):
+        ours[name], theirs[name] = graph, peer_graph
     times = time_bursts(
         {
             **{f"ours {name}": case for name, case in ours.items()},
@@ -65,7 +70,8 @@ def main() -> None:
     rows = []
     for name in ours:
         own, peer, floor = (times[f"{who} {name}"] for who in ("ours", "CuPy", "floor"))
-        goal = floor * GOALS[name] if name == GRAPH else GOALS[name] + (peer if name == "with stream" else 0)
+        goal = floor * GOALS[name] if name in (GRAPH, REPLAY) else GOALS[name]
+        goal += peer if name == "with stream" else 0
         rows.append({"id": f"cuda.runtime.{name}", "ours": own, "CuPy": peer, "floor": floor, "goal": goal})
     print(table(rows))
     print("floor: the driver's own calls in a C loop; microseconds")
@@ -73,28 +79,67 @@ def main() -> None:
 
 
 def cases_of(cuda: Any) -> dict[str, Callable[[], Any]]:
+    """Return bursts by row; each is a loop of its own, so that no row pays for a call of the benchmark's."""
     pool, asynchronous = cuda.MemoryPool(), cuda.MemoryAsyncPool()
-    stream, device, event = cuda.Stream(non_blocking=True), cuda.Device(0), cuda.Event()
+    stream, device = cuda.Stream(non_blocking=True), cuda.Device(0)
+    event, timed = cuda.Event(disable_timing=True), cuda.Event()
     event.record(stream)
 
     def switch() -> None:
-        with stream:
-            pass
+        for _ in repeat(None, BURST):
+            with stream:
+                pass
 
     def on_device() -> None:
-        with device:
-            pass
+        for _ in repeat(None, BURST):
+            with device:
+                pass
+
+    def record(event: Any) -> Callable[[], None]:
+        def run() -> None:
+            for _ in repeat(None, BURST):
+                event.record(stream)
+
+        return run
+
+    def wait() -> None:
+        for _ in repeat(None, BURST):
+            stream.wait_event(event)
+
+    def of_pool(pool: Any) -> Callable[[], None]:
+        def run() -> None:
+            for _ in repeat(None, BURST):
+                pool.malloc(SIZE)
+
+        return run
 
     return {
-        "pool malloc + free": lambda: pool.malloc(SIZE),
-        "asynchronous pool malloc + free": lambda: asynchronous.malloc(SIZE),
-        "event record": lambda: event.record(stream),
-        "event create": cuda.Event,
-        "event wait": lambda: stream.wait_event(event),
+        "pool malloc + free": of_pool(pool),
+        "asynchronous pool malloc + free": of_pool(asynchronous),
+        "event record": record(event),
+        "event record, with time": record(timed),
+        "event create": calls(cuda.Event),
+        "event wait": wait,
         "with stream": switch,
         "with device": on_device,
-        "current stream": cuda.get_current_stream,
+        "current stream": calls(cuda.get_current_stream),
     }
+
+
+def calls(function: Callable[[], Any]) -> Callable[[], None]:
+    def run() -> None:
+        for _ in repeat(None, BURST):
+            function()
+
+    return run
+
+
+def launches(graph: Any, stream: Any) -> Callable[[], None]:
+    def run() -> None:
+        for _ in repeat(None, BURST):
+            graph.launch(stream)
+
+    return run
 
 
 def graph_cases() -> tuple[Callable[[], Any], Callable[[], Any], dict[str, Callable[[], Any]]]:
@@ -123,8 +168,8 @@ def graph_cases() -> tuple[Callable[[], Any], Callable[[], Any], dict[str, Calla
     cupy.cuda.runtime.deviceSynchronize()
     assert float(x[0]) == before + 20
     return (
-        lambda: graph.launch(stream),
-        lambda: peer_graph.launch(peer_stream),
+        launches(graph, stream),
+        launches(peer_graph, peer_stream),
         floor_cases(peer_graph.graphExec, peer_stream.ptr),
     )
 
@@ -136,44 +181,42 @@ def floor_cases(graph: int, stream: int) -> dict[str, Callable[[], Any]]:
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True)
     floors = ctypes.CDLL(str(library))
-    pool, event = ctypes.c_void_p(), cupy.cuda.Event()
+    pool, event, timed = ctypes.c_void_p(), cupy.cuda.Event(disable_timing=True), cupy.cuda.Event()
     assert floors.create_pool(ctypes.byref(pool)) == 0
     handle = ctypes.c_void_p(stream)
-    marker = ctypes.c_void_p(event.ptr)
+    marker, timed_marker = ctypes.c_void_p(event.ptr), ctypes.c_void_p(timed.ptr)
     arguments = {
         "current_context": (),
         "switch_context": (),
         "create_event": (),
         "record_event": (marker, handle),
+        "record_event_with_time": (timed_marker, handle),
         "wait_event": (marker, handle),
         "allocate_and_free": (pool, handle, ctypes.c_size_t(SIZE)),
         "launch_graph": (ctypes.c_void_p(graph), handle),
     }
-    return {name: burst(getattr(floors, name), event, *rest) for name, rest in arguments.items()}
+    functions = {name: getattr(floors, name.removesuffix("_with_time")) for name in arguments}
+    return {name: burst(functions[name], (event, timed), *rest) for name, rest in arguments.items()}
 
 
 def burst(function: Any, kept: object, *arguments: Any) -> Callable[[], None]:
-    """Return a case that is a burst by itself."""
-
     def run() -> None:
         assert function(BURST, *arguments) == 0, kept
 
-    run.is_burst = True  # type: ignore[attr-defined]
     return run
 
 
 def time_bursts(cases: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Return the median microseconds of a call of each burst: until the last call returned, or to the work's end."""
     times: dict[str, list[float]] = {name: [] for name in cases}
     gc.disable()
     for round_ in range(ROUNDS + 3):
         for name, case in cases.items():
             cupy.cuda.runtime.deviceSynchronize()
             start = time.perf_counter()
-            if getattr(case, "is_burst", False):
-                case()
-            else:
-                for _ in itertools.repeat(None, BURST):
-                    case()
+            case()
+            if name.endswith(REPLAY):
+                cupy.cuda.runtime.deviceSynchronize()
             elapsed = time.perf_counter() - start
             cupy.cuda.runtime.deviceSynchronize()
             if round_ >= 3:

@@ -553,7 +553,7 @@ def test_fields_that_somebody_broke_are_no_crash(fake):
         with pytest.raises(AttributeError):
             one.__exit__(None, None, None)
         one._entries = entries
-    stream._entries.push("nothing")
+    stream._entries.push("no")
     with pytest.raises(ValueError, match="unpack"):
         stream.__exit__(None, None, None)
     pointer = pool.malloc(10)

@@ -56,6 +56,13 @@ static PyObject *contexts_current_device(PyObject *object, PyObject *unused)
     return PyObject_CallNoArgs(self->find);
 }
 
+PyObject *call_without_arguments(PyObject *function)
+{
+    if (Py_TYPE(function) == &PyCFunction_Type && PyCFunction_GetFunction(function) == contexts_current_device)
+        return contexts_current_device(PyCFunction_GetSelf(function), NULL);
+    return PyObject_CallNoArgs(function);
+}
+
 static PyObject *contexts_set_device(PyObject *object, PyObject *number)
 {
     const struct contexts *self = (struct contexts *)object;

@@ -70,7 +70,10 @@ static PyObject *find_default(PyObject *module, PyObject *const *arguments, Py_s
 
 PyObject *current_device(PyObject *target)
 {
-    return PyObject_CallMethodObjArgs(target, current_device_name, NULL);
+    PyObject *function = PyObject_GetAttr(target, current_device_name);
+    PyObject *device = function == NULL ? NULL : call_without_arguments(function);
+    Py_XDECREF(function);
+    return device;
 }
 
 static int set_device(PyObject *target, PyObject *device)
@@ -276,12 +279,15 @@ static PyObject *switches_of(PyObject *target)
     return switches;
 }
 
-/* Put back, in reverse order, each (use, stream). */
-static int put_back(PyObject *switched)
+/* An entry of a stream: the device, what was current there, a place for the definition, and for each library what
+   puts its stream back: `use`, and the stream that was current. */
+enum { ENTRY_DEVICE, ENTRY_PREVIOUS, ENTRY_CAPTURE, ENTRY_SWITCHED };
+
+/* Put back in reverse order what stands before a place of the entry. */
+static int put_back(PyObject *entry, Py_ssize_t end)
 {
-    for (Py_ssize_t k = PyTuple_Size(switched) - 1; k >= 0; --k) {
-        PyObject *one = PyTuple_GetItem(switched, k);
-        PyObject *done = PyObject_CallFunctionObjArgs(PyTuple_GetItem(one, 0), PyTuple_GetItem(one, 1), NULL);
+    for (Py_ssize_t k = end - 2; k >= ENTRY_SWITCHED; k -= 2) {
+        PyObject *done = PyObject_CallFunctionObjArgs(PyTuple_GetItem(entry, k), PyTuple_GetItem(entry, k + 1), NULL);
         if (done == NULL)
             return 0;
         Py_DECREF(done);
@@ -311,45 +317,40 @@ static PyObject *twins_of(struct stream_record *stream, PyObject *switches, PyOb
     return twins;
 }
 
-/* Make a stream of the current device a library's current one; return (use, stream that was current). */
-static PyObject *switch_library(PyObject *ways, PyObject *twin, PyObject *device)
+/* Make a stream of the current device a library's current one; write what puts back into an entry. */
+static int switch_library(PyObject *ways, PyObject *twin, PyObject *device, PyObject *entry, Py_ssize_t place)
 {
     PyObject *use = PyTuple_GetItem(ways, 2);
     PyObject *before = PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, 0), device, NULL);
     PyObject *done = before == NULL ? NULL : PyObject_CallFunctionObjArgs(use, twin, NULL);
-    PyObject *switched = done == NULL ? NULL : PyTuple_Pack(2, use, before);
+    if (done != NULL) {
+        PyTuple_SetItem(entry, place, Py_NewRef(use));
+        PyTuple_SetItem(entry, place + 1, Py_NewRef(before));
+        Py_DECREF(done);
+    }
     Py_XDECREF(before);
-    Py_XDECREF(done);
-    return switched;
+    return done != NULL;
 }
 
-/* Switch every library; return what to put back, a tuple of (use, stream). Where one fails, none is switched. */
-static PyObject *switch_libraries(struct stream_record *stream, PyObject *switches, PyObject *device)
+/* Switch every library, and write what puts them back into an entry. Where one fails, none is switched. */
+static int switch_libraries(struct stream_record *stream, PyObject *switches, PyObject *device, PyObject *entry)
 {
-    Py_ssize_t count = PyTuple_Size(switches);
-    PyObject *switched = PyTuple_New(0);
-    if (count == 0 || switched == NULL)
-        return switched;
-    PyObject *twins = twins_of(stream, switches, device);
+    Py_ssize_t count = PyTuple_Size(switches), place = ENTRY_SWITCHED;
+    PyObject *twins = count == 0 ? NULL : twins_of(stream, switches, device);
     if (twins == NULL)
-        Py_CLEAR(switched);
-    for (Py_ssize_t k = 0; k < count && switched != NULL; ++k) {
-        PyObject *one = switch_library(PyTuple_GetItem(switches, k), PyTuple_GetItem(twins, k + 1), device);
-        PyObject *last = one == NULL ? NULL : PyTuple_Pack(1, one);
-        PyObject *more = last == NULL ? NULL : k == 0 ? Py_NewRef(last) : PySequence_Concat(switched, last);
-        Py_XDECREF(one);
-        Py_XDECREF(last);
-        if (more == NULL) {
-            PyObject *type, *value, *traceback;
-            PyErr_Fetch(&type, &value, &traceback);
-            put_back(switched);
-            PyErr_Restore(type, value, traceback);
-        }
-        Py_DECREF(switched);
-        switched = more;
+        return count == 0;
+    Py_ssize_t k = 0;
+    for (; k < count; ++k, place += 2)
+        if (!switch_library(PyTuple_GetItem(switches, k), PyTuple_GetItem(twins, k + 1), device, entry, place))
+            break;
+    Py_DECREF(twins);
+    if (k < count) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        put_back(entry, place);
+        PyErr_Restore(type, value, traceback);
     }
-    Py_XDECREF(twins);
-    return switched;
+    return k == count;
 }
 
 /* ---- with stream ---- */
@@ -377,13 +378,19 @@ static PyObject *device_to_switch(const struct stream_record *stream, PyObject *
 static int enter_on(PyObject *object, PyObject *switches, PyObject *device)
 {
     struct stream_record *self = (struct stream_record *)object;
-    PyObject *switched = switch_libraries(self, switches, device);
-    PyObject *previous = switched == NULL ? NULL : exchange(self->target, device, object);
-    PyObject *entry = previous == NULL ? NULL : PyTuple_Pack(4, switched, device, previous, Py_None);
-    int is_done = entry != NULL && push_entry(self->entries, entry);
-    Py_XDECREF(switched);
-    Py_XDECREF(previous);
-    Py_XDECREF(entry);
+    PyObject *entry = PyTuple_New(ENTRY_SWITCHED + 2 * PyTuple_Size(switches));
+    if (entry == NULL)
+        return 0;
+    PyTuple_SetItem(entry, ENTRY_DEVICE, Py_NewRef(device));
+    PyTuple_SetItem(entry, ENTRY_CAPTURE, Py_NewRef(Py_None));
+    PyObject *previous =
+        switch_libraries(self, switches, device, entry) ? exchange(self->target, device, object) : NULL;
+    int is_done = 0;
+    if (previous != NULL) {
+        PyTuple_SetItem(entry, ENTRY_PREVIOUS, previous);
+        is_done = push_entry(self->entries, entry);
+    }
+    Py_DECREF(entry);
     return is_done;
 }
 
@@ -405,20 +412,15 @@ static PyObject *stream_enter(PyObject *object, PyObject *unused)
     return entered;
 }
 
-static int is_entry_of_stream(PyObject *entry)
-{
-    return PyTuple_CheckExact(entry) && PyTuple_Size(entry) == 4 && PyTuple_CheckExact(PyTuple_GetItem(entry, 0));
-}
-
 /* Return whether leaving needs nothing that the definition would do besides. */
 static int can_leave(const struct stream_record *self, PyObject *entry)
 {
-    if (!is_entry_of_stream(entry))
+    if (!PyTuple_CheckExact(entry) || PyTuple_Size(entry) < ENTRY_SWITCHED)
         return 0;
-    if (PyTuple_Size(PyTuple_GetItem(entry, 0)) == 0)
+    if (PyTuple_Size(entry) == ENTRY_SWITCHED)
         return 1;
     PyObject *current = current_device(self->target);
-    int is_there = current != NULL && is_same_number(current, PyTuple_GetItem(entry, 1));
+    int is_there = current != NULL && is_same_number(current, PyTuple_GetItem(entry, ENTRY_DEVICE));
     Py_XDECREF(current);
     PyErr_Clear();
     return is_there;
@@ -433,8 +435,9 @@ static PyObject *stream_exit(PyObject *object, PyObject *const *arguments, Py_ss
         return call_definition(&current_shortcuts[STREAM_EXIT], object, arguments, count, NULL);
     Py_INCREF(entry);
     drop_entry(self->entries);
-    PyObject *left = exchange(self->target, PyTuple_GetItem(entry, 1), PyTuple_GetItem(entry, 2));
-    int is_done = left != NULL && put_back(PyTuple_GetItem(entry, 0));
+    PyObject *left =
+        exchange(self->target, PyTuple_GetItem(entry, ENTRY_DEVICE), PyTuple_GetItem(entry, ENTRY_PREVIOUS));
+    int is_done = left != NULL && put_back(entry, PyTuple_Size(entry));
     Py_XDECREF(left);
     Py_DECREF(entry);
     if (!is_done)

@@ -76,6 +76,15 @@ static PyObject *function_call(PyObject *object, PyObject *const *arguments, Py_
     Py_RETURN_NONE;
 }
 
+PyObject *call_with_handles(PyObject *function, PyObject *first, PyObject *second)
+{
+    PyCFunction known = (PyCFunction)(void (*)(void))function_call;
+    PyObject *const arguments[] = {first, second};
+    if (Py_TYPE(function) == &PyCFunction_Type && PyCFunction_GetFunction(function) == known)
+        return function_call(PyCFunction_GetSelf(function), arguments, 2);
+    return PyObject_CallFunctionObjArgs(function, first, second, NULL);
+}
+
 static int function_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));

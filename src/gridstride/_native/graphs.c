@@ -23,14 +23,19 @@ static int is_ready(const struct graph_record *graph)
 /* Launch, and remember the stream, because the work may have to be waited for there. */
 static PyObject *launch_in(const struct graph_record *graph, PyObject *stream)
 {
-    PyObject *held = Py_NewRef(graph->content);
-    const struct content_record *content = (const struct content_record *)held;
+    struct content_record *content = (struct content_record *)Py_NewRef(graph->content);
     PyObject *handle = ((struct stream_record *)stream)->handle;
     Py_INCREF(stream);
-    PyObject *done = PyObject_CallMethodObjArgs(graph->target, launch_name, content->executable, handle, NULL);
-    if (done != NULL && PyDict_SetItem(content->streams, handle, stream) != 0)
-        Py_CLEAR(done);
-    Py_DECREF(held);
+    PyObject *launch = PyObject_GetAttr(graph->target, launch_name);
+    PyObject *done = launch == NULL ? NULL : call_with_handles(launch, content->executable, handle);
+    if (done != NULL && stream != content->latest) {
+        if (PyDict_SetItem(content->streams, handle, stream) != 0)
+            Py_CLEAR(done);
+        else
+            set_reference(&content->latest, stream);
+    }
+    Py_XDECREF(launch);
+    Py_DECREF(content);
     Py_DECREF(stream);
     return done;
 }

@@ -112,6 +112,11 @@ int launch_entry(gridstride_launch_routine routine, void *context, const struct 
 /* Raise what a function says of a code. */
 PyObject *raise_failure(PyObject *function, int code);
 
+/* ---- contexts.c, driver_call.c: what a target's attributes are called with, without a detour for known functions ---- */
+
+PyObject *call_without_arguments(PyObject *function);
+PyObject *call_with_handles(PyObject *function, PyObject *first, PyObject *second);
+
 /* ---- cuda_launch.c ---- */
 
 int launch_cuda(void *context, const struct gridstride_configuration *configuration, const void *packed,

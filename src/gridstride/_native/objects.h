@@ -78,6 +78,7 @@ struct content_record {
     PyObject_HEAD
     PyObject *target, *device, *executable;
     PyObject *streams; /* a dictionary of where it was launched */
+    PyObject *latest;  /* hidden: the last of them */
 };
 
 extern PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type,

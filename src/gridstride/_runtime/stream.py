@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _DEFAULT_STREAM = 0
 _PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
 
-#: What puts back the current streams of libraries: functions, and what each is called with.
-Switched = tuple[tuple[Callable[[Any], object], Any], ...]
+#: What puts back the current streams of libraries: functions, each followed by what it is called with.
+Switched = tuple[Any, ...]
 
 
 class BaseStream(_native.StreamRecord):
@@ -51,7 +51,8 @@ class BaseStream(_native.StreamRecord):
 
     @_native.shortcut
     def __enter__(self) -> BaseStream:
-        self._entries.push((*self._make_current(), capture_in(self)))
+        switched, device, previous = self._make_current()
+        self._entries.push((device, previous, capture_in(self), *switched))
         return self
 
     @_native.shortcut
@@ -61,9 +62,9 @@ class BaseStream(_native.StreamRecord):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        switched, device, previous, outer_capture = self._entries.pop()
+        device, previous, outer_capture, *switched = self._entries.pop()
         exchange_stream(self.target, device, previous)
-        _put_back(self.target, device, switched)
+        _put_back(self.target, device, tuple(switched))
         capture = capture_in(self) if kind is not None else None
         if capture is not None and capture is not outer_capture:
             capture.abandon()
@@ -382,13 +383,13 @@ def _switch_libraries(target: Target, handle: int, device: int) -> Switched:
     switches = _switches_of(target)
     if not switches:
         return ()
-    switched: list[tuple[Callable[[Any], object], Any]] = []
+    switched: list[Any] = []
     try:
         with on_device(target, device):
             for switch in switches:
                 before = switch.current(device)
                 switch.use(switch.of(handle, device))
-                switched.append((switch.use, before))
+                switched += switch.use, before
     except BaseException:
         _put_back(target, device, tuple(switched))
         raise
@@ -398,7 +399,7 @@ def _switch_libraries(target: Target, handle: int, device: int) -> Switched:
 def _put_back(target: Target, device: int, switched: Switched) -> None:
     if switched:
         with on_device(target, device):
-            for use, before in reversed(switched):
+            for use, before in reversed([*zip(switched[::2], switched[1::2], strict=True)]):
                 use(before)
 
 
