@@ -39,6 +39,7 @@ launcher = Extension(
             "events",
             "pools",
             "graphs",
+            "files",
             "numpy_allocation",
         )
     ],

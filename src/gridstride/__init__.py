@@ -123,8 +123,8 @@ _SUBMODULES = frozenset(
 )
 
 
-if import_module("gridstride.targets.registry").anticipate():
-    import_module("gridstride._module").warm_up()
+for _target in import_module("gridstride.targets.registry").anticipate():
+    import_module("gridstride.families.raw").rehearse(_target)
 
 
 def __getattr__(name: str) -> Any:

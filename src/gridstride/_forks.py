@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Hashable
 from typing import Any
 from weakref import WeakSet
 
@@ -18,7 +19,25 @@ def RLock() -> threading.RLock:  # noqa: N802
     return _renewed(threading.RLock())  # type: ignore[no-any-return]
 
 
+class Locks:
+    """Give each key a reentrant lock of its own, free in every forked child and kept for good."""
+
+    def __init__(self) -> None:
+        self._of: dict[object, threading.RLock] = {}
+        _tables.append(self)
+
+    def of(self, key: Hashable) -> threading.RLock:
+        """Return the lock of a key."""
+        return self._of.get(key) or self._of.setdefault(key, _RLock())
+
+    def _renew(self) -> None:
+        for lock in self._of.values():
+            lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+_RLock = type(threading.RLock())
 _locks: WeakSet[Any] = WeakSet()
+_tables: list[Locks] = []
 
 
 def _renewed(lock: Any) -> Any:
@@ -30,6 +49,8 @@ def _renew_all() -> None:
     # Python's own modules renew theirs by the same method. The thread that held a lock is not in the child.
     for lock in _locks:
         lock._at_fork_reinit()
+    for table in _tables:
+        table._renew()
 
 
 os.register_at_fork(after_in_child=_renew_all)

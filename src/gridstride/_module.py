@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
-
-import numpy as np
 
 from gridstride import _forks, _native, _pipeline, config
 from gridstride._arguments.place import Place
-from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
 from gridstride._runtime.memory import MemoryPointer, UnownedMemory
 from gridstride._source.raw import RawSource, checked, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
-from gridstride.errors import CompileError, GridstrideError, SymbolNotFound
+from gridstride.errors import CompileError, SymbolNotFound
 from gridstride.targets import registry
-from gridstride.targets.base import FunctionAttributes, LaunchConfig, ObjectCode, Program
+from gridstride.targets.base import Dim3, FunctionAttributes, LaunchConfig, ObjectCode, Program
 from gridstride.targets.options import CompileOptions
 
 if config.stream_order_check():
@@ -122,6 +119,13 @@ class Function(_native.Launcher):
         """Launch through the pipeline: what a call does where it is no replay of an earlier one."""
         configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
         return _pipeline.launch(self, configuration, _sequence(self.name, args), stream)
+
+    def _foresee(
+        self, device_type: int, device: int, grid: Dim3, block: Dim3, shared_mem: int
+    ) -> _native.Entry | None:
+        """Make the kernel ready for a first call, and return what replays it; None: the pipeline makes it."""
+        configuration = LaunchConfig(grid, block, shared_mem, self._cooperative)
+        return _pipeline.foresee(self, device_type, device, configuration)
 
     def load(self, place: Place, configuration: LaunchConfig | None) -> LoadedProgram:
         """Return the program that holds the kernel, loaded at a place."""
@@ -270,7 +274,6 @@ class LazyModule:
         self.kernels = kernels
         self.globals = globals_
         self._adopted: dict[tuple[str, int], LoadedProgram] = {}
-        self._lock = _forks.Lock()
 
     @classmethod
     def of_source(cls, source: RawSource, name_expressions: Sequence[str] = ()) -> LazyModule:
@@ -326,6 +329,12 @@ class LazyModule:
             raise _not_found(self.source.name, what, name, tuple(names))
         return found
 
+    @property
+    def _lock(self) -> threading.Lock:
+        """The module's lock, which few modules ever need."""
+        lock: threading.Lock = vars(self).setdefault("lock", _forks.Lock())
+        return lock
+
     def _add_kernel(self, name: str) -> bool:
         """Compile an instance in that was not asked for at first; not where variables would be duplicated."""
         with self._lock:
@@ -347,19 +356,6 @@ class LazyModule:
                 object_code = place.target.adopt(self.source.code, self.source.name)
                 self._adopted[key] = _loaded_binary(place, self.source.name, object_code)
             return self._adopted[key]
-
-
-def warm_up() -> None:
-    """Launch a kernel where nothing runs, so that the first real launch finds no code cold."""
-    text = 'extern "C" __global__ void warm_up(float* x, float y, int n) {}'
-    arguments = np.empty(1, np.float32), np.float32(1), np.int32(1)
-    # What goes wrong here is met again, and reported, by a launch that somebody asked for.
-    with suppress(GridstrideError), registry.use_target(registry.IDLE):
-        for salt in ("", " "):
-            function = Function.__new__(Function)
-            function._bind(LazyModule(RawSource(text + salt, "warm_up"), ("warm_up",)), "warm_up")
-            function((1,), (32,), arguments)
-            decode(encode(function.load(default_place(), None).object_code))
 
 
 def default_place() -> Place:

@@ -9,7 +9,8 @@
 
 `PreparedKernel` is what the middle steps yield for one place; it is found again under a cheap key.
 The compiled fast path replays view, check, bind and launch for calls that look like earlier ones;
-for everything else it comes here.
+for everything else it comes here. A first call that it can make as soon as the kernel is ready asks
+for no more than that (`foresee`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._source.raw import layout_constants, layout_program
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import ArgumentTypeError
+from gridstride.targets import registry
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Program
 
 
@@ -63,6 +65,13 @@ class PreparedKernel(NamedTuple):
                 f"`{self.name}`: nothing is known of its parameters, so no argument can be checked"
             )
         return bind_raw(self.name, self.loaded.signature, arguments, views, self._layout)
+
+    def native_entry(self, device_type: int, configuration: LaunchConfig) -> _native.Entry | None:
+        """Return what the compiled fast path needs to replay launches whose first array is of a device type."""
+        return native_entry(
+            self.place, device_type, self.loaded.function, self.loaded.signature,
+            self.limits, self.attributes, configuration,
+        )  # fmt: skip
 
     def _layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
         size, offsets = layout_constants(members)
@@ -108,11 +117,7 @@ class BoundLaunch(NamedTuple):
 
     def native_entry(self) -> _native.Entry | None:
         """Return what the compiled fast path needs to replay such launches."""
-        kernel = self.prepared
-        return native_entry(
-            kernel.place, self.device_type, kernel.loaded.function, kernel.loaded.signature,
-            kernel.limits, kernel.attributes, self.configuration,
-        )  # fmt: skip
+        return self.prepared.native_entry(self.device_type, self.configuration)
 
     def native_launch(self) -> _native.Launch | None:
         """Return what the compiled fast path needs to repeat this launch."""
@@ -181,6 +186,19 @@ def bind_call(
     return BoundLaunch(prepared, configuration, bound, handle, device_type)
 
 
+def foresee(
+    kernel: Launchable, device_type: int, device: int, configuration: LaunchConfig
+) -> _native.Entry | None:
+    """Return what replays calls whose first array is on a device, before there was one to learn from.
+
+    The kernel is ready afterwards. None: such calls go the road of the pipeline, at least this time.
+    """
+    place = Place(registry.serving(device_type), device)
+    if place.target.current_device() != device:
+        return None
+    return prepare(kernel, place, configuration).native_entry(device_type, configuration)
+
+
 def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | None, ...]:
     """Return the view of each argument that is an array, None for the others."""
     views = []
@@ -205,10 +223,11 @@ def prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None
 
 def specialize(program: Program, place: Place, configuration: LaunchConfig | None) -> Program:
     """Return the program for a target's tier, and for what its object code depends on of a configuration."""
-    program = program._replace(tier=chosen_tier(program, place.target))
-    if configuration is None:
+    tier = chosen_tier(program, place.target)
+    specialization = () if configuration is None else place.target.specializes_on(configuration)
+    if tier == program.tier and specialization == program.specialization:
         return program
-    return program._replace(specialization=place.target.specializes_on(configuration))
+    return program._replace(tier=tier, specialization=specialization)
 
 
 def _prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | None) -> PreparedKernel:

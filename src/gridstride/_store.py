@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gridstride import config
+from gridstride import _native, config
 
 _MAGIC = b"gridstride entry 2\n"
 _LENGTH = 8
@@ -51,14 +51,12 @@ class Store:
     def read(self, key: str, group: str, name: str) -> bytes | None:
         """Return an entry's content, or None: absent, unreadable, damaged, or not ours."""
         path = self._path(key, group, name)
-        try:
-            data, status = _read_private(path)
-        except OSError:
+        found = _read_private(self.directory, path)
+        if found is None:
             return None
-        content = data[_HEAD:]
-        if data[:_HEAD] != _head(key, content):
-            return None
-        if time.time() - status.st_mtime > _RENEW:
+        data, changed = found
+        content = unpack(key, data)
+        if content is not None and time.time() - changed > _RENEW:
             _renew(path)
         return content
 
@@ -66,7 +64,7 @@ class Store:
         """Store an entry; return False where the disk refuses (full, read-only), leaving nothing behind."""
         cap = config.cache_size()
         size = _HEAD + len(content)
-        if size > cap or not self._put(self._path(key, group, name), _head(key, content) + content):
+        if size > cap or not self._put(self._path(key, group, name), pack(key, content)):
             return False
         unchecked = _unchecked.get(self.directory)
         _unchecked[self.directory] = (unchecked or 0) + size
@@ -166,16 +164,26 @@ class Entry(NamedTuple):
 def read(key: str, group: str, name: str) -> bytes | None:
     """Return an entry's content from the configured place or its stand-in, or None."""
     for directory in _places():
-        if _is_usable(directory):
-            content = Store(directory).read(key, group, name)
-            if content is not None:
-                return content
+        content = Store(directory).read(key, group, name)
+        if content is not None:
+            return content
     return None
 
 
 def write(key: str, group: str, name: str, content: bytes) -> bool:
     """Store an entry at the configured place, or where that refuses in its stand-in; return whether."""
     return any(Store(directory).write(key, group, name, content) for directory in _places())
+
+
+def pack(key: str, content: bytes) -> bytes:
+    """Return the bytes of an entry."""
+    return _head(key, content) + content
+
+
+def unpack(key: str, data: bytes) -> bytes | None:
+    """Return the content of an entry; None where its bytes are damaged or those of another one."""
+    content = data[_HEAD:]
+    return content if data[:_HEAD] == _head(key, content) else None
 
 
 def private_folder(name: str) -> str | None:
@@ -231,7 +239,8 @@ def _is_usable(directory: str) -> bool:
 def _places() -> Iterator[str]:
     """Yield the configured place, and its stand-in in the temporary folder."""
     try:
-        yield os.path.abspath(config.cache_directory())
+        directory = config.cache_directory()
+        yield os.path.normpath(directory) if directory.startswith("/") else os.path.abspath(directory)
     except OSError:
         pass  # a relative path from a folder that is gone
     import tempfile  # a slow import that few programs need
@@ -255,7 +264,22 @@ def _head(key: str, content: bytes) -> bytes:
     return _MAGIC + len(content).to_bytes(_LENGTH, "little") + digest
 
 
-def _read_private(path: str) -> tuple[bytes, os.stat_result]:
+@_native.shortcut
+def _read_private(directory: str, path: str) -> tuple[bytes, float] | None:
+    """Return the content of a file in a store, and the time of its last change (seconds).
+
+    None: it is absent or cannot be read, or others may write to it or to the store.
+    """
+    if not _is_usable(directory):
+        return None
+    try:
+        data, status = _read_file(path)
+    except OSError:
+        return None
+    return data, status.st_mtime
+
+
+def _read_file(path: str) -> tuple[bytes, os.stat_result]:
     """Return a file's content and status; PermissionError where others may write to it."""
     # A pipe in its place would keep a reader waiting.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -36,6 +36,7 @@ def cupy(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
     module = fake_cupy.make_module()
     monkeypatch.setitem(sys.modules, "cupy", module)
+    _native.meet()
     cuda.set_device(0)
     return module
 
@@ -54,7 +55,11 @@ def test_a_hit_asks_the_driver_for_the_same(cupy: Any, stub: Stub, cooperative: 
     x = cupy.empty(16, np.float32)
     kernel = gs.RawKernel(TEXT, "k", enable_cooperative_groups=cooperative)
     call = (2, 3), (32,), (x, 65, 2), 100
-    first, second = (launched(stub, kernel, *call, stream=0x50) for _ in range(2))
+    keeping.begin()  # else the first launch in another stream goes through the pipeline
+    _native.watchers(+1)
+    first = launched(stub, kernel, *call, stream=0x50)
+    _native.watchers(-1)
+    second = launched(stub, kernel, *call, stream=0x50)
     assert (first[1], second[1]) == (False, True)
     assert second[0] == first[0]
     assert second[0]["stream"] == 0x50

@@ -9,7 +9,7 @@ import pytest
 from gridstride import _forks
 
 
-@pytest.mark.parametrize("make", [_forks.Lock, _forks.RLock])
+@pytest.mark.parametrize("make", [_forks.Lock, _forks.RLock, lambda: _forks.Locks().of("key")])
 def test_a_lock_that_another_thread_holds_is_free_in_a_child(make):
     lock, taken, done = make(), threading.Event(), threading.Event()
 
@@ -31,3 +31,11 @@ def test_a_lock_that_another_thread_holds_is_free_in_a_child(make):
     done.set()
     holder.join()
     assert lock.acquire(blocking=False)
+
+
+def test_each_key_has_one_lock():
+    locks = _forks.Locks()
+    assert locks.of("a") is locks.of("a")
+    assert locks.of("a") is not locks.of("b")
+    with locks.of("a"), locks.of("a"), locks.of("b"):
+        pass

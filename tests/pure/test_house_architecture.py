@@ -7,12 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import gridstride
+from gridstride.families.raw import rehearse
 from gridstride.targets import registry
 from gridstride.targets.null import create as create_null
 
@@ -203,25 +203,35 @@ def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: 
     created: list[str] = []
     monkeypatch.setattr(registry, "serving", lambda device_type: None)
     monkeypatch.setattr(registry, "get", lambda name: created.append(name) or create_null())
+    monkeypatch.setattr(registry, "IDLE", "none to rehearse on")
     monkeypatch.setattr(registry, "_DRIVERS", {"absent": ("libnobody-has-this.so.7", "f")})
     registry.anticipate()
     assert not created
     monkeypatch.setattr(
         registry, "_DRIVERS", {"idle": ("libc.so.6", "getpid"), "used": ("libc.so.6", "sched_yield")}
     )
-    registry.anticipate()
-    assert created == ["used"], "getpid() gives no 0, sched_yield() does"
+    (rehearsal,) = registry.anticipate()
+    assert created == ["used", registry.IDLE], "getpid() gives no 0, sched_yield() does"
+    assert rehearsal.name == "null"
 
 
-def test_warming_up_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
-    import_module("gridstride._module").warm_up()
+    target = create_null()
+    target.name = "nobody"
+    rehearse(target)
+    assert [call for call in target.calls if call[0] == "launch"]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert registry.default().name != "null"
+    assert registry.default() is not target
+    assert target not in (*registry.created(), *registry._found.values())
+    with pytest.raises(ValueError, match="unknown target"):
+        registry.get("nobody")
 
 
-def test_warming_up_fails_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_raises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import shall not raise what only a launch is about."""
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
-    import_module("gridstride._module").warm_up()
+    target = create_null()
+    rehearse(target)
+    assert not target.calls

@@ -36,6 +36,14 @@ def test_a_result_is_what_is_written_behind_the_first_argument(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_bytes_are_given_by_their_address_with_a_nul_behind_them(kind):
+    seen = []
+    c_function = Called(lambda place, size, *_: seen.append(ctypes.string_at(place, size)) or 0)
+    kind(address(c_function), False, pytest.fail).call(b"a\0b", 4)
+    assert seen == [b"a\0b\0"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_result", [False, True])
 def test_a_code_goes_to_the_function_for_failures(kind, has_result):
     def fail(code):

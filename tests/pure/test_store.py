@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridstride import _dtypes
+from gridstride import _dtypes, _native
 from gridstride import _store as store
 from gridstride._compilation import functions
 from gridstride._compilation.encoding import decode, encode
@@ -25,6 +25,9 @@ from gridstride.targets.null import NullTarget
 from gridstride.targets.options import CompileOptions
 
 KEY = "ab" + "0" * 62
+
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 @pytest.fixture
@@ -151,6 +154,7 @@ def test_a_link_in_an_entrys_place_is_a_miss(cache, tmp_path):
 
 def test_what_belongs_to_others_is_not_read(cache, monkeypatch):
     cache.write(KEY, "cpu", "k", b"content")
+    _native.use_shortcuts(False)
     monkeypatch.setattr(store.os, "getuid", lambda: 1 + os.stat(cache.directory).st_uid)
     assert cache.read(KEY, "cpu", "k") is None
     assert not cache.write(KEY, "cpu", "k", b"content")
@@ -238,6 +242,7 @@ def test_a_disk_that_refuses_at_any_call_leaves_an_old_entry_or_a_new_one(tmp_pa
 def test_a_disk_that_fails_at_any_call_of_a_reader_is_a_miss(cache, monkeypatch, error):
     cache.write(KEY, "cpu", "k", b"content")
     os.utime(path_of(cache), (0, 0))
+    _native.use_shortcuts(False)
     counting = FailingOs(0, error)
     monkeypatch.setattr(store, "os", counting)
     assert cache.read(KEY, "cpu", "k") == b"content"

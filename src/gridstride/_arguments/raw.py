@@ -67,7 +67,10 @@ def bind_raw(
 
 def packed_size(signature: Signature) -> int:
     """Return the bytes of a parameter block."""
-    return max((parameter.offset + parameter.type.size for parameter in signature), default=0)
+    size = 0
+    for _, ctype, offset in signature:
+        size = max(size, offset + ctype.size)
+    return size
 
 
 def _convert(

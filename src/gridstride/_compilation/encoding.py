@@ -7,6 +7,8 @@ does little else before the first launch. Format 4 is that of every Python that 
 from __future__ import annotations
 
 import marshal
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gridstride import _dtypes
@@ -40,20 +42,15 @@ def encode(object_code: ObjectCode) -> bytes:
 def decode(data: bytes) -> ObjectCode:
     """Return the object code of an entry; ValueError, TypeError or EOFError for anything else."""
     form, code, functions, globals_, constants, dependencies, log = marshal.loads(data)
-    return ObjectCode(
-        form,
-        code,
-        {
-            name: FunctionRecord(
-                lowered, _decode_signature(signature), tier, tuple(TierObstacle(*item) for item in obstacles)
-            )
-            for name, (lowered, signature, tier, obstacles) in functions.items()
-        },
-        globals_,
-        constants,
-        dependencies,
-        log,
-    )
+    records = {name: _decode_record(*record) for name, record in functions.items()}
+    return ObjectCode(form, code, records, globals_, constants, dependencies, log)
+
+
+def _decode_record(
+    lowered_name: str, signature: tuple[Any, ...] | None, tier: str, obstacles: tuple[Any, ...]
+) -> FunctionRecord:
+    found = tuple([TierObstacle(*item) for item in obstacles]) if obstacles else ()
+    return FunctionRecord(lowered_name, _decode_signature(signature), tier, found)
 
 
 def _encode_signature(signature: Signature | None) -> tuple[Any, ...] | None:
@@ -65,7 +62,7 @@ def _encode_signature(signature: Signature | None) -> tuple[Any, ...] | None:
 def _decode_signature(items: tuple[Any, ...] | None) -> Signature | None:
     if items is None:
         return None
-    return tuple(Parameter(name, _decode_type(ctype), offset) for name, ctype, offset in items)
+    return tuple([_make_parameter((name, _decode_type(ctype), offset)) for name, ctype, offset in items])
 
 
 def _encode_type(ctype: CType) -> tuple[Any, ...]:
@@ -83,13 +80,11 @@ def _encode_type(ctype: CType) -> tuple[Any, ...]:
 
 def _decode_type(items: tuple[Any, ...]) -> CType:
     kind, name, size, alignment, dtype, components, const, pointee = items
-    return CType(
-        kind,
-        name,
-        size,
-        alignment,
-        None if dtype is None else _dtypes.dtype_of_name(dtype),
-        components,
-        const,
-        None if pointee is None else _decode_type(pointee),
-    )
+    dtype = None if dtype is None else _dtypes.dtype_of_name(dtype)
+    pointee = None if pointee is None else _decode_type(pointee)
+    return _make_type((kind, name, size, alignment, dtype, components, const, pointee))
+
+
+#: In half the time that the classes themselves take.
+_make_type: Callable[[tuple[Any, ...]], CType] = partial(tuple.__new__, CType)
+_make_parameter: Callable[[tuple[Any, ...]], Parameter] = partial(tuple.__new__, Parameter)

@@ -6,7 +6,6 @@ compiled once per process however many threads ask for it.
 
 from __future__ import annotations
 
-import threading
 from typing import NamedTuple
 
 from gridstride import _forks, _store, config
@@ -55,7 +54,7 @@ def load_program(target: Target, device: int, program: Program) -> LoadedProgram
     key = (target.name, device, program)
     found = _loaded.get(key)
     if found is None or found.target is not target:
-        with _lock_of(key):
+        with _locks.of(key):
             found = _loaded.get(key)
             if found is None or found.target is not target:
                 found = _loaded[key] = _load(target, device, program)
@@ -71,7 +70,7 @@ def forget_programs() -> None:
 def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
     """Return a program's object code from memory, from disk, or from the compiler."""
     key = cache_key(target, arch, program)
-    with _lock_of(key):
+    with _locks.of(key):
         found = _objects.get(key)
         if found is None:
             found = _read(key, target, program)
@@ -83,13 +82,7 @@ def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
 
 _loaded: dict[ModuleKey, LoadedProgram] = {}
 _objects: dict[str, ObjectCode] = {}
-_locks: dict[object, threading.RLock] = {}
-_locks_lock = _forks.Lock()
-
-
-def _lock_of(key: object) -> threading.RLock:
-    with _locks_lock:
-        return _locks.setdefault(key, _forks.RLock())
+_locks = _forks.Locks()
 
 
 def _load(target: Target, device: int, program: Program) -> LoadedProgram:
@@ -115,8 +108,10 @@ def _read(key: str, target: Target, program: Program) -> ObjectCode | None:
         object_code = decode(content)
     except (ValueError, TypeError, EOFError):
         return None
-    current = all(_digest(path) == digest for path, digest in object_code.dependencies or ())
-    return object_code if current else None
+    for path, digest in object_code.dependencies or ():
+        if _digest(path) != digest:
+            return None
+    return object_code
 
 
 def _compile(key: str, target: Target, arch: str, program: Program) -> ObjectCode:

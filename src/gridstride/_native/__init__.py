@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     def know_bfloat16(dtype: object, /) -> None: ...
     def definition_of(name: str, /) -> Callable[..., Any]: ...
     def follow_libraries(names: tuple[str, ...], find: Callable[[Any], tuple[Any, ...]], /) -> None: ...
+    def meet() -> Any: ...
+    def nothing_routine() -> int | None: ...
     def know_null_streams(streams: dict[Any, Any], /) -> None: ...
     def hooks_entered(delta: int, /) -> int: ...
     def know_async_memory(memory: type, streams: dict[int, object], /) -> None: ...
@@ -73,10 +75,13 @@ else:
         from gridstride._native import _launcher as _surface
     except ImportError:
         from gridstride._native import stand_in as _surface
+
+        meet = _surface.meet
     else:
         from gridstride._native import recognition
 
         recognition.start()
+        meet = recognition.meet
 
     Buffer = _surface.Buffer
     Contexts = _surface.Contexts
@@ -92,6 +97,7 @@ else:
     follow_libraries = _surface.follow_libraries
     know_bfloat16 = _surface.know_bfloat16
     know_null_streams = _surface.know_null_streams
+    nothing_routine = _surface.nothing_routine
     numpy_handler = _surface.numpy_handler
     set_keeper = _surface.set_keeper
     shortcut = _surface.shortcut
@@ -144,6 +150,8 @@ __all__ = [
     "is_compiled",
     "know_bfloat16",
     "know_null_streams",
+    "meet",
+    "nothing_routine",
     "set_keeper",
     "shortcut",
     "statistics",

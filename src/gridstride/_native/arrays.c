@@ -29,14 +29,21 @@ static struct {
     Py_ssize_t ptr, device_id;                  /* in its pointer */
 } cupy_layout;
 
-const struct known_type *known_type_of(PyObject *value)
+const struct known_type *met_type_of(PyObject *value)
 {
     PyTypeObject *type = Py_TYPE(value);
     for (int k = 0; k < known_count; ++k)
         if (known_types[k].type == type)
             return &known_types[k];
-    if (recognize == NULL)
-        return NULL;
+    return NULL;
+}
+
+const struct known_type *known_type_of(PyObject *value)
+{
+    const struct known_type *met = met_type_of(value);
+    if (met != NULL || recognize == NULL)
+        return met;
+    PyTypeObject *type = Py_TYPE(value);
     PyObject *recognized = PyObject_CallFunctionObjArgs(recognize, (PyObject *)type, value, NULL);
     int is_known = recognized == Py_True;
     Py_XDECREF(recognized);

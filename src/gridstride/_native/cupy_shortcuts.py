@@ -87,6 +87,12 @@ def find_layout(cupy: Any) -> Layout | None:
     return Layout(array_class, pointer_class, *places) if all(places) else None
 
 
+def untouchable(cupy: Any) -> Any:
+    """Return a float32 array on device 0 over memory that is not there."""
+    memory = cupy.cuda.UnownedMemory(2**20, 4, None, 0)
+    return cupy.ndarray((1,), np.float32, cupy.cuda.MemoryPointer(memory, 0))
+
+
 def _samples(cupy: Any) -> list[Any]:
     """Return arrays that differ in each field, over memory that nobody touches."""
     shapes: tuple[tuple[_Shape, _Shape | None], ...] = (

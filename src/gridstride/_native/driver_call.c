@@ -1,4 +1,4 @@
-/* Functions of a driver called without ctypes: integers in, an error code out. */
+/* Functions of a driver called without ctypes: integers and addresses of bytes in, an error code out. */
 #include "native.h"
 
 enum { MOST_VALUES = 5 };
@@ -26,17 +26,26 @@ static int function_init(PyObject *object, PyObject *arguments, PyObject *keywor
     return 0;
 }
 
+static int read_value(PyObject *argument, value *read)
+{
+    if (argument == Py_None)
+        *read = 0;
+    else if (PyBytes_Check(argument))
+        *read = (value)(uintptr_t)PyBytes_AsString(argument);
+    else
+        *read = PyLong_AsUnsignedLongLongMask(argument);
+    return *read != (value)-1 || !PyErr_Occurred();
+}
+
 static int read_values(PyObject *const *arguments, Py_ssize_t count, value *values, Py_ssize_t room)
 {
     if (count > room) {
         PyErr_Format(PyExc_TypeError, "a driver function takes at most %zd values, got %zd", room, count);
         return 0;
     }
-    for (Py_ssize_t k = 0; k < count; ++k) {
-        values[k] = arguments[k] == Py_None ? 0 : PyLong_AsUnsignedLongLongMask(arguments[k]);
-        if (values[k] == (value)-1 && PyErr_Occurred())
+    for (Py_ssize_t k = 0; k < count; ++k)
+        if (!read_value(arguments[k], &values[k]))
             return 0;
-    }
     return 1;
 }
 
@@ -109,12 +118,12 @@ static void function_dealloc(PyObject *object)
 
 /* A method, not `__call__`: its arguments come without a tuple around them. */
 static PyMethodDef function_methods[] = {
-    {"call", (PyCFunction)(void (*)(void))function_call, METH_FASTCALL, "Call the function with integers; None: 0."},
+    {"call", (PyCFunction)(void (*)(void))function_call, METH_FASTCALL, "Call the function with integers and bytes; None: 0."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot function_slots[] = {
-    {Py_tp_doc, "DriverFunction(address, has_result, fail): call a C function that takes integers and returns a code."},
+    {Py_tp_doc, "DriverFunction(address, has_result, fail): call a C function that returns a code."},
     {Py_tp_init, function_init},
     {Py_tp_methods, function_methods},
     {Py_tp_traverse, function_traverse},

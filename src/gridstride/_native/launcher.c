@@ -16,6 +16,7 @@ struct launcher {
     struct given_extent grid, block;
     struct entry *entries[MOST_ENTRIES];
     int entry_count, oldest;
+    int is_foreseen; /* `_foresee` was asked already */
 };
 
 /* A call as it goes through the steps. */
@@ -32,7 +33,7 @@ struct call {
 enum outcome { HIT, MISS, UNKNOWN_PLACE, RAISED };
 
 static PyObject *names[5]; /* of the arguments, in their order */
-static PyObject *launch_name, *native_entry_name, *replayed_name, *target_name, *ptr_name;
+static PyObject *launch_name, *foresee_name, *native_entry_name, *replayed_name, *target_name, *ptr_name;
 
 /* ---- reading the call ---- */
 
@@ -124,7 +125,9 @@ static int read_call(struct launcher *self, PyObject *positional, PyObject *keyw
 
 /* ---- place: the first array's device ---- */
 
-static int find_first_array(struct call *call)
+typedef const struct known_type *(*type_finder)(PyObject *value);
+
+static int find_first_array(struct call *call, type_finder find_type)
 {
     Py_ssize_t count = PyTuple_Size(call->arguments);
     call->first.library = NO_LIBRARY;
@@ -136,7 +139,7 @@ static int find_first_array(struct call *call)
         PyObject *value = PyTuple_GetItem(call->arguments, k);
         if (is_plain_number(value))
             continue;
-        const struct known_type *known = known_type_of(value);
+        const struct known_type *known = find_type(value);
         if (known == NULL)
             return 0;
         if (known->library == NUMPY_SCALAR)
@@ -360,7 +363,7 @@ static enum outcome launch(PyObject *self, PyObject *positional, PyObject *keywo
 
 static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *keywords, struct call *call)
 {
-    if (!find_first_array(call))
+    if (!find_first_array(call, known_type_of))
         return MISS;
     struct entry *entry = find_entry((struct launcher *)self, call);
     if (entry == NULL)
@@ -372,21 +375,7 @@ static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *
     return outcome;
 }
 
-static enum outcome replay(PyObject *self, PyObject *positional, PyObject *keywords)
-{
-    struct call call;
-    if (watchers > 0)
-        return MISS;
-    if (((struct launcher *)self)->entry_count == 0)
-        return UNKNOWN_PLACE; /* before any look at the arguments: the first call waits for enough */
-    if (!read_call((struct launcher *)self, positional, keywords, &call))
-        return MISS;
-    enum outcome outcome = replay_call(self, positional, keywords, &call);
-    Py_DECREF(call.arguments);
-    return outcome;
-}
-
-/* ---- miss ---- */
+/* ---- first call ---- */
 
 static int remember(struct launcher *self, PyObject *description)
 {
@@ -403,6 +392,62 @@ static int remember(struct launcher *self, PyObject *description)
     release_entry(replaced);
     return 1;
 }
+
+/* Ask the pipeline what would replay such a call, which also finds or compiles the function. */
+static enum outcome foresee(PyObject *self, const struct call *call)
+{
+    const struct gridstride_configuration *of = &call->configuration;
+    PyObject *foresee = PyObject_GetAttr(self, foresee_name);
+    PyObject *description =
+        foresee == NULL ? NULL
+                        : PyObject_CallFunction(foresee, "ii(III)(III)I", call->first.device_type, call->first.device,
+                                                of->grid[0], of->grid[1], of->grid[2], of->block[0], of->block[1],
+                                                of->block[2], of->shared_mem);
+    Py_XDECREF(foresee);
+    if (description == NULL)
+        return RAISED;
+    enum outcome outcome =
+        description == Py_None ? UNKNOWN_PLACE : remember((struct launcher *)self, description) ? HIT : RAISED;
+    Py_DECREF(description);
+    return outcome;
+}
+
+/* A device's array of a class that was met before decides alone where the call runs. */
+static enum outcome replay_foreseen(PyObject *self, PyObject *positional, PyObject *keywords, struct call *call)
+{
+    if (!find_first_array(call, met_type_of) || call->first.device_type != CUDA || call->first.dtype == NO_DTYPE)
+        return UNKNOWN_PLACE;
+    enum outcome outcome = foresee(self, call);
+    return outcome == HIT ? replay_call(self, positional, keywords, call) : outcome;
+}
+
+static enum outcome replay_first(PyObject *self, PyObject *positional, PyObject *keywords)
+{
+    struct launcher *launcher = (struct launcher *)self;
+    struct call call;
+    if (launcher->is_foreseen || !read_call(launcher, positional, keywords, &call))
+        return UNKNOWN_PLACE;
+    launcher->is_foreseen = 1;
+    enum outcome outcome = replay_foreseen(self, positional, keywords, &call);
+    Py_DECREF(call.arguments);
+    return outcome;
+}
+
+static enum outcome replay(PyObject *self, PyObject *positional, PyObject *keywords)
+{
+    struct call call;
+    if (watchers > 0)
+        return MISS;
+    if (((struct launcher *)self)->entry_count == 0)
+        return replay_first(self, positional, keywords);
+    if (!read_call((struct launcher *)self, positional, keywords, &call))
+        return MISS;
+    enum outcome outcome = replay_call(self, positional, keywords, &call);
+    Py_DECREF(call.arguments);
+    return outcome;
+}
+
+/* ---- miss ---- */
 
 static PyObject *launch_in_pipeline(PyObject *self, PyObject *positional, PyObject *keywords, int is_new)
 {
@@ -464,6 +509,7 @@ static int launcher_clear(PyObject *self)
 static PyObject *launcher_forget(PyObject *self, PyObject *unused)
 {
     launcher_clear(self);
+    ((struct launcher *)self)->is_foreseen = 0;
     Py_RETURN_NONE;
 }
 
@@ -507,7 +553,7 @@ int intern_names(void)
         {&names[0], "grid"},        {&names[1], "block"},          {&names[2], "args"},
         {&names[3], "shared_mem"},  {&names[4], "stream"},         {&launch_name, "_launch"},
         {&target_name, "target"},   {&ptr_name, "ptr"},            {&native_entry_name, "native_entry"},
-        {&replayed_name, "replayed_form"},
+        {&foresee_name, "_foresee"}, {&replayed_name, "replayed_form"},
     };
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; ++k)
         if ((*wanted[k].name = PyUnicode_InternFromString(wanted[k].text)) == NULL)

@@ -67,6 +67,16 @@ static PyObject *cuda_launch_routine(PyObject *module, PyObject *unused)
     return PyLong_FromVoidPtr((void *)launch_cuda);
 }
 
+static int do_nothing(void)
+{
+    return 0;
+}
+
+static PyObject *nothing_routine(PyObject *module, PyObject *unused)
+{
+    return PyLong_FromVoidPtr((void *)do_nothing);
+}
+
 static PyMethodDef functions[] = {
     {"watchers", change_watchers, METH_O, "Add to the count of watchers; while it is above 0 nothing is replayed."},
     {"streams_entered", change_streams_entered, METH_O, "Add to the count of streams of ours that are current."},
@@ -76,6 +86,7 @@ static PyMethodDef functions[] = {
     {"targets_forgotten", targets_forgotten, METH_NOARGS, "Replay nothing that was launched on a target until now."},
     {"statistics", statistics, METH_NOARGS, "Return how many calls were hits and how many misses."},
     {"cuda_launch_routine", cuda_launch_routine, METH_NOARGS, "Return the address of CUDA's launch routine."},
+    {"nothing_routine", nothing_routine, METH_NOARGS, "Return the address of a function that does nothing and returns 0."},
     {NULL, NULL, 0, NULL},
 };
 

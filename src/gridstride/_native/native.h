@@ -45,6 +45,8 @@ struct array_view {
 
 /* Return what is known of a value's type, or null. */
 const struct known_type *known_type_of(PyObject *value);
+/* The same without a look at types that were not met before, which can take long. */
+const struct known_type *met_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
 int library_stream(enum library library, int device, unsigned long long *stream);

@@ -136,9 +136,9 @@ int is_same_number(PyObject *one, PyObject *other);
 /* Return whether a stream has one handle for all threads, and all fields. */
 int is_plain_stream(const struct stream_record *stream);
 
-/* ---- events.c, pools.c, graphs.c ---- */
+/* ---- events.c, pools.c, graphs.c, files.c ---- */
 
-extern struct shortcut event_shortcuts[], pool_shortcuts[], graph_shortcuts[];
+extern struct shortcut event_shortcuts[], pool_shortcuts[], graph_shortcuts[], file_shortcuts[];
 extern PyMethodDef pool_functions[];
 extern long hooks_entered; /* memory hooks, in all threads */
 int prepare_events(void);

@@ -19,7 +19,10 @@ from gridstride._native.entry import DTYPES
 _NUMPY_NUMBERS = 24
 _TARGET_VARIABLE = "GRIDSTRIDE_TARGET"
 
-_strangers: set[type] = set()
+_USUAL_SCALARS = np.float32(), np.float64(), np.int32(), np.int64(), np.uint32(), np.uint64(), np.bool_()
+
+#: Classes that were looked at: whether the C code can look at their objects.
+_met: dict[type, bool] = {}
 
 
 def start() -> None:
@@ -33,12 +36,29 @@ def start() -> None:
 
 def recognize(kind: type, value: object) -> bool:
     """Return whether the C code can look at objects of a class from now on."""
-    if kind in _strangers:
-        return False
-    known = _introduce(kind, value)
-    if not known:
-        _strangers.add(kind)
+    known = _met.get(kind)
+    if known is None:
+        known = _met[kind] = _introduce(kind, value)
     return known
+
+
+def meet() -> Any:
+    """Look at the classes that first launches bring, where their library is loaded, so that none waits for it.
+
+    Returns
+    -------
+    array or None
+        A float32 array of one of them on device 0, over memory that must not be touched.
+    """
+    for scalar in _USUAL_SCALARS:
+        recognize(type(scalar), scalar)
+    cupy = sys.modules.get("cupy")
+    kind = getattr(cupy, "ndarray", None)
+    if kind is None or not recognize(kind, None):
+        return None
+    from gridstride._native import cupy_shortcuts
+
+    return cupy_shortcuts.untouchable(cupy)
 
 
 def _introduce(kind: type, value: Any) -> bool:

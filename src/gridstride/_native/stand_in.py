@@ -48,7 +48,7 @@ class PreparedLaunch:
 
 
 class DriverFunction:
-    """Call a C function that takes integers and returns a code.
+    """Call a C function that takes integers or addresses and returns a code.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ class DriverFunction:
         self._has_result = has_result
         self._fail = fail
 
-    def call(self, *values: int | None) -> Any:
-        """Call the function; None stands for 0."""
+    def call(self, *values: int | bytes | None) -> Any:
+        """Call the function; None stands for 0, and bytes for their address: a NUL follows them."""
         result = ctypes.c_uint64()
         given = [ctypes.addressof(result)] if self._has_result else []
-        given += [value or 0 for value in values]
+        given += [_address_of(value) if isinstance(value, bytes) else value or 0 for value in values]
         if len(given) > self._MOST_VALUES:
             raise TypeError(f"a driver function takes at most {self._MOST_VALUES} values, got {len(given)}")
         given += [0] * (self._MOST_VALUES - len(given))
@@ -260,6 +260,10 @@ def thread_streams() -> dict[Any, dict[int, Any]]:
     return _threads.streams
 
 
+def meet() -> None:
+    """Look at classes of arrays before the first launch: nothing looks at them."""
+
+
 def know_null_streams(streams: dict[Any, Any], /) -> None:
     """Set the dictionary of each target's default stream."""
 
@@ -300,6 +304,10 @@ def cuda_launch_routine() -> None:
     """Return None: there is no routine."""
 
 
+def nothing_routine() -> None:
+    """Return None: there is no routine."""
+
+
 def know_bfloat16(dtype: object, /) -> None:
     """Set the dtype that stands for bfloat16."""
 
@@ -324,6 +332,10 @@ class _Threads(threading.local):
 _threads = _Threads()
 _misses = 0
 _counts = {"watchers": 0, "streams_entered": 0, "targets_chosen": 0, "hooks_entered": 0}
+
+
+def _address_of(content: bytes) -> int:
+    return ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
 
 
 def _change(name: str, delta: int) -> int:

@@ -56,13 +56,17 @@ class RawSource(NamedTuple):
 
 def checked(source: RawSource) -> RawSource:
     """Return a source that every compiler reads alike; ValueError where there is none."""
-    headers = tuple((name, _checked_text(f"header {name!r}", text)) for name, text in source.headers)
     code = source.code if isinstance(source.code, bytes) else _checked_text("code", source.code)
+    if code is source.code and not source.headers:
+        return source
+    headers = tuple((name, _checked_text(f"header {name!r}", text)) for name, text in source.headers)
     return source._replace(code=code, headers=headers)
 
 
 def _checked_text(what: str, text: str) -> str:
     """Return a text without the mark that editors put in front of it."""
+    if text.isascii() and "\0" not in text:
+        return text
     try:
         text.encode()
     except UnicodeEncodeError as error:

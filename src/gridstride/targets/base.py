@@ -47,8 +47,16 @@ class Target(Protocol):
     #: Its choice of loops for elementwise kernels and reductions; None: those for blocks of threads.
     writers: LoopWriters | None
 
-    def warm_up(self) -> None:
-        """Do ahead what the first launch on the current device would wait for; change nothing on it."""
+    def warm_up(self) -> Target | None:
+        """Do ahead what the first launch on the current device would wait for; change nothing on it.
+
+        Returns
+        -------
+        Target or None
+            One whose launches run the same code and reach no device, for launches that are only
+            rehearsed. Each of its programs is taken for one of kernels with the parameters
+            ``(float *, float, int)``. None: there is none.
+        """
         ...
 
     # devices

@@ -74,6 +74,8 @@ def parse_options(
             f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)"
         )
     words = list(options)
+    if not words:
+        return CompileOptions(cooperative=cooperative, compiler=compiler)
     defines: dict[str, str | None] = {}
     undefines: list[str] = []
     includes: list[str] = []

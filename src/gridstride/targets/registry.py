@@ -142,13 +142,26 @@ def use_target(name: str) -> Iterator[Target]:
         _chosen.reset(token)
 
 
-def anticipate() -> bool:
-    """Create the targets whose devices this process uses already; return whether there are any.
+@contextmanager
+def rehearsing(target: Target) -> Iterator[None]:
+    """Make a target that has no name among ours the default one inside a ``with`` block, for the current thread."""
+    _targets[target.name] = target
+    try:
+        with use_target(target.name):
+            yield
+    finally:
+        del _targets[target.name]
+        for key in [key for key, found in _found.items() if found is target]:
+            del _found[key]
+
+
+def anticipate() -> list[Target]:
+    """Create the targets whose devices this process uses already; return one for each to rehearse launches on.
 
     The first launch then need not. Nothing is loaded or initialized for it: a process that does not
     use a device stays free to fork.
     """
-    is_used = False
+    rehearsals = []
     for name, (library, initialized) in _DRIVERS.items():
         try:
             driver = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
@@ -157,11 +170,10 @@ def anticipate() -> bool:
         if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
             with suppress(TargetUnavailable, ValueError):  # a launch meets them again and reports them
                 target = get(name)
-                target.warm_up()
-                is_used = True
+                rehearsals.append(target.warm_up() or get(IDLE))
                 for device_type in target.device_types:
                     serving(device_type)
-    return is_used
+    return rehearsals
 
 
 def forget() -> None:

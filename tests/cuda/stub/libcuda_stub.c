@@ -555,6 +555,14 @@ Result cuModuleLoadDataEx(void **module, const char *image, unsigned options, in
     return SUCCESS;
 }
 
+Result cuModuleUnload(Module *module) {
+    NEED_CONTEXT;
+    CALL("\"module\": %llu", (Address)module);
+    free(module->image);
+    free(module);
+    return SUCCESS;
+}
+
 static int is_in_image(Module *module, const char *name) {
     return memmem(module->image, module->size, name, strlen(name)) != 0;
 }

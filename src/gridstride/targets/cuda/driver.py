@@ -113,7 +113,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuProfilerStart": (),
     "cuProfilerStop": (),
     "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
-    "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
     "cuLaunchKernel": (
@@ -121,7 +120,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "cuLaunchKernelEx": (POINTER(LaunchConfiguration), _HANDLE, POINTER(c_void_p), c_void_p),
 }  # fmt: skip
-#: Called often and with integers alone, so not through ctypes.
+#: Called often, or where every microsecond counts, and with integers and bytes alone, so not through ctypes.
 _OF_INTEGERS = frozenset(
     {
         "cuCtxSetCurrent",
@@ -136,6 +135,7 @@ _OF_INTEGERS = frozenset(
         "cuMemcpyDtoHAsync_v2",
         "cuMemcpyHtoDAsync_v2",
         "cuMemsetD8Async",
+        "cuModuleUnload",
         "cuStreamDestroy_v2",
         "cuStreamQuery",
         "cuStreamSynchronize",
@@ -147,9 +147,11 @@ _WITH_RESULT = {
     "current_context": "cuCtxGetCurrent",
     "current_device": "cuCtxGetDevice",
     "function_attribute": "cuFuncGetAttribute",
+    "function_of_module": "cuModuleGetFunction",
     "new_event": "cuEventCreate",
     "new_memory_async": "cuMemAllocAsync",
     "new_memory_of_pool": "cuMemAllocFromPoolAsync",
+    "new_module": "cuModuleLoadDataEx",
     "new_stream": "cuStreamCreate",
 }
 #: Called to explain a failure, so not checked themselves.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gridstride import _forks, _native, config
 from gridstride.errors import CUDAError, LaunchError
@@ -19,6 +19,7 @@ from gridstride.targets.base import (
     Limits,
     ObjectCode,
     Program,
+    Target,
 )
 from gridstride.targets.cuda import attributes
 from gridstride.targets.cuda.capture import GraphCalls
@@ -51,19 +52,8 @@ _ALLOCATION_PINNED, _LOCATION_DEVICE = 1, 1
 #: Numbers of CUmemPool_attribute.
 _POOL_RELEASE_THRESHOLD, _POOL_RESERVED, _POOL_USED = 4, 5, 7
 _KEEP_ALL = (1 << 64) - 1
-#: Numbers of CUfunction_attribute by the field of `FunctionAttributes`.
-_FUNCTION_ATTRIBUTES = {
-    "max_threads_per_block": 0,
-    "shared_size_bytes": 1,
-    "const_size_bytes": 2,
-    "local_size_bytes": 3,
-    "num_regs": 4,
-    "ptx_version": 5,
-    "binary_version": 6,
-    "cache_mode_ca": 7,
-    "max_dynamic_shared_size_bytes": 8,
-    "preferred_shared_memory_carveout": 9,
-}
+#: Numbers of CUfunction_attribute, which are those of the fields of `FunctionAttributes`.
+_NUMBERS_OF_ATTRIBUTES = range(len(FunctionAttributes._fields))
 _SETTABLE = ("max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout")
 #: Static and dynamic shared memory together that every launch may have; more needs the attribute.
 _SHARED_WITHOUT_OPT_IN = 48 * 1024
@@ -150,18 +140,20 @@ class CudaTarget(GraphCalls):
 
     # devices
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> Target | None:
         """Read the device's limits, find and wake the driver's functions, and import what compiling needs."""
         device = self.current_device()
         arch = self.arch(device)
         self._primary_context(device)
-        for name in ("cuModuleLoadDataEx", "cuModuleGetFunction", "function_attribute", "cuLaunchKernel"):
+        for name in ("function_of_module", "function_attribute"):
             getattr(self.driver, name)
-        for name in _LAUNCHING:
-            self.driver.address(name)
+        FunctionContext(*self._launching)
         self._load_nothing(device)
         self.fingerprint(Program("", "", CompileOptions()), arch)
         self.compiler.warm_up()
+        from gridstride.targets.cuda.rehearsal import rehearsal_of
+
+        return cast("Target | None", rehearsal_of(self, device))
 
     def device_count(self) -> int:
         count = c_int()
@@ -184,13 +176,13 @@ class CudaTarget(GraphCalls):
         if size == 0:
             return 0
         address = c_uint64()
-        with self._on(device), self._during_captures():
+        with self._through_captures_on(device):
             self.driver.cuMemAlloc_v2(byref(address), size)
         return address.value
 
     def free(self, address: int, device: int) -> None:
         if address:
-            with self._on(device), self._during_captures():
+            with self._through_captures_on(device):
                 self.driver.cuMemFree_v2(address)
 
     def memory_info(self, device: int) -> tuple[int, int]:
@@ -203,7 +195,7 @@ class CudaTarget(GraphCalls):
         if size == 0:
             return 0
         address = c_uint64()
-        with self._on(device), self._during_captures():
+        with self._through_captures_on(device):
             self.driver.cuMemAllocManaged(byref(address), size, _ATTACH_GLOBAL)
         return address.value
 
@@ -390,7 +382,7 @@ class CudaTarget(GraphCalls):
         return self.compiler.compile(program, arch)
 
     def load(self, object_code: ObjectCode, device: int) -> CudaModule:
-        with self._on(device), self._during_captures():
+        with self._through_captures_on(device):
             return CudaModule(self, self._load(object_code), device)
 
     def chosen_tier(self) -> str:
@@ -462,6 +454,15 @@ class CudaTarget(GraphCalls):
         """Make a device current inside a ``with`` block, and afterwards what was current on entry."""
         return _Switch(self.driver, self._primary_context(device))
 
+    def _through_captures_on(self, device: int) -> AbstractContextManager[None]:
+        """As `_on` and `_during_captures`, in one step where nothing is captured."""
+        return self._relaxed_on(device) if self._captures else self._on(device)
+
+    @contextmanager
+    def _relaxed_on(self, device: int) -> Iterator[None]:
+        with self._on(device), self._relaxed():
+            yield
+
     # details
 
     def _pool(self, pool: int, device: int) -> int:
@@ -474,23 +475,19 @@ class CudaTarget(GraphCalls):
         return handle.value or 0
 
     def _load(self, object_code: ObjectCode) -> int:
-        module = c_void_p()
         try:
-            self.driver.cuModuleLoadDataEx(byref(module), object_code.code, 0, None, None)
+            module: int = self.driver.new_module(object_code.code)
         except CUDAError as error:
             log = self._load_log(object_code)
             if log:
                 error.args = (f"{error}: {log}",)
             raise
-        return module.value or 0
+        return module
 
     def _load_nothing(self, device: int) -> None:
         """Let the driver refuse a module: it takes half as long again for the first one of a process."""
-        module = c_void_p()
-        with self._on(device), self._relaxed(), suppress(CUDAError):
-            self.driver.cuModuleLoadDataEx(byref(module), bytes(64), 0, None, None)
-        if module:
-            self.driver.cuModuleUnload(module)
+        with self._relaxed_on(device), suppress(CUDAError):
+            self.driver.cuModuleUnload(self.driver.new_module(bytes(64)))
 
     def _load_log(self, object_code: ObjectCode) -> str:
         """Return what the driver's own compiler says of object code that it does not load."""
@@ -527,6 +524,10 @@ class CudaTarget(GraphCalls):
             compute_capability=f"{major}.{minor}",
             attributes=values,
         )
+
+    @cached_property
+    def _launching(self) -> tuple[int, ...]:
+        return tuple(map(self.driver.address, _LAUNCHING))
 
     @cached_property
     def _driver_version(self) -> int:
@@ -582,18 +583,23 @@ class CudaModule:
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:
         address, size = c_uint64(), c_size_t()
-        with _absence_is_key_error(lowered_name), self.target._on(self.device):
-            self.target.driver.cuModuleGetGlobal_v2(
-                byref(address), byref(size), self.handle, lowered_name.encode()
-            )
+        with self.target._on(self.device):
+            try:
+                self.target.driver.cuModuleGetGlobal_v2(
+                    byref(address), byref(size), self.handle, lowered_name.encode()
+                )
+            except CUDAError as error:
+                raise _not_found(error, lowered_name) from None
         return address.value, size.value
 
     def _find(self, lowered_name: str) -> CudaFunction:
-        function = c_void_p()
         target = self.target
-        with _absence_is_key_error(lowered_name), target._on(self.device), target._during_captures():
-            target.driver.cuModuleGetFunction(byref(function), self.handle, lowered_name.encode())
-            return CudaFunction(self, function.value or 0, lowered_name)
+        with target._through_captures_on(self.device):
+            try:
+                handle = target.driver.function_of_module(self.handle, lowered_name.encode())
+            except CUDAError as error:
+                raise _not_found(error, lowered_name) from None
+            return CudaFunction(self, handle, lowered_name)
 
 
 class FunctionContext(ctypes.Structure):
@@ -622,23 +628,23 @@ class ArgumentBuffer(ctypes.Structure):
 
 
 class CudaFunction:
-    """Hold an entry of a module, ready to launch on the module's device."""
+    """Hold an entry of a module, ready to launch on the module's device, which is current while it is made."""
 
     def __init__(self, module: CudaModule, handle: int, name: str) -> None:
         self.module = module
         self.handle = handle
         self.name = name
         self._driver = module.target.driver
+        self._attributes = self._read_attributes()
         self.context = FunctionContext(
-            *map(self._driver.address, _LAUNCHING),
+            *module.target._launching,
             module.target._primary_context(module.device),
             handle,
-            max(0, _SHARED_WITHOUT_OPT_IN - self._attribute("shared_size_bytes")),
+            max(0, _SHARED_WITHOUT_OPT_IN - self._attributes.shared_size_bytes),
         )
 
     def attributes(self) -> FunctionAttributes:
-        with self.module.target._on(self.module.device):
-            return FunctionAttributes(**{name: self._attribute(name) for name in _FUNCTION_ATTRIBUTES})
+        return self._attributes
 
     def set_attribute(self, name: str, value: int) -> None:
         if name not in _SETTABLE:
@@ -646,7 +652,8 @@ class CudaFunction:
                 f"{self.name}: attribute {name!r} cannot be set; those that can are {', '.join(_SETTABLE)}"
             )
         with self.module.target._on(self.module.device):
-            self._driver.cuFuncSetAttribute(self.handle, _FUNCTION_ATTRIBUTES[name], value)
+            self._driver.cuFuncSetAttribute(self.handle, FunctionAttributes._fields.index(name), value)
+            self._attributes = self._read_attributes()
         if name == "max_dynamic_shared_size_bytes":
             self.context.dynamic_shared_limit = value
 
@@ -700,9 +707,11 @@ class CudaFunction:
         )
         self._driver.cuLaunchKernelEx(byref(launch), self.handle, None, arguments)
 
-    def _attribute(self, name: str) -> int:
-        value: int = self._driver.function_attribute(_FUNCTION_ATTRIBUTES[name], self.handle)
-        return value - (1 << 32) if value >> 31 else value  # the driver writes an int
+    def _read_attributes(self) -> FunctionAttributes:
+        read, handle = self._driver.function_attribute, self.handle
+        values = [read(number, handle) for number in _NUMBERS_OF_ATTRIBUTES]
+        # The driver writes ints.
+        return FunctionAttributes(*[value - (1 << 32) if value >> 31 else value for value in values])
 
 
 def _ipc_handle(handle: bytes) -> IpcHandle:
@@ -722,11 +731,6 @@ def _argument_buffer(packed: bytes) -> ArgumentBuffer | None:
     return ArgumentBuffer(_BUFFER_POINTER, packed, _BUFFER_SIZE, ctypes.pointer(size), _END)
 
 
-@contextmanager
-def _absence_is_key_error(name: str) -> Iterator[None]:
-    try:
-        yield
-    except CUDAError as error:
-        if error.code == NOT_FOUND:
-            raise KeyError(name) from None
-        raise
+def _not_found(error: CUDAError, name: str) -> Exception:
+    """Return what the absence of a name in a module is to callers; any other error stays."""
+    return KeyError(name) if error.code == NOT_FOUND else error
