@@ -23,6 +23,7 @@ from gridstride.targets.cpu import (
     diagnostics,
     host,
     library,
+    prelude,
     rewrite,
     signatures,
     toolchain,
@@ -107,6 +108,8 @@ class _Compilation:
         self.flat_names: dict[str, str] = {}
         self.obstacles: dict[str, TierObstacle] = {}
         self._takes_flat_forms = program.tier != FIBERS
+        self._takes_whole_prelude = False
+        self._headers = prelude.WHOLE
         self.texts: list[str] = []
         self._building: threading.Thread | None = None
 
@@ -114,9 +117,9 @@ class _Compilation:
         try:
             code = self._compile(self._source())
         except CompileError as error:
-            if not self.flat_names:
+            if not self.flat_names and self._headers == prelude.WHOLE:
                 raise
-            self._give_flat_forms_up(error)
+            self._simplify(error)
             code = self._compile(self._source())
         return self._object_code(code)
 
@@ -144,7 +147,9 @@ class _Compilation:
         text = self._without_shared()
         if self._takes_flat_forms:
             text = self._flattened(text)
-        whole = unit.translation_unit(self.program, text.decode(), self.flat_names)
+        if not self._takes_whole_prelude:
+            self._headers = unit.needed_headers(self.program, text.decode())
+        whole = unit.translation_unit(self.program, text.decode(), self.flat_names, self._headers)
         return self._write("program.cpp", whole.encode())
 
     def _flattened(self, text: bytes) -> bytes:
@@ -163,14 +168,16 @@ class _Compilation:
         }
         return flattened.text.text
 
-    def _give_flat_forms_up(self, error: CompileError) -> None:
-        """Go on without flat forms: what the compiler refuses in one may be right in the kernel itself."""
+    def _simplify(self, error: CompileError) -> None:
+        """Go on with the kernels themselves, where a flat form may be refused, and with all that messages name."""
         said = next((item.text for item in diagnostics.parse(error.log) if item.kind != "warning"), "")
         reason = f"the compiler refuses its flat form: {said}"
         path = unit.path_of(self.program)
         self.obstacles |= {kernel: TierObstacle(FLAT, reason, path, 0) for kernel in self.flat_names}
         self.flat_names = {}
         self._takes_flat_forms = False
+        self._takes_whole_prelude = True
+        self._headers = prelude.WHOLE
         self.log = ""
 
     def _without_shared(self) -> bytes:
@@ -184,7 +191,7 @@ class _Compilation:
         return self.rewritten.text
 
     def _preprocessed(self) -> Path:
-        whole = unit.translation_unit(self.program, self.program.text, headers=("gridstride_cpu/ptx.h",))
+        whole = unit.translation_unit(self.program, self.program.text, headers=(*prelude.WHOLE, "ptx.h"))
         source = self._write("whole.cpp", whole.encode())
         self._call([*self._flags(), "-x", "c++", "-E", source.name, "-o", "whole.ii", *_dependency_flags()])
         text = self._output("whole.ii")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride.targets.base import Program
-from gridstride.targets.cpu import library
+from gridstride.targets.cpu import library, prelude
 
 #: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
@@ -25,15 +25,16 @@ def translation_unit(
     program: Program,
     text: str,
     flat_names: Mapping[str, str] = MappingProxyType({}),
-    headers: tuple[str, ...] = (),
+    headers: tuple[str, ...] = prelude.WHOLE,
 ) -> str:
     """Return the unit with `text`, the program's own or a rewritten one, as the user's part.
 
-    `flat_names` says which kernels have flat forms in it, and under what names; `headers` are more of
+    `flat_names` says which kernels have flat forms in it, and under what names; `headers` are those of
     ours that it needs.
     """
+    headers = (*headers, "entry.h")
     return Template(_TEMPLATE.read_text()).substitute(
-        headers="\n".join(f"#include <{name}>" for name in headers),
+        headers="\n".join(f"#include <gridstride_cpu/{name}>" for name in headers),
         options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),
         path=_quoted(path_of(program)),
@@ -58,6 +59,14 @@ def define(form: str, name: str, value: str | None) -> str:
 def is_for_headers(macro: str) -> bool:
     """Return whether our headers shall see a macro of the user's."""
     return macro in ("NDEBUG", "__CUDA_ARCH__") or macro.startswith("GRIDSTRIDE_")
+
+
+def needed_headers(program: Program, text: str) -> tuple[str, ...]:
+    """Return the headers of ours that a program needs, whose text became `text`."""
+    if program.includes:
+        return prelude.WHOLE
+    asked = (*program.kernels, *program.globals, *program.constants)
+    return prelude.headers_of("\n".join([text, *option_lines(program), *asked]))
 
 
 def option_lines(program: Program) -> list[str]:

@@ -14,7 +14,7 @@ from gridstride.targets.cpu.prebuilt import FOLDER
 #: Headers of ours all of whose functions are computations on their arguments.
 PURE_HEADERS = (
     "bits.h", "casts.h", "conversions.h", "dim3.h", "elementary_functions.h", "half_formats.h", "half_operations.h",
-    "half_template.h", "integer_intrinsics.h", "math_functions.h", "rounding.h", "simd_in_word.h",
+    "half_template.h", "integer_intrinsics.h", "math_functions.h", "rounding.h", "saturation.h", "simd_in_word.h",
     "special_functions.h", "vectors.h",
 )  # fmt: skip
 LOADS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu"})

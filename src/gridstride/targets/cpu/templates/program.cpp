@@ -1,6 +1,3 @@
-#include <gridstride_cpu/prelude.h>
-#include <gridstride_cpu/casts.h>
-#include <gridstride_cpu/entry.h>
 $headers
 extern "C" __attribute__((visibility("default"))) const char* const gridstride_source_path = "$path";
 #line 1 "$options_path"

@@ -5,7 +5,7 @@
 #ifndef GRIDSTRIDE_CPU_CASTS_H
 #define GRIDSTRIDE_CPU_CASTS_H
 
-#include "conversions.h"
+#include "saturation.h"
 
 template <class __integer, bool __is_narrow, bool __keeps_sign>
 struct gridstride_register_of {
