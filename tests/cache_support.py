@@ -62,7 +62,9 @@ class Users(NamedTuple):
 
     def environment(self, **changes: str) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        # CuPy cannot be imported where it has no place for its own cache.
         places = {"GRIDSTRIDE_CACHE_DIR": str(self.cache), "TMPDIR": str(self.temporary)}
+        places["CUPY_CACHE_DIR"] = str(self.folder / "cupy")
         return {**inherited, **places, "GRIDSTRIDE_NUM_THREADS": "2", **changes}
 
     def start(self, count: int, seed: int) -> subprocess.Popen[str]:

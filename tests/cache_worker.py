@@ -87,7 +87,8 @@ def forked(numbers: list[int], *, launch: bool) -> None:
     allowed = {0, SAID} if launch and "gpu" in registry.default().features else {0}
     for child in children:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in allowed
-    use(numbers[-1], launch=launch)
+    for number in numbers[1:]:
+        use(number, launch=launch)
 
 
 def main(name: str, count: str, seed: str, how: str, stub: str) -> None:

@@ -295,9 +295,11 @@ def test_numbers_of_a_grid_and_a_block_of_three_dimensions(xp):
     block, thread = np.divmod(np.arange(72), 6)
     where = block % 2 + 10 * (block // 2 % 3) + 100 * (block // 6)
     which = thread % 3 + 10 * (thread // 3)
+    within_grid = (block % 2 * 3 + thread % 3) + 10 * (block // 2 % 3 * 2 + thread // 3) + 100 * (block // 6)
     one = np.ones(72, int)
     expected = [
-        one, 232 * one, 232 * one, 123 * one, where, which, 232 * one, 12 * one, where, block, 72 * one, 12 * one,
+        one, 232 * one, 232 * one, 266 * one, where, within_grid, 232 * one, 12 * one, where, block, 72 * one,
+        12 * one,
         123 * one, 123 * one, where, which, where + which, 6 * one, thread, one,
     ]  # fmt: skip
     np.testing.assert_array_equal(got, np.stack(expected, 1))

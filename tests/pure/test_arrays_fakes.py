@@ -44,6 +44,9 @@ def test_cupy_allocates_on_the_array_s_device_in_stream_order(cupy):
     assert fake_cupy.State.allocated_on == [(1, 99)]
     assert (made.shape, made.dtype) == ((5,), np.int32)
     assert (fake_cupy.State.device, adapter.current_stream(1)) == (0, 0)
+    with cupy.cuda.Device(1):
+        adapter.allocate(None, (5,), np.dtype("i4"), 99)
+    assert fake_cupy.State.allocated_on == [(1, 99)] * 2
 
 
 def test_cupy_streams_come_and_go(cupy):

@@ -44,7 +44,7 @@ class CuPyAdapter(Adapter):
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         cupy = library_module("cupy")
-        device = like.data.device_id
+        device = cupy.cuda.runtime.getDevice() if like is None else like.data.device_id
         with cupy.cuda.Device(device), _foreign_stream(cupy, stream, device):
             return cupy.empty(shape, dtype)
 

@@ -72,7 +72,8 @@ class Adapter(ABC):
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         """Return memory for new results beside an array: on its device, in the order of a stream.
 
-        It can be viewed and written. It is an array of the library, except where `wrap` says otherwise.
+        Beside None it is on the current device. It can be viewed and written, and is an array of the library
+        except where `wrap` says otherwise.
         """
 
     def current_stream(self, device: int) -> int | None:

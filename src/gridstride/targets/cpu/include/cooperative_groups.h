@@ -19,9 +19,15 @@ class grid_group {
     arrival_token barrier_arrive() const { return 0; }
     void barrier_wait(arrival_token&&, GRIDSTRIDE_SITE) const { gridstride_grid_sync(__file, __line); }
     static dim3 block_index() { return dim3(gridstride_block_index()); }
-    static dim3 thread_index() { return dim3(gridstride_thread_index()); }
+    static dim3 thread_index() {
+        const dim3 block = gridstride_block_shape(), number = block_index(), own = dim3(gridstride_thread_index());
+        return dim3(number.x * block.x + own.x, number.y * block.y + own.y, number.z * block.z + own.z);
+    }
     static dim3 dim_blocks() { return gridstride_grid_shape(); }
-    static dim3 dim_threads() { return gridstride_block_shape(); }
+    static dim3 dim_threads() {
+        const dim3 grid = gridstride_grid_shape(), block = gridstride_block_shape();
+        return dim3(grid.x * block.x, grid.y * block.y, grid.z * block.z);
+    }
     static dim3 group_dim() { return dim_blocks(); }
     // Every block is a cluster of its own.
     static dim3 cluster_index() { return block_index(); }
