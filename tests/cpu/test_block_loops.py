@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridstride as gs
-from gridstride.targets import registry
+from gridstride.targets import registry, writers
 from tests.array_strategies import values
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
@@ -20,6 +20,14 @@ FEW = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
+WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_total")
+LOWEST = gs.ReductionKernel(
+    "T x", "int64 y", "Lowest{x, _J}", "a.x < b.x || (a.x == b.x && a.at < b.at) ? a : b", "y = a.at", None, "lowest",
+    reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +51,55 @@ def test_every_sum(data: st.DataObject, shape: tuple[int, ...]) -> None:
 @FEW
 def test_every_place(data: st.DataObject, shape: tuple[int, ...]) -> None:
     reduction.check_places(np, data, shape)
+
+
+@given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
+@FEW
+def test_every_sum_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers, "_MANY", 1)
+        reduction.check_sums(np, data, shape)
+
+
+@given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
+@FEW
+def test_every_place_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers, "_MANY", 1)
+        reduction.check_places(np, data, shape)
+
+
+@pytest.mark.parametrize("shape", [(5000, 2), (5000, 3), (4099, 16), (4100, 33), (4096, 100), (6, 4099, 5)])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
+    x = values(shape, dtype, 1)
+    for start in (0, 1):
+        flat = np.empty(x.size + 1, dtype)
+        flat[start : start + x.size] = x.reshape(-1)
+        each = flat[start : start + x.size].reshape(shape)
+        for axis in (0, len(shape) - 2, len(shape) - 1):
+            np.testing.assert_array_equal(
+                WIDE(each, axis=axis), each.sum(axis, dtype="c16"), err_msg=f"{start} {axis}"
+            )
+            first = np.argmin(each if dtype != "complex128" else each.real, axis)
+            np.testing.assert_array_equal(
+                LOWEST(each.real if dtype == "complex128" else each, axis=axis), first
+            )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("shape", [(40_003,), (4, 20_001), (3000, 512), (20_000, 7), (20_000, 32)])
+def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
+    limits = np.iinfo(dtype)
+    random = np.random.default_rng(1)
+    for x in (
+        np.full(shape, limits.min, dtype),
+        np.full(shape, limits.max, dtype),
+        random.integers(limits.min, limits.max, shape, dtype, endpoint=True),
+    ):
+        for axis in (None, *range(len(shape))):
+            np.testing.assert_array_equal(INTEGERS(x, axis=axis), x.sum(axis, dtype="i8"))
+            np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex128"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.parameters import Declaration
@@ -24,6 +26,8 @@ from gridstride.targets.walks import FoldLoop
 
 #: What the object code tells about the workspace.
 FOLDING_SIZE = "sizeof(gridstride_folding)"
+#: In which sums lose what does not fit, in whatever order they are made.
+_INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
 _KEYWORDS = re.compile(r"\s*(?:\{|if\b|for\b|while\b|do\b|switch\b|return\b)")
 
 
@@ -74,7 +78,7 @@ class ReductionForm(NamedTuple):
     header, loop, shared, results : str
     capacity, threads : int
         Of the loop.
-    joining, joining_threads
+    joining, joining_shared, joining_threads
         Of the loop that joins parts; "" and 0 where there is one part.
     """
 
@@ -87,6 +91,7 @@ class ReductionForm(NamedTuple):
     capacity: int
     threads: int
     joining: str
+    joining_shared: str
     joining_threads: int
 
 
@@ -94,9 +99,9 @@ def reduction_form(
     roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
 ) -> ReductionForm:
     """Return the form of a call's text."""
-    joining, threads = "", 0
+    joining: tuple[str, str, int] = ("", "", 0)
     if loop.joining is not None:
-        joining, threads = loop.joining.name, loop.joining.configuration.threads
+        joining = (loop.joining.name, loop.joining.shared, loop.joining.configuration.threads)
     return ReductionForm(
         roles,
         tuple(types),
@@ -106,8 +111,7 @@ def reduction_form(
         loop.results,
         loop.capacity,
         loop.configuration.threads,
-        joining,
-        threads,
+        *joining,
     )
 
 
@@ -132,7 +136,6 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         ),
         "results": "".join(f", gridstride_at_{role.parameter.name}" for role in results),
         "identity": _identity(source),
-        "shared": shared_line(form.shared, "gridstride_folding"),
         "handed": ", gridstride_exchange" if form.shared else "",
     }
     rest = [_parameter(role, outputs, form.capacity, post) for role in form.roles if role not in inputs]
@@ -146,13 +149,18 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
             f"const {workspace} gridstride_workspace",
         ]
         joining = template("joining.cu").substitute(
-            common, threads=form.joining_threads, parameters=", ".join([*own, *rest]), loop=form.joining
+            common,
+            shared=shared_line(form.joining_shared, "gridstride_folding"),
+            threads=form.joining_threads,
+            parameters=", ".join([*own, *rest]),
+            loop=form.joining,
         )
     types = ", ".join(
         f"gridstride::folded<{role.stored_ctype}, {role.ctype}, {form.capacity}>" for role in inputs
     )
     text = template("reduction.cu").substitute(
         common,
+        shared=shared_line(form.shared, f"gridstride_folding, {types}" if types else "gridstride_folding"),
         results_at_once=f"gridstride::{form.results}<{types}>()" if form.results else "1",
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
         types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
@@ -171,6 +179,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         elements="".join(f", const {role.ctype} {role.parameter.name}" for role in inputs),
         map_expr=section(f"map_expr of {name}", source.map_expr),
         loop=form.loop,
+        reduce=_handed_reduce(source, form, inputs),
         operands="".join(f", gridstride_at_{role.parameter.name}" for role in inputs),
         joining=joining,
     )
@@ -243,6 +252,21 @@ def _folded_ctype(dtype: DType) -> str:
     """Return the type in which values of a dtype are folded: float for those of two bytes."""
     name = _dtypes.name_of_dtype(dtype)
     return "float" if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
+
+
+def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequence[Role]) -> str:
+    """Return what a loop folds with: it is told where it adds small integers as they are stored."""
+    if len(inputs) != 1:
+        return "gridstride_reduce"
+    (only,) = inputs
+    adds = "".join(source.reduce_expr.split()) in ("a+b", "b+a")
+    is_small = only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= 2
+    as_stored = source.map_expr.strip() == only.parameter.name and _reduce_type(source, form) in _INTEGERS
+    return (
+        "gridstride::as_integer_sum(gridstride_reduce)"
+        if adds and is_small and as_stored
+        else "gridstride_reduce"
+    )
 
 
 def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:

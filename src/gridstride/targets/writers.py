@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 
-from gridstride.targets.base import Limits
+from gridstride.targets.base import LaunchConfig, Limits
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
@@ -29,6 +29,8 @@ from gridstride.targets.walks import (
 #: Threads of a block; the headers have the same number.
 THREADS = 256
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
+_LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
+_SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
 #: Squares along the edge of a tile, each as long as the elements that make four bytes, as in the header.
 _SQUARES = 32
@@ -36,6 +38,10 @@ _SQUARES = 32
 _SHORT = 16
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
+#: Bytes of a row from which on it is long, results that are many, and columns that are still few.
+_LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
+#: Bytes of neighboring rows that a block has room for, as in the header.
+_STRETCH_ROOM = 36864
 
 
 class BlockLoops:
@@ -50,6 +56,10 @@ class BlockLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        if has_short_rows(walk):
+            return _short(walk)
+        if is_narrow(walk):
+            return _narrow(walk, limits)
         # A few elements are folded by one thread, which then has several results.
         is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
         return _along(walk, limits) if folds_innermost(walk) and not is_tiny else _across(walk, limits)
@@ -193,7 +203,98 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         for each in walk.inputs
     )
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    return _fold_loop("fold_along<4>", "", walk, capacity, space, inputs, blocks, parts)
+    loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, "fold_lines<4>")
+    return _fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
+
+
+def has_short_rows(walk: FoldWalk) -> bool:
+    """Return whether many short folds have their elements one after another in all inputs."""
+    row, results = walk.fold[0], walk.kept[0]
+    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY:
+        return False
+    return all(
+        _fits_a_word(each.itemsize)
+        and each.fold_strides[0] == each.itemsize
+        and each.strides[0] == row * each.itemsize < _LONG_ROW
+        for each in walk.inputs
+    )
+
+
+def _short(walk: FoldWalk) -> FoldLoop:
+    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    room = _STRETCH_ROOM // sum(each.itemsize for each in walk.inputs)
+    group = 1
+    while THREADS // group * row > room:
+        group *= 2
+    step = THREADS // group
+    rows = max(step, room // 2 // row // step * step)
+    inputs = tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0,), each.strides, capacity) for each in walk.inputs
+    )
+    fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
+    space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(_blocks(results, rows), THREADS)
+    return _fold_loop((_SHORT_ROWS, "fold_short"), walk, space, inputs, how, "short_bytes")
+
+
+def is_narrow(walk: FoldWalk) -> bool:
+    """Return whether rows of a few results lie one after another in all inputs."""
+    columns = walk.kept[0]
+    length = packet_length([each.itemsize for each in walk.inputs])
+    if (
+        not walk.inputs
+        or len(walk.fold) > 1
+        or not 1 < columns <= _MOST_COLUMNS
+        or walk.fold[0] * columns < _MANY
+    ):
+        return False
+    return _period(columns, length) <= THREADS and all(
+        _fits_a_word(each.itemsize)
+        and each.strides[0] == each.itemsize
+        and each.fold_strides[0] == columns * each.itemsize
+        for each in walk.inputs
+    )
+
+
+def _period(columns: int, length: int) -> int:
+    """Return how many packets begin in different columns."""
+    return columns // gcd(columns, length)
+
+
+def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    columns, *outer = walk.kept
+    rows, group = walk.fold[0], _period(columns, length)
+    each_round = THREADS // group * group
+    rounds = _blocks(_blocks(rows * columns, length), each_round)
+    blocks = prod(outer)
+    parts = max(1, min(-(-16 * limits.multiprocessors // blocks), rounds // 16, 65535))
+    part = max(1, -(-rounds // parts))
+    parts = -(-rounds // part)
+    capacity = room_of(walk)
+    inputs = tuple(
+        folded_bytes(each.address, each.itemsize, each.fold_strides, (0, *each.strides[1:]), capacity)
+        for each in walk.inputs
+    )
+    fold_axes, kept_axes = (
+        axes_bytes(rounds, (rows,), capacity),
+        axes_bytes(prod(walk.kept), walk.kept, capacity),
+    )
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+    )
+    return _fold_loop(
+        (_NARROW, "fold_narrow<4>"),
+        walk,
+        space,
+        inputs,
+        configuration(blocks, THREADS, parts),
+        "narrow_bytes",
+    )
+
+
+def _fits_a_word(itemsize: int) -> bool:
+    return itemsize <= _LARGEST_WORD and _LARGEST_WORD % itemsize == 0
 
 
 def _threads_for(packets: int) -> int:
@@ -227,7 +328,9 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
-    return _fold_loop("fold_across<4>", "packet_length", walk, capacity, space, inputs, blocks, parts)
+    loop = (_REDUCTION, "fold_across<4>") if len(walk.fold) > 1 else (_COLUMNS, "fold_columns<4>")
+    how = configuration(blocks, THREADS, parts)
+    return _fold_loop(loop, walk, space, inputs, how, results="packet_length")
 
 
 #: Where `workspace` stands in ``fold_space``.
@@ -260,25 +363,22 @@ def fold_space_bytes(
 
 
 def _fold_loop(
-    name: str,
-    results: str,
+    loop: tuple[str, str],
     walk: FoldWalk,
-    capacity: int,
     space: bytes,
     inputs: tuple[bytes, ...],
-    blocks: int,
-    parts: int,
+    how: LaunchConfig,
+    shared: str = "fold_bytes",
+    results: str = "",
 ) -> FoldLoop:
+    capacity, parts = room_of(walk), how.grid[1]
     outputs = tuple(
         operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
         for each in walk.outputs
     )
     joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
-    how = configuration(blocks, THREADS, parts)
     operands = (*inputs, *outputs)
-    return FoldLoop(
-        _REDUCTION, name, "fold_bytes", capacity, space, operands, how, results, parts, WORKSPACE_AT, joining
-    )  # fmt: skip
+    return FoldLoop(*loop, shared, capacity, space, operands, how, results, parts, WORKSPACE_AT, joining)
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:
@@ -297,7 +397,7 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
         (0,),
     )
     how = configuration(_blocks(results * group, THREADS), THREADS)
-    return Loop(_REDUCTION, "fold_along<4>", "fold_bytes", capacity, space, (), how)
+    return Loop(_LINES, "fold_lines<4>", "fold_bytes", capacity, space, (), how)
 
 
 def room_of(walk: FoldWalk) -> int:

@@ -31,6 +31,6 @@ $operations
                     reinterpret_cast<gridstride_folding*>(
                         gridstride_space.workspace)[(at + k) * gridstride_space.parts + part] = folded[k];
     };
-    gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
+    gridstride::$loop(gridstride_map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
 }
 $joining

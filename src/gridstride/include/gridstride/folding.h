@@ -50,6 +50,16 @@ struct folding<__type, false> {
     }
 };
 
+// A reduction that adds what is stored, integers: a target may add several by one instruction.
+template <class __reduce>
+struct integer_sum : __reduce {
+    __host__ __device__ explicit integer_sum(const __reduce& __do) : __reduce(__do) {}
+};
+template <class __reduce>
+__host__ __device__ inline integer_sum<__reduce> as_integer_sum(const __reduce& __do) {
+    return integer_sum<__reduce>(__do);
+}
+
 // Where results are stored.
 template <class __operand>
 struct placed {

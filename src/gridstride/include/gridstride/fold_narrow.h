@@ -1,0 +1,164 @@
+// `fold_narrow`: folds of many short rows that lie one after another, into one result for each column. Threads take
+// packets whatever rows they belong to, at such distances that a thread's packets always have the same columns.
+#ifndef GRIDSTRIDE_FOLD_NARROW_H
+#define GRIDSTRIDE_FOLD_NARROW_H
+
+#include <gridstride/fold_lines.h>
+
+namespace gridstride {
+
+constexpr int most_columns = 256;
+
+template <class __folding, class... __inputs>
+__device__ constexpr int narrow_bytes() { return (fold_threads + most_columns) * int(sizeof(__folding)); }
+
+// Where the elements of a thread are: `threads` packets make a round, which has a whole number of rows.
+struct narrow_place {
+    int row, threads;                   // columns there are, and packets of a round
+    int first_row, first_column, rows;  // of the thread's packet of a round; rows of a round
+    long long number, number_step, number_row, position_row;
+
+    GRIDSTRIDE_INLINED long long packet(long long __round) const { return __round * threads + threadIdx.x; }
+    // Call `__add(number of the element, position in the fold)` for element `__j` of the thread's packet of a round.
+    template <class __add>
+    GRIDSTRIDE_INLINED void at(long long __round, int __j, const __add& __do_add) const {
+        const int __below = (first_column + __j) / row;
+        const long long __row = __round * rows + first_row + __below;
+        __do_add(number + __row * number_row + (first_column + __j - __below * row) * number_step, __row * position_row);
+    }
+};
+
+template <int __length, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_narrow(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                   const narrow_place& __place, long long __round, int __last, int __k,
+                                   __inputs&... __all) {
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__j < __last)
+            __place.at(__round, __j, [&](long long __number, long long __position) {
+                __sums[__j].add(__do, __do_map(__number, __position,
+                                               element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
+            });
+}
+
+// The thread's packets of rounds from `__first` to before `__end`; the first round that is left.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                        const narrow_place& __place, long long __first, long long __end,
+                                        __inputs&... __all) {
+    for (; __first + __count <= __end; __first += __count) {
+        const long long __packet = __place.packet(__first);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            if (__are_words) swallow(__all.load_word(__k, __packet + __k * __place.threads)...);
+            else swallow(__all.load(__k, __packet + __k * __place.threads, __length)...);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            if (__are_words) swallow(__all.unpack(__k)...);
+            add_narrow<__length>(__do_map, __do, __sums, __place, __first + __k, __length, __k, __all...);
+        }
+    }
+    return __first;
+}
+
+// The same for integers that are added, in bytes of words.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_rounds(
+    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const narrow_place& __place,
+    long long __first, long long __end, __input& __one) {
+    byte_columns<typename __input::stored, __length> __columns;
+    for (; __first + __count <= __end; __first += __count) {
+        const long long __packet = __place.packet(__first);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            __are_words ? __one.load_word(__k, __packet + __k * __place.threads)
+                        : __one.load(__k, __packet + __k * __place.threads, __length);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            if (__are_words) __one.unpack(__k);
+            __columns.add(__one.packets[__k]);
+        }
+        if (__columns.packets + __count > __columns.most) __columns.give(__do, __sums);
+    }
+    __columns.give(__do, __sums);
+    return __first;
+}
+
+// Join what threads hold of each column in `__columns`: first those whose packets have the same columns.
+template <int __length, class __folding, class __reduce>
+GRIDSTRIDE_INLINED void join_narrow(const __reduce& __do, __folding (&__sums)[__length], int __row, int __period,
+                                    int __threads, __folding* __exchange, __folding* __columns) {
+    const int __x = threadIdx.x, __shared_factor = __row / __period;  // columns that follow each other before others come
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) {
+        __syncthreads();
+        if (__x < __threads) __exchange[__x] = __sums[__j];
+        for (int __left = __threads / __period; __left > 1;) {
+            const int __half = (__left + 1) / 2;
+            __syncthreads();
+            if (__x < (__left - __half) * __period) {
+                __sums[__j].add(__do, __exchange[__x + __half * __period]);
+                __exchange[__x] = __sums[__j];
+            }
+            __left = __half;
+        }
+        if (__x < __period) {
+            __folding& __column = __columns[(__x * __length + __j) % __row];
+            if (__j < __shared_factor) __column = __sums[__j];
+            else __column.add(__do, __sums[__j]);
+        }
+    }
+    __syncthreads();
+}
+
+template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                          const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                          __inputs&&... __all) {
+    // `group` threads see all columns; as many such groups as fit take part.
+    const int __row = int(__space.kept_row), __period = __space.group, __threads = fold_threads / __period * __period;
+    const int __x = threadIdx.x, __first_row = __x * __length / __row;
+    const narrow_place __place = {
+        __row, __threads, __first_row, __x * __length - __first_row * __row, __threads * __length / __row,
+        settle(__space, blockIdx.x, 1, __all...), __space.kept_numbers.step, __space.fold_numbers.strides[0],
+        __space.position.strides[0]};
+    const long long __elements = __space.fold.length[0] * __row, __whole = __elements / __length;
+    long long __round = blockIdx.y * __space.part, __end = __round + __space.part;
+    // Rounds in which all of the thread's packet exists.
+    const long long __full = __x < __threads && __x < __whole ? (__whole - __x - 1) / __threads + 1 : 0;
+    const long long __words_end = __end < __full ? __end : __full;
+    __folding __sums[__length];
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+    if (all_of(__all.has_words()...)) {
+        __round = add_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
+        __round = add_rounds<__length, 1, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
+    } else {
+        __round = add_rounds<__length, (__count + 1) / 2, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
+        __round = add_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
+    }
+    if (__x < __threads && __round < __end && __place.packet(__round) == __whole) {
+        const int __last = int(__elements - __whole * __length);
+        swallow(__all.load(0, __whole, __last)...);
+        add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
+    }
+    __folding* __exchange = reinterpret_cast<__folding*>(__shared);
+    join_narrow<__length>(__do, __sums, __row, __period, __threads, __exchange, __exchange + fold_threads);
+    if (__x < __row) {
+        const __folding __joined[1] = {__exchange[fold_threads + __x]};
+        __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __joined, 1);
+    }
+}
+
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_narrow(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                    const __operands&... __inputs) {
+    constexpr int __length = packet_length<__operands...>();
+    fold_narrow_block<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                         line_input<__operands, __length, __count>(__inputs)...);
+}
+
+}
+
+#endif

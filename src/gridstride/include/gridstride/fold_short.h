@@ -1,0 +1,139 @@
+// `fold_short`: folds of short rows that lie one after another. A block brings neighboring rows into shared memory as
+// one stretch, so that loads are whole words wherever rows begin, and folds each row there.
+#ifndef GRIDSTRIDE_FOLD_SHORT_H
+#define GRIDSTRIDE_FOLD_SHORT_H
+
+#include <gridstride/fold_lines.h>
+
+namespace gridstride {
+
+// So many bytes of each stretch lie next to each other; then a gap makes rows of a power of two start in other banks.
+constexpr int bank_row = 128;
+
+__device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
+// Room for so many elements that begin between two words.
+__device__ constexpr int stretch_bytes(int __elements, int __size) {
+    return (__elements * __size + 32 + bank_row - 1) / bank_row * (bank_row + gap_of(__size)) / 16 * 16 + 16;
+}
+__device__ constexpr int stretches_bytes(int) { return 0; }
+template <class... __rest>
+__device__ constexpr int stretches_bytes(int __elements, int __size, __rest... __others) {
+    return stretch_bytes(__elements, __size) + stretches_bytes(__elements, __others...);
+}
+__device__ constexpr int size_sum() { return 0; }
+template <class... __rest>
+__device__ constexpr int size_sum(int __first, __rest... __others) { return __first + size_sum(__others...); }
+
+// Elements that a block folds at once.
+constexpr int stretch_room = 36864;
+template <class... __inputs>
+__device__ constexpr int stretch_elements() { return stretch_room / size_sum(int(sizeof(typename __inputs::stored))...); }
+
+template <class __folding, class... __inputs>
+__device__ constexpr int short_bytes() {
+    return stretches_bytes(stretch_elements<__inputs...>(), int(sizeof(typename __inputs::stored))...);
+}
+
+// An input in shared memory. `__after` is where the next one's memory begins.
+template <class __operand, int __elements>
+struct stretch {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    static constexpr int size = sizeof(stored), gap = gap_of(size);
+
+    const __operand& source;
+    const char* base;
+    char* memory;
+    int shift;  // bytes from the beginning of a word to the first element
+
+    GRIDSTRIDE_INLINED stretch(const __operand& __source) : source(__source), base(__source.data), memory(nullptr), shift(0) {}
+    GRIDSTRIDE_INLINED char* place_in(char* __shared) {
+        memory = __shared;
+        return __shared + stretch_bytes(__elements, size);
+    }
+    static GRIDSTRIDE_INLINED int spread(int __byte) { return __byte + __byte / bank_row * gap; }
+    // Bring so many elements, from a number on.
+    GRIDSTRIDE_INLINED int bring(long long __first, int __count) {
+        const char* __at = base + __first * size;
+        shift = int(reinterpret_cast<unsigned long long>(__at) % 16);
+        const uint4* __words = reinterpret_cast<const uint4*>(__at - shift);
+        const int __whole = (shift + __count * size + 15) / 16;
+        constexpr int __at_once = 4;
+        for (int __w = threadIdx.x; __w < __whole; __w += __at_once * fold_threads) {
+            uint4 __bits[__at_once];
+#pragma unroll
+            for (int __k = 0; __k < __at_once; ++__k)
+                if (__w + __k * fold_threads < __whole) __bits[__k] = __words[__w + __k * fold_threads];
+#pragma unroll
+            for (int __k = 0; __k < __at_once; ++__k)
+                if (__w + __k * fold_threads < __whole) put(spread((__w + __k * fold_threads) * 16), __bits[__k]);
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED void put(int __at, const uint4& __bits) {
+        typedef typename word<gap>::type __piece;
+        __piece __pieces[16 / gap];
+        memcpy(__pieces, &__bits, 16);
+#pragma unroll
+        for (int __k = 0; __k < 16 / gap; ++__k) reinterpret_cast<__piece*>(memory + __at)[__k] = __pieces[__k];
+    }
+    GRIDSTRIDE_INLINED stored& at(int __element) const {
+        return *reinterpret_cast<stored*>(memory + spread(shift + __element * size));
+    }
+};
+
+GRIDSTRIDE_INLINED void place_stretches(char*) {}
+template <class __first, class... __rest>
+GRIDSTRIDE_INLINED void place_stretches(char* __shared, __first& __one, __rest&... __others) {
+    place_stretches(__one.place_in(__shared), __others...);
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                     const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                     __inputs&&... __all) {
+    // `part` rows a block, `group` threads a row.
+    const int __row = int(__space.fold_row), __group = __space.group, __lane = threadIdx.x & (__group - 1);
+    const long long __first = blockIdx.x * __space.part, __left = __space.outputs - __first;
+    const int __rows = __left < __space.part ? int(__left) : int(__space.part);
+    place_stretches(__shared, __all...);
+    swallow(__all.bring(__first * __row, __rows * __row)...);
+    __syncthreads();
+    constexpr int __sums_count = most_sums;
+    // All threads of a group come as often, whether there is a row for them or not.
+    for (int __result = threadIdx.x >> (__ffs(__group) - 1); __result - (int(threadIdx.x) >> (__ffs(__group) - 1)) < __rows;
+         __result += fold_threads >> (__ffs(__group) - 1)) {
+        __folding __sums[__sums_count];
+#pragma unroll
+        for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
+        const int __end = __result < __rows ? __row : 0;
+        const counted_from __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
+        for (int __e = __lane; __e < __end; __e += __group * __sums_count)
+#pragma unroll
+            for (int __j = 0; __j < __sums_count; ++__j) {
+                const int __element = __e + __j * __group;
+                if (__element < __end)
+                    __sums[__j].add(__do, __do_map(__from.number + __element * __from.number_step,
+                                                   __from.position + __element * __from.position_step,
+                                                   element<typename __inputs::operand>(__all.at(__result * __row + __element)).get()...));
+            }
+        join_own(__do, __sums);
+        join_group(__do, __sums[0], __group, __shared);
+        if (__lane == 0 && __result < __rows) {
+            const __folding __joined[1] = {__sums[0]};
+            __do_finish(__first + __result, 0, __joined, 1);
+        }
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_short(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   const __operands&... __inputs) {
+    constexpr int __elements = stretch_elements<__operands...>();
+    fold_stretch(__do_map, __do, __do_finish, __start, __space, __shared, stretch<__operands, __elements>(__inputs)...);
+}
+
+}
+
+#endif

@@ -1,0 +1,82 @@
+// Sums of small integers: several are added by one instruction. Integers that are added may be added in any order and
+// in any width that holds the sum, because what does not fit is lost the same way.
+#ifndef GRIDSTRIDE_INTEGER_SUMS_H
+#define GRIDSTRIDE_INTEGER_SUMS_H
+
+#include <gridstride/folding.h>
+#include <gridstride/packets.h>
+
+namespace gridstride {
+
+// Add the integers in four bytes, of one or two bytes each, to a sum.
+template <class __stored>
+GRIDSTRIDE_INLINED int with_word(unsigned __word, int __sum) {
+    constexpr bool __is_signed = __stored(-1) < __stored(0);
+    if (sizeof(__stored) == 1)
+        return __is_signed ? __dp4a(int(__word), 0x01010101, __sum) : int(__dp4a(__word, 0x01010101u, unsigned(__sum)));
+    return __is_signed ? __dp2a_lo(int(__word), 0x0101, __sum) : int(__dp2a_lo(__word, 0x0101u, unsigned(__sum)));
+}
+
+template <class __stored, int __length>
+GRIDSTRIDE_INLINED int sum_of(const packet<__stored, __length>& __items) {
+    constexpr int __words = __length * sizeof(__stored) / 4;
+    int __sum = 0;
+    if (__words > 0) {
+        unsigned __bits[__words > 0 ? __words : 1];
+        memcpy(__bits, &__items, 4 * __words);
+#pragma unroll
+        for (int __k = 0; __k < __words; ++__k) __sum = with_word<__stored>(__bits[__k], __sum);
+    }
+#pragma unroll
+    for (int __k = __words * 4 / int(sizeof(__stored)); __k < __length; ++__k) __sum += __items.items[__k];
+    return __sum;
+}
+
+// `long long` where an input's packets are bytes in whole words.
+template <class __value, bool __is_enabled> struct enabled_type {};
+template <class __value> struct enabled_type<__value, true> { typedef __value type; };
+template <class __input, int __length>
+using enable_for_bytes = typename enabled_type<long long, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
+
+// Sums of the bytes that stand at the same places of packets, two to a word: so many packets fit.
+template <class __stored, int __length>
+struct byte_columns {
+    static constexpr int most = 256, words = __length / 4;
+    static constexpr unsigned bias = __stored(-1) < __stored(0) ? 0x80808080u : 0u;  // makes bytes non-negative
+    unsigned even[words], odd[words];
+    int packets;
+
+    GRIDSTRIDE_INLINED byte_columns() { clear(); }
+    GRIDSTRIDE_INLINED void clear() {
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = 0;
+        packets = 0;
+    }
+    GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
+        unsigned __bits[words];
+        memcpy(__bits, &__items, 4 * words);
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) {
+            const unsigned __bytes = __bits[__k] ^ bias;
+            even[__k] += __bytes & 0x00ff00ffu;
+            odd[__k] += __bytes >> 8 & 0x00ff00ffu;
+        }
+        ++packets;
+    }
+    // Add what there is to the sums.
+    template <class __folding, class __reduce>
+    GRIDSTRIDE_INLINED void give(const __reduce& __do, __folding (&__sums)[__length]) {
+        typedef typename __folding::type __type;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) {
+            const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
+            const int __sum = int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
+            __sums[__j].add(__do, static_cast<__type>(__sum));
+        }
+        clear();
+    }
+};
+
+}
+
+#endif
