@@ -47,7 +47,7 @@ docs: .venv-docs/.installed
 	$(DOCS_BIN)/zensical build --clean --strict
 
 soak: $(VENV)/.test
-	GRIDSTRIDE_NATIVE=verify $(BIN)/python -m pytest -m soak
+	GRIDSTRIDE_NATIVE=verify $(BIN)/python -m pytest -m soak $(PYTEST_ARGUMENTS)
 
 clean:
 	rm -rf $(VENV) .venv-docs site build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

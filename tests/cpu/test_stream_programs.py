@@ -33,6 +33,7 @@ from gridstride._runtime.stream import Stream
 from gridstride.errors import StreamOrderError
 from gridstride.targets import registry
 from gridstride.targets.null import NullTarget
+from tests.long_runs import count_step, in_parts, share, until_steps
 
 SIZE, BUFFERS, DEVICES = 8, 4, 2
 ADD = gs.RawKernel(
@@ -222,6 +223,7 @@ class Streams(RuleBasedStateMachine):
 
     @invariant()
     def no_capture_goes_on(self):
+        count_step(type(self))
         if hasattr(self, "streams"):
             assert not any(stream.is_capturing() for stream in self.streams)
 
@@ -294,14 +296,14 @@ class StreamsOfCpu(Streams):
 MACHINES = [StreamsOfNull, StreamsOfCpu]
 
 
-def run(machine, examples, steps):
+def run(machine, examples, steps, *, derandomize=True):
     run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
-            derandomize=examples < 100,
+            derandomize=derandomize,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),
@@ -320,9 +322,11 @@ def test_random_programs(machine):
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
+@in_parts
 @pytest.mark.parametrize("machine", MACHINES)
-def test_many_random_programs(machine):
-    run(machine, examples=250, steps=100)
+def test_many_random_programs(machine, part):
+    for _ in until_steps(machine, share(20_000)):
+        run(machine, examples=5, steps=100, derandomize=False)
 
 
 def test_the_programs_would_find_a_missing_order(monkeypatch):

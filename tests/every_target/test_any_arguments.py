@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import gridstride as gs
 from gridstride._compilation import functions
 from gridstride.targets.base import Target
+from tests.long_runs import in_parts, share
 
 TEXT = """
 struct Pair { char tag; double value; };
@@ -429,9 +430,11 @@ def test_any_arguments(target: Target, note: gs.RawKernel) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(7200)
-def test_many_arguments(target: Target, note: gs.RawKernel) -> None:
-    run_examples(target, note, 20_000)
+@pytest.mark.timeout(3600)
+@in_parts
+def test_many_arguments(target: Target, note: gs.RawKernel, part: int) -> None:
+    """With and without the compiled extension, and both compared: 51,000 examples."""
+    run_examples(target, note, share(17_000))
 
 
 def test_tensors_of_every_kind(target: Target, note: gs.RawKernel) -> None:

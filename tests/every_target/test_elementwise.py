@@ -16,6 +16,7 @@ from gridstride import _dtypes
 from gridstride._compilation import functions
 from gridstride.targets.base import Target
 from tests.array_strategies import SHAPES, broadcastable, layouts, values
+from tests.long_runs import in_parts, share
 
 ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
 COPY = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
@@ -28,7 +29,7 @@ EVERY_CASE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-SOAK = settings(EVERY_CASE, max_examples=25_000)
+SOAK = settings(EVERY_CASE, max_examples=share(25_000))
 
 
 # ---- layouts and dtypes ----
@@ -58,9 +59,13 @@ def test_every_layout(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
+@in_parts
 @given(st.data(), SHAPES)
 @SOAK
-def test_every_layout_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_every_layout_for_long(
+    xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]
+) -> None:
     check_layouts(xp, data, shape)
 
 
@@ -95,9 +100,11 @@ def test_every_overlap(xp: ModuleType, data: st.DataObject) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
+@in_parts
 @given(st.data())
 @SOAK
-def test_every_overlap_for_long(xp: ModuleType, data: st.DataObject) -> None:
+def test_every_overlap_for_long(xp: ModuleType, part: int, data: st.DataObject) -> None:
     check_overlap(xp, data)
 
 

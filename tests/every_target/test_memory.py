@@ -56,6 +56,32 @@ def pool():
     assert (made.total_bytes(), made.n_free_blocks()) == (0, 0)
 
 
+@pytest.mark.parametrize("native", ["0", "1", "verify"])
+def test_memory_that_was_given_back_is_passed_to_no_kernel(pool, monkeypatch, native):
+    monkeypatch.setenv("GRIDSTRIDE_NATIVE", native)
+    pointer = pool.malloc(SIZE)
+    later = pointer + 4
+    add(pointer, 1)
+    pool.free(pointer)
+    for freed in (pointer, later):
+        with pytest.raises(ValueError, match="given back to their pool"):
+            add(freed, 1)
+        with pytest.raises(ValueError, match="given back to their pool"):
+            freed.__gridstride_view__()
+        with pytest.raises(ValueError, match="given back to their pool"):
+            getattr(freed, pointer.target.array_protocol)
+    add(pool.malloc(SIZE), 1)
+
+
+def test_pinned_memory_that_was_given_back_is_no_array():
+    pool = cuda.PinnedMemoryPool()
+    pointer = pool.malloc(SIZE)
+    assert pointer.__gridstride_view__().shape == (SIZE,)
+    pool.free(pointer)
+    with pytest.raises(ValueError, match="given back to their pool"):
+        pointer.__gridstride_view__()
+
+
 @pytest.mark.parametrize(
     "allocate",
     [

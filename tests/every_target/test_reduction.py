@@ -15,6 +15,7 @@ import gridstride as gs
 from gridstride import _dtypes
 from gridstride.targets.base import Target
 from tests.array_strategies import SHAPES, broadcastable, layouts, values
+from tests.long_runs import in_parts, share
 
 TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
@@ -48,7 +49,7 @@ EVERY_CASE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-SOAK = settings(EVERY_CASE, max_examples=25_000)
+SOAK = settings(EVERY_CASE, max_examples=share(25_000))
 
 
 @st.composite
@@ -84,9 +85,11 @@ def test_every_sum(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) 
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
+@in_parts
 @given(st.data(), SHAPES)
 @SOAK
-def test_every_sum_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_every_sum_for_long(xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]) -> None:
     check_sums(xp, data, shape)
 
 
@@ -112,9 +115,11 @@ def test_every_place(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
+@in_parts
 @given(st.data(), SHAPES)
 @SOAK
-def test_every_place_for_long(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_every_place_for_long(xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]) -> None:
     check_places(xp, data, shape)
 
 

@@ -6,11 +6,18 @@ import pytest
 from fake_target import SmallTarget
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from gridstride import _native, cuda
 from gridstride._runtime import tracking
 from gridstride.errors import OutOfMemoryError
+from tests.long_runs import count_step, in_parts, share, until_steps
 
 UNIT = 512
 CAPACITY = 256 * UNIT
@@ -70,6 +77,7 @@ class PoolProgram(RuleBasedStateMachine):
 
     @invariant()
     def books_are_right(self):
+        count_step(PoolProgram)
         if not hasattr(self, "pool"):
             return
         used = sum(pointer.mem.size for pointer in self.held)
@@ -91,18 +99,26 @@ class PoolProgram(RuleBasedStateMachine):
             assert not self.target.memory
 
 
-Short = PoolProgram.TestCase
-Short.settings = settings(
-    max_examples=25,
-    stateful_step_count=30,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+def run(examples, steps, *, derandomize=True):
+    run_state_machine_as_test(
+        PoolProgram,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=derandomize,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_random_programs():
+    run(examples=25, steps=30)
 
 
 @pytest.mark.soak
-class TestLong(PoolProgram.TestCase):
-    settings = settings(
-        max_examples=100, stateful_step_count=200, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+@pytest.mark.timeout(3600)
+@in_parts
+def test_many_random_programs(part):
+    for _ in until_steps(PoolProgram, share(20_000)):
+        run(examples=5, steps=100, derandomize=False)

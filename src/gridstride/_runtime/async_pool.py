@@ -225,6 +225,10 @@ class AsyncPoolMemory(MemoryAsync):
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         super().__del__(finalizing)
 
+    @property
+    def was_given_back(self) -> bool:
+        return self.size > 0 and not self._is_held
+
     def free(self) -> bool:
         """Give the memory back to its pool; return False where it was before."""
         if not self._is_held:

@@ -338,6 +338,10 @@ class PooledMemory(BaseMemory):
         """Raw handle of the stream that was current when it was handed out; 0 on targets that never wait."""
         return _DEFAULT_STREAM if self._block is None else self._block.arena.stream
 
+    @property
+    def was_given_back(self) -> bool:
+        return self._block is None
+
     def free(self) -> bool:
         """Give the block back to its pool; return False where it was before."""
         block = self._block

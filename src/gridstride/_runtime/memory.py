@@ -73,6 +73,20 @@ class BaseMemory(_native.MemoryRecord):
         """The device it lies on."""
         return Device(self.device_id, target=self.target)
 
+    @property
+    def was_given_back(self) -> bool:
+        """Whether its pool has it again, so that others may get it."""
+        return False
+
+
+def require_held(memory: BaseMemory) -> None:
+    """Raise ValueError where memory was given back to its pool."""
+    if memory.was_given_back:
+        raise ValueError(
+            f"the {memory.size} bytes at {memory.ptr:#x} were given back to their pool by `free`: "
+            "allocate other memory, or call `free` later"
+        )
+
 
 class Memory(BaseMemory):
     """Allocate memory on the current device; it is given back with the object.
@@ -314,6 +328,7 @@ class MemoryPointer(_native.PointerRecord):
         return f"<MemoryPointer to {self.size} bytes at {self.ptr:#x} on {self.device!r}>"
 
     def __gridstride_view__(self) -> ArrayView:
+        require_held(self.mem)
         device_type = _DEVICE_TYPES[self.target.array_protocol]  # also of pinned memory, which devices see
         return ArrayView(
             self, self.ptr, _BYTE, (self.size,), None, device_type, self.device_id, False, "memory"
@@ -491,6 +506,7 @@ class MemoryPointer(_native.PointerRecord):
             protocol == _HOST_PROTOCOL and self.mem.is_on_host
         ):
             raise AttributeError(f"memory of target {self.target.name!r} has no {protocol}")
+        require_held(self.mem)
         return {
             "shape": (self.size,),
             "typestr": "|u1",

@@ -12,7 +12,7 @@ import numpy as np
 from gridstride import _native
 from gridstride._runtime import keeping
 from gridstride._runtime.device_pool import DevicePool, PooledMemory
-from gridstride._runtime.memory import BaseMemory, checked_size
+from gridstride._runtime.memory import BaseMemory, checked_size, require_held
 from gridstride._runtime.pool import InstanceMethods, take_back
 from gridstride.arrays import HOST, PINNED, ArrayView
 from gridstride.targets import registry
@@ -107,6 +107,7 @@ class PinnedMemoryPointer(_native.Buffer):
         return f"<PinnedMemoryPointer to {self.size} bytes at {self.ptr:#x}>"
 
     def __gridstride_view__(self) -> ArrayView:
+        require_held(self.mem)
         device_type = HOST if HOST in self.mem.target.device_types else PINNED
         return ArrayView(self, self.ptr, _BYTE, (self.size,), None, device_type, 0, False, "memory")
 
