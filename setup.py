@@ -25,6 +25,9 @@ launcher = Extension(
             "launcher",
             "prepared",
             "entry",
+            "array_key",
+            "array_record",
+            "array_launcher",
             "arrays",
             "torch_tensors",
             "scalars",
@@ -47,6 +50,7 @@ launcher = Extension(
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-plt"],
     extra_link_args=["-Wl,-z,now"],
+    libraries=["m"],
     py_limited_api=True,
     optional=True,
 )

@@ -89,7 +89,7 @@ class Recorder(NullTarget):
             name: FunctionRecord(record.lowered_name, self.signatures.get(name, record.signature))
             for name, record in code.functions.items()
         }
-        return ObjectCode(code.format, code.code, records, code.globals)
+        return code._replace(functions=records)
 
     def load(self, object_code: ObjectCode, device: int) -> NullModule:
         return RecorderModule(object_code, self)

@@ -173,3 +173,34 @@ def test_prepared_launches(cupy: Any, stub: Stub, cuda: CudaTarget) -> None:
     cuda.set_device(1)
     again, hit = launched(stub, launch)
     assert (again, hit) == (asked, False)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_hit_of_an_elementwise_kernel_asks_the_driver_for_the_same(
+    cupy: Any, stub: Stub, given: bool
+) -> None:
+    kernel = gs.ElementwiseKernel("T a, T x", "T y", "y = a * x", "scaled_by_hit")
+    x, y = cupy.empty((16,), np.dtype(np.float32)), cupy.empty((16,), np.dtype(np.float32))
+    results = [launched(stub, kernel, 2.0, x, *([y] if given else [])) for _ in range(3)]
+    assert [hit for _, hit in results] == [False, False, True]
+    if given:
+        assert results[2][0] == results[0][0]
+    with cupy.cuda.Device(1):
+        assert launched(stub, kernel, 2.0, x, y)[0]["grid"] == results[0][0]["grid"]
+
+
+def test_a_hit_of_a_reduction_launches_both_steps_over_one_workspace(cupy: Any, stub: Stub) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total_by_hit")
+    x = cupy.empty((1 << 20,), np.dtype(np.float32))
+    seen = []
+    for _ in range(3):
+        stub.clear()
+        before, _ = _native.statistics()
+        kernel(x)
+        seen.append((stub.calls("cuLaunchKernel"), _native.statistics()[0] - before))
+    assert [hits for _, hits in seen] == [0, 0, 1]
+    assert [len(calls) for calls, _ in seen] == [2, 2, 2]
+    for first, last in zip(seen[0][0], seen[2][0], strict=True):
+        assert [first[key] for key in ("grid", "block", "stream")] == [
+            last[key] for key in ("grid", "block", "stream")
+        ]

@@ -39,8 +39,8 @@ def test_every_name_of_the_runtime_stands_on_its_page() -> None:
     ("guide", "call"),
     [
         ("raw-kernels", inspect.signature(gridstride.RawKernel('extern "C" __global__ void k() {}', "k"))),
-        ("elementwise", inspect.signature(gridstride.ElementwiseKernel.__call__)),
-        ("reductions", inspect.signature(gridstride.ReductionKernel.__call__)),
+        ("elementwise", inspect.signature(gridstride.ElementwiseKernel("T x", "T y", "y = x"))),
+        ("reductions", inspect.signature(gridstride.ReductionKernel("T x", "T y", "x", "a + b"))),
     ],
     ids=str,
 )

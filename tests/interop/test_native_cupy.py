@@ -175,3 +175,25 @@ def test_the_current_stream_of_every_thread_is_found(recorder):
     expected = [stream.ptr, 0, cupy.cuda.Stream.ptds.ptr, stream.ptr, 0]
     assert [(who, what[5]) for who, what in recorder.launches[1:]] == [("native", each) for each in expected]
     assert cupy_shortcuts.learn_stream(cupy), "CuPy's own function was not found"
+
+
+@pytest.mark.parametrize(("shape", "strides"), SHAPES.values(), ids=SHAPES)
+def test_axes_are_where_they_were_found(recorder, shape, strides):
+    from gridstride._native import _launcher
+
+    layout = cupy_shortcuts.find_layout(cupy)
+    assert layout.lengths > 0
+    assert layout.steps > 0
+    x = array(shape, np.float32, strides)
+    assert _launcher.axes_of(x) == (x.shape, None if x.flags.c_contiguous else x.strides)
+
+
+def test_elementwise_calls(recorder):
+    k = gs.ElementwiseKernel("T x", "T y", f"y = x; // {next(_numbers)}", "copy")
+    for _ in range(3):
+        k(array((3, 4), strides=(64, 8)), array((3, 4), offset=4096))
+    assert recorder.who() == ["pipeline", "pipeline", "native"]
+    assert recorder.launches[2][1] == recorder.launches[0][1]
+    k(array((4, 3), strides=(64, 8)), array((4, 3), offset=4096))
+    k(array((3, 4), strides=(128, 8)), array((3, 4), offset=4096))
+    assert recorder.who()[3:] == ["pipeline", "pipeline"]

@@ -336,3 +336,53 @@ struct Large { Small stream; long long more[4]; };
 extern "C" Small in_registers(signed char device) { return {1, device, 40}; }
 extern "C" Large in_memory(signed char device) { return {{1, device, 40}, {1, 2, 3, 4}}; }
 """
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (1,), (7,), (2, 3), (3, 1, 4), (2, 1, 3, 2, 1), (2, 1, 3, 2, 1, 2)]
+)
+def test_axes_of_tensors(recorder, shape):
+    from gridstride._native import _launcher
+
+    x = torch.zeros(shape)
+    for _ in range(2):  # asked, then read
+        assert _launcher.axes_of(x) == (shape, None)
+    y = torch.zeros((*shape, 2))[..., 0]
+    expected = None if y.is_contiguous() else tuple(y.stride())
+    for _ in range(2):
+        assert _launcher.axes_of(y) == (shape, expected)
+    if len(shape) > 1:
+        z = torch.zeros(shape[::-1]).permute(*reversed(range(len(shape))))
+        assert _launcher.axes_of(z) == (shape, None if z.is_contiguous() else tuple(z.stride()))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.bfloat16, torch.float64, torch.complex64])
+def test_elementwise_calls_and_reductions(recorder, dtype):
+    k = gs.ElementwiseKernel("T x, T a", "T y", f"y = x; // {next(_numbers)}", "copy")
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", f"y = a; // {next(_numbers)}", "0", "total")
+    x, y = torch.zeros((3, 4), dtype=dtype).T, torch.zeros((4, 3), dtype=dtype)
+    for _ in range(3):
+        assert k(x, 1, y) is y
+        made = k(x, 1)
+        assert (type(made), made.dtype, made.shape, made.is_contiguous()) == (
+            torch.Tensor,
+            dtype,
+            (4, 3),
+            True,
+        )
+        assert total(x, axis=0).shape == (3,)
+    assert recorder.who() == ["pipeline"] * 6 + ["native"] * 3
+    assert recorder.launches[6][1] == recorder.launches[0][1]
+
+
+def test_tensors_whose_values_are_not_their_bytes(recorder):
+    k = gs.ElementwiseKernel("T x", "T y", f"y = x; // {next(_numbers)}", "copy")
+    x, y = torch.zeros(4, dtype=torch.complex64), torch.zeros(4, dtype=torch.complex64)
+    for _ in range(3):
+        k(x, y)
+    k(x.conj(), y)
+    with pytest.raises(TypeError, match="gradient"):
+        k(torch.zeros(4, dtype=torch.complex64, requires_grad=True), y)
+    with pytest.raises(TypeError, match="conjugate"):
+        k(x, y.conj())
+    assert recorder.who()[2:4] == ["native", "pipeline"]

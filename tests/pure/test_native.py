@@ -299,6 +299,47 @@ def test_floating_point(recorder, ctype, number):
     )
 
 
+def test_every_rounding_to_float16(recorder):
+    """Each float16, what lies halfway to the next one, and its neighbors among float64."""
+    k, finite = kernel("__half a"), np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    halfway = (finite[1:] + finite[:-1]) / 2
+    chosen = np.concatenate(
+        [finite, halfway, np.nextafter(halfway, 0), np.nextafter(halfway, 9e9), [65519.99, np.inf]]
+    )
+    numbers = [float(x) for x in np.concatenate([chosen, -chosen])[::7]]
+    k(1, 32, (1.0,))
+    for number in numbers:
+        k(1, 32, (number,))
+    packed = np.frombuffer(b"".join(what[4][:2] for _, what in recorder.launches[1:]), np.uint16)
+    assert set(recorder.who()[1:]) == {"native"}
+    np.testing.assert_array_equal(packed, np.array(numbers).astype(np.float16).view(np.uint16))
+
+
+@pytest.mark.parametrize("number", [65520.0, -1e300, float("nan")])
+def test_numbers_that_are_no_float16_are_left_to_the_pipeline(recorder, number):
+    k = kernel("__half a")
+    k(1, 32, (1.0,))
+    if number == number:
+        with pytest.raises(OverflowError, match="float16"):
+            k(1, 32, (number,))
+    else:
+        k(1, 32, (number,))
+        assert recorder.who()[-1] == "pipeline"
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 1, 1.00390625, 1.01171875, 3e38, -2.5e-40, float("inf"), True])
+def test_bfloat16(recorder, number):
+    k = kernel("__nv_bfloat16 a")
+    replayed(recorder, lambda: k(1, 32, (number,)))
+
+
+def test_numbers_beyond_bfloat16_are_left_to_the_pipeline(recorder):
+    k = kernel("__nv_bfloat16 a")
+    k(1, 32, (1.0,))
+    with pytest.raises(OverflowError, match="bfloat16"):
+        k(1, 32, (3.4e38,))
+
+
 @pytest.mark.parametrize("number", [1 + 2j, complex("nan+infj"), -0.0 - 1e-40j])
 @pytest.mark.parametrize("ctype", ["complex<float>", "complex<double>"])
 def test_complex_numbers(recorder, ctype, number):

@@ -24,6 +24,7 @@ from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, bind_elementwise
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.reduction import BoundFold, bind_reduction
+from gridstride._array_pipeline.finished import FinishedCall
 from gridstride._array_pipeline.launching import PreparedCall, execute, prepare_elements, prepare_fold
 from gridstride._array_pipeline.operands import Operand, make_outputs, operands_of, roles_of
 from gridstride._array_pipeline.overlap import separated
@@ -34,6 +35,9 @@ from gridstride._source.elementwise import ElementwiseSource
 from gridstride._source.reduction import ReductionSource
 from gridstride._source.types import Role
 from gridstride.arrays.view import ArrayView
+
+
+__all__ = ["FinishedCall", "Known", "KnownCall", "run_elementwise", "run_reduction"]
 
 
 class KnownCall(NamedTuple):
@@ -64,9 +68,14 @@ _WORD = 16
 
 
 def run_elementwise(
-    source: ElementwiseSource, known: Known, arguments: Sequence[Any], size: int | None, stream: Any
-) -> tuple[Any, ...]:
-    """Run an elementwise kernel; return its outputs.
+    source: ElementwiseSource,
+    known: Known,
+    arguments: Sequence[Any],
+    size: int | None,
+    stream: Any,
+    form: int,
+) -> FinishedCall:
+    """Run an elementwise kernel; `form` says what the call returns (see `FinishedCall`).
 
     Raises
     ------
@@ -81,7 +90,7 @@ def run_elementwise(
     if call is None:
         bound = bind_elementwise(source.declaration, arguments, views, size)
         call = _remember(known, key, bound, axes.elements(bound.shape))
-    return _run(source, call, arguments, views, stream)
+    return _run(source, call, arguments, views, stream, form)
 
 
 def run_reduction(
@@ -92,8 +101,9 @@ def run_reduction(
     keepdims: bool,
     dtype: Any,
     stream: Any,
-) -> tuple[Any, ...]:
-    """Run a reduction; return its outputs. It raises what `run_elementwise` raises."""
+    form: int,
+) -> FinishedCall:
+    """Run a reduction. It raises what `run_elementwise` raises."""
     views = view_arguments(source.declaration.name, arguments)
     key = _signature(arguments, views, (repr(axis), bool(keepdims), dtype))
     call = known.get(key) if key is not None else None
@@ -103,7 +113,7 @@ def run_reduction(
         )
         check_sizes(source, axes.elements(bound.result))
         call = _remember(known, key, bound, axes.elements(bound.result))
-    return _run(source, call, arguments, views, stream)
+    return _run(source, call, arguments, views, stream, form)
 
 
 def _run(
@@ -112,31 +122,37 @@ def _run(
     arguments: Sequence[Any],
     views: Sequence[ArrayView | None],
     stream: Any,
-) -> tuple[Any, ...]:
+    form: int,
+) -> FinishedCall:
     name = source.declaration.name
     place = place_of(name, views)
     with on_device(place.target, place.device):
         handle = resolve_stream(views, stream, place.target, place.device)
         made = make_outputs(name, views, arguments, call.bound.made, place, handle)
-        if call.results:
-            given = operands_of(source.declaration, call.roles, arguments, views, made)
-            operands = separated(name, given, call.bound, place, handle)
-            if operands is given:
-                starts = tuple(
-                    operand.view.address % _WORD for operand in operands if operand.view is not None
-                )
-                key = place.target.name, place.device, starts
-                prepared = call.prepared.get(key)
-                if prepared is None:
-                    if len(call.prepared) >= _MOST_KNOWN:
-                        call.prepared.clear()
-                    prepared = call.prepared[key] = _prepare(source, call.bound, operands, place)
-            else:
-                prepared = _prepare(source, call.bound, operands, place)
-            execute(name, prepared, operands, place, handle)
-    if made:
-        return tuple(each.handed_over() for each in made)
-    return tuple(arguments[source.declaration.nin :])
+        outputs = tuple(each.handed_over() for each in made) or tuple(arguments[source.declaration.nin :])
+        if not call.results:
+            return FinishedCall(outputs, form, call.bound, place, handle)
+        given = operands_of(source.declaration, call.roles, arguments, views, made)
+        operands = separated(name, given, call.bound, place, handle)
+        if operands is not given:
+            execute(name, _prepare(source, call.bound, operands, place), operands, place, handle)
+            return FinishedCall(outputs, form, call.bound, place, handle)
+        prepared = _prepared(source, call, operands, place)
+        launched = execute(name, prepared, operands, place, handle)
+    return FinishedCall(outputs, form, call.bound, place, handle, operands, prepared, launched)
+
+
+def _prepared(
+    source: ElementwiseSource | ReductionSource, call: KnownCall, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    starts = tuple(operand.view.address % _WORD for operand in operands if operand.view is not None)
+    key = place.target.name, place.device, starts
+    prepared = call.prepared.get(key)
+    if prepared is None:
+        if len(call.prepared) >= _MOST_KNOWN:
+            call.prepared.clear()
+        prepared = call.prepared[key] = _prepare(source, call.bound, operands, place)
+    return prepared
 
 
 def _signature(arguments: Sequence[Any], views: Sequence[ArrayView | None], rest: Any) -> Hashable | None:

@@ -67,6 +67,13 @@ class PreparedCall(NamedTuple):
     workspace: int = 0
 
 
+class Launched(NamedTuple):
+    """Hold the argument bytes of each launch of a call, and the address of its workspace."""
+
+    packed: tuple[bytes, ...]
+    workspace: int
+
+
 def prepare_elements(
     source: ElementwiseSource, bound: Bound, operands: Sequence[Operand], place: Place
 ) -> PreparedCall:
@@ -137,7 +144,7 @@ def load_explained(program: Program, sections: dict[str, str], types: Any, place
 
 def execute(
     kernel: str, prepared: PreparedCall, operands: Sequence[Operand], place: Place, stream: int
-) -> None:
+) -> Launched:
     """Fill addresses and numbers in, and launch."""
     accesses = accesses_of(operands)
     workspace = 0
@@ -145,6 +152,7 @@ def execute(
         memory = _workspace(kernel, operands, prepared.workspace, place, stream)
         workspace = memory.address
         accesses = (*accesses, Access(memory.owner, memory.address, memory.nbytes, True))
+    launched = []
     for step in prepared.steps:
         packed = bytearray(step.packed)
         for at, position in step.addresses:
@@ -156,10 +164,12 @@ def execute(
             packed[at : at + len(content)] = content
         for at in step.workspace:
             packed[at : at + 8] = workspace.to_bytes(8, "little")
+        launched.append(bytes(packed))
         tracking.launch(
-            place.target, place.device, step.kernel, step.function, step.configuration, bytes(packed), stream,
+            place.target, place.device, step.kernel, step.function, step.configuration, launched[-1], stream,
             accesses,
         )  # fmt: skip
+    return Launched(tuple(launched), workspace)
 
 
 class ParameterBlock:

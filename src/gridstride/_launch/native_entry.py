@@ -49,7 +49,7 @@ def native_entry(
         What ran, and what its launches are checked against.
     """
     mode = config.native_mode()
-    if signature is None or mode == "off" or not _native.is_compiled() or not _is_settled(place, device_type):
+    if signature is None or mode == "off" or not _native.is_compiled() or not is_settled(place, device_type):
         return None
     routine = function.native_entry()
     parameters = None if routine is None else _parameters(signature)
@@ -75,7 +75,12 @@ def native_entry(
     )
 
 
-def _is_settled(place: Place, device_type: int) -> bool:
+def native_routine(function: Function) -> tuple[int, int] | None:
+    """Return the address of a function's launch routine and of its record; None where nothing is replayed."""
+    return function.native_entry() if config.native_mode() != "off" and _native.is_compiled() else None
+
+
+def is_settled(place: Place, device_type: int) -> bool:
     """Return whether such a first array, or none, always means this place."""
     if device_type == CUDA:
         return CUDA in place.target.device_types
@@ -103,7 +108,7 @@ def _parameters(signature: Signature) -> tuple[_native.Parameter, ...] | None:
 def _scalar(ctype: CType, offset: int) -> _native.Parameter | None:
     if ctype.kind != "scalar" or ctype.dtype is None:
         return None
-    return _make_parameter((False, False, 0, _code(ctype.dtype), 0, 0, offset))
+    return _make_parameter((False, False, 0, dtype_code(ctype.dtype), 0, 0, offset))
 
 
 def _pointer(pointee: CType | None, offset: int) -> _native.Parameter | None:
@@ -127,9 +132,9 @@ def _taken(pointee: CType) -> int:
     if pointee.name == "char":
         return _bits("int8", "uint8")
     if pointee.kind == "scalar" and pointee.dtype is not None:
-        return 1 << _code(pointee.dtype)
+        return 1 << dtype_code(pointee.dtype)
     if pointee.kind == "vector" and pointee.dtype is not None:
-        return 1 << _code(pointee.dtype) | _pairs(pointee, pointee.dtype)
+        return 1 << dtype_code(pointee.dtype) | _pairs(pointee, pointee.dtype)
     return 0
 
 
@@ -143,7 +148,8 @@ def _bits(*names: str) -> int:
     return sum(1 << _CODES[name] for name in names)
 
 
-def _code(dtype: np.dtype[np.generic]) -> int:
+def dtype_code(dtype: np.dtype[np.generic]) -> int:
+    """Return the number of a scalar dtype in C code."""
     code = _CODES_OF_NUMPY.get(dtype)
     if code is not None:
         return code

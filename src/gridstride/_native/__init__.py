@@ -2,8 +2,9 @@
 
 A kernel is a `Launcher`. Its ``__call__`` looks at the arguments, checks, packs and launches in C
 where an `Entry` from an earlier launch fits (a *hit*); anything else is a *miss* and goes to the
-kernel's `_launch`, the readable pipeline. Hits and misses do the same: ``GRIDSTRIDE_NATIVE=verify``
-sends every hit through both and compares.
+kernel's `_launch`, the readable pipeline. An array kernel is an `ArrayLauncher`, which replays an
+`ArrayCall` for arguments of the same dtypes, shapes and strides. Hits and misses do the same:
+``GRIDSTRIDE_NATIVE=verify`` sends every hit through both and compares.
 
 The runtime's objects keep their fields in records, and Python functions decorated with `shortcut` have
 a C function in front of them, which does the usual call and hands any other to the Python one.
@@ -17,13 +18,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gridstride import config
-from gridstride._native.entry import DTYPES, MOST_BYTES, Entry, Extent, Launch, Parameter
+from gridstride._native.entry import (
+    DTYPES,
+    MOST_BYTES,
+    MOST_MADE,
+    MOST_STEPS,
+    NOTHING,
+    ONE,
+    TUPLE,
+    ArrayCall,
+    ArrayStep,
+    Entry,
+    Extent,
+    Launch,
+    Making,
+    Pair,
+    Parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from gridstride._native.stand_in import (
+        ArrayLauncher,
         AsyncPoolRecord,
         BlockRecord,
         Buffer,
@@ -83,6 +101,7 @@ else:
         recognition.start()
         meet = recognition.meet
 
+    ArrayLauncher = _surface.ArrayLauncher
     Buffer = _surface.Buffer
     Contexts = _surface.Contexts
     DeviceRecord = _surface.DeviceRecord
@@ -131,6 +150,16 @@ def is_compiled() -> bool:
 __all__ = [
     "DTYPES",
     "MOST_BYTES",
+    "MOST_MADE",
+    "MOST_STEPS",
+    "NOTHING",
+    "ONE",
+    "TUPLE",
+    "ArrayCall",
+    "ArrayLauncher",
+    "ArrayStep",
+    "Making",
+    "Pair",
     "Buffer",
     "Contexts",
     "DeviceRecord",

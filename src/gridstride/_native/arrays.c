@@ -18,7 +18,7 @@ static enum dtype numpy_dtypes[NUMPY_NUMBERS]; /* by NumPy's number; NO_DTYPE el
 
 static struct {
     PyObject *current_stream;
-    PyObject *data, *ptr, *device_id, *dtype, *c_contiguous, *size; /* names */
+    PyObject *data, *ptr, *device_id, *dtype, *c_contiguous, *size, *shape, *strides; /* names */
     intptr_t (*stream_of_device)(int device); /* CuPy's own function; null: not known */
 } cupy;
 
@@ -27,6 +27,7 @@ static struct {
     PyObject *array_class, *pointer_class;
     Py_ssize_t data, dtype, size, c_contiguous; /* in an array */
     Py_ssize_t ptr, device_id;                  /* in its pointer */
+    Py_ssize_t lengths, steps;                  /* in an array: pointers to the first and behind the last; 0: not known */
 } cupy_layout;
 
 const struct known_type *met_type_of(PyObject *value)
@@ -98,6 +99,15 @@ static size_t size_of_numpy(PyObject *object)
     return size;
 }
 
+static int read_axes_of_numpy(PyObject *object, struct array_axes *axes)
+{
+    const struct numpy_array *array = (const struct numpy_array *)object;
+    axes->count = array->ndim;
+    axes->lengths = array->shape;
+    axes->steps = array->strides;
+    return 1;
+}
+
 /* ---- CuPy ---- */
 
 static int read_number(PyObject *object, PyObject *name, unsigned long long *number)
@@ -113,7 +123,7 @@ static int read_number(PyObject *object, PyObject *name, unsigned long long *num
 }
 
 /* Every dtype of NumPy is of a class whose own class is NumPy's. */
-static int is_numpy_dtype(PyObject *object)
+int is_numpy_dtype(PyObject *object)
 {
     return Py_TYPE((PyObject *)Py_TYPE(object)) == Py_TYPE(numpy_dtype_type);
 }
@@ -188,6 +198,36 @@ static int size_of_cupy(PyObject *array, size_t *size)
     return is_read;
 }
 
+static int read_tuple(PyObject *array, PyObject *name, Py_ssize_t *numbers)
+{
+    PyObject *tuple = PyObject_GetAttr(array, name);
+    Py_ssize_t count = tuple != NULL && PyTuple_CheckExact(tuple) ? PyTuple_Size(tuple) : -1;
+    if (count > MOST_AXES)
+        count = -1;
+    for (Py_ssize_t k = 0; k < count; ++k)
+        numbers[k] = PyLong_AsSsize_t(PyTuple_GetItem(tuple, k));
+    Py_XDECREF(tuple);
+    if (!PyErr_Occurred())
+        return (int)count;
+    PyErr_Clear();
+    return -1;
+}
+
+static int read_axes_of_cupy(PyObject *array, struct array_axes *axes)
+{
+    if (has_known_layout(array) && cupy_layout.lengths > 0) {
+        const Py_ssize_t *const *lengths = field(array, cupy_layout.lengths);
+        axes->lengths = lengths[0];
+        axes->count = (int)(lengths[1] - lengths[0]);
+        axes->steps = *(const Py_ssize_t *const *)field(array, cupy_layout.steps);
+        return 1;
+    }
+    axes->lengths = axes->held;
+    axes->steps = axes->held + MOST_AXES;
+    axes->count = read_tuple(array, cupy.shape, axes->held);
+    return axes->count >= 0 && read_tuple(array, cupy.strides, axes->held + MOST_AXES) == axes->count;
+}
+
 static int ask_cupy_for_stream(int device, unsigned long long *stream)
 {
     PyObject *number = PyLong_FromLong(device);
@@ -248,6 +288,15 @@ int array_size(PyObject *array, struct array_view *seen)
     }
 }
 
+int read_axes(PyObject *array, const struct array_view *seen, struct array_axes *axes)
+{
+    int is_read = seen->library == NUMPY   ? read_axes_of_numpy(array, axes)
+                  : seen->library == TORCH ? read_axes_of_torch(array, axes)
+                  : seen->library == CUPY  ? read_axes_of_cupy(array, axes)
+                                           : 0;
+    return is_read && axes->count <= MOST_AXES;
+}
+
 int library_stream(enum library library, int device, unsigned long long *stream)
 {
     switch (library) {
@@ -279,15 +328,33 @@ static PyObject *array_fields(PyObject *module, PyObject *object)
                          (unsigned long long)(uintptr_t)array->dtype);
 }
 
-/* array_shape(array) -> tuple, as this file reads it */
+static PyObject *tuple_of(const Py_ssize_t *numbers, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int k = 0; tuple != NULL && k < count; ++k)
+        if (PyTuple_SetItem(tuple, k, PyLong_FromSsize_t(numbers[k])) < 0)
+            Py_CLEAR(tuple);
+    return tuple;
+}
+
+/* array_shape(array) -> (lengths, steps), as this file reads them */
 static PyObject *array_shape(PyObject *module, PyObject *object)
 {
     const struct numpy_array *array = (const struct numpy_array *)object;
-    PyObject *shape = PyTuple_New(array->ndim);
-    for (int k = 0; shape != NULL && k < array->ndim; ++k)
-        if (PyTuple_SetItem(shape, k, PyLong_FromSsize_t(array->shape[k])) < 0)
-            Py_CLEAR(shape);
-    return shape;
+    return Py_BuildValue("(NN)", tuple_of(array->shape, array->ndim), tuple_of(array->strides, array->ndim));
+}
+
+/* axes_of(array) -> (lengths, steps or None where they are contiguous), or None, as this file reads them */
+static PyObject *axes_of(PyObject *module, PyObject *array)
+{
+    const struct known_type *known = known_type_of(array);
+    struct array_view seen;
+    struct array_axes axes;
+    if (known == NULL || !view_array(known, array, &seen) || !read_axes(array, &seen, &axes))
+        Py_RETURN_NONE;
+    PyObject *lengths = tuple_of(axes.lengths, axes.count);
+    PyObject *steps = seen.contiguous ? Py_NewRef(Py_None) : tuple_of(axes.steps, axes.count);
+    return Py_BuildValue("(NN)", lengths, steps);
 }
 
 /* dtype_fields(dtype) -> (number, byte order), as this file reads them */
@@ -343,7 +410,8 @@ static PyObject *know_cupy(PyObject *module, PyObject *arguments)
         PyObject **name;
         const char *text;
     } names[] = {{&cupy.data, "data"},   {&cupy.ptr, "ptr"},   {&cupy.device_id, "device_id"},
-                 {&cupy.dtype, "dtype"}, {&cupy.size, "size"}, {&cupy.c_contiguous, "_c_contiguous"}};
+                 {&cupy.dtype, "dtype"}, {&cupy.size, "size"}, {&cupy.c_contiguous, "_c_contiguous"},
+                 {&cupy.shape, "shape"}, {&cupy.strides, "strides"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (*names[k].name == NULL && (*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL)
             return NULL;
@@ -355,8 +423,9 @@ static PyObject *know_cupy(PyObject *module, PyObject *arguments)
 static PyObject *know_cupy_layout(PyObject *module, PyObject *layout)
 {
     PyObject *array_class, *pointer_class;
-    if (!PyArg_ParseTuple(layout, "OOnnnnnn", &array_class, &pointer_class, &cupy_layout.data, &cupy_layout.dtype,
-                          &cupy_layout.size, &cupy_layout.c_contiguous, &cupy_layout.ptr, &cupy_layout.device_id))
+    if (!PyArg_ParseTuple(layout, "OOnnnnnnnn", &array_class, &pointer_class, &cupy_layout.data, &cupy_layout.dtype,
+                          &cupy_layout.size, &cupy_layout.c_contiguous, &cupy_layout.ptr, &cupy_layout.device_id,
+                          &cupy_layout.lengths, &cupy_layout.steps))
         return NULL;
     set_reference(&cupy_layout.array_class, array_class);
     set_reference(&cupy_layout.pointer_class, pointer_class);
@@ -388,7 +457,8 @@ PyMethodDef array_functions[] = {
     {"set_recognizer", set_recognizer, METH_O, "Set the function that is asked about types met for the first time."},
     {"know_bfloat16", know_bfloat16, METH_O, "Set the dtype that stands for bfloat16."},
     {"array_fields", array_fields, METH_O, "Return address, axes, flags and dtype identity of a NumPy array."},
-    {"array_shape", array_shape, METH_O, "Return the shape of a NumPy array."},
+    {"array_shape", array_shape, METH_O, "Return lengths and steps of the axes of a NumPy array."},
+    {"axes_of", axes_of, METH_O, "Return lengths and steps of an array of a library that is known."},
     {"dtype_fields", dtype_fields, METH_O, "Return number and byte order of a NumPy dtype."},
     {"scalar_bytes", scalar_bytes, METH_VARARGS, "Return the bytes of a NumPy scalar."},
     {"know_numpy", know_numpy, METH_VARARGS, "Take NumPy's arrays from now on."},

@@ -8,13 +8,14 @@ it is tried beside the public one. What is not found is read as attributes.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridstride._native import _launcher
-from gridstride._native.memory_search import INT, memories, place_of
+from gridstride._native.memory_search import INT, POINTER, memories, place_of
 
 _STREAM_MODULE, _STREAM_FUNCTION = "cupy_backends.cuda.stream", "get_stream_ptr"
 
@@ -32,6 +33,9 @@ class Layout(NamedTuple):
         In an array.
     ptr, device_id : int
         In ``array.data``.
+    lengths, steps : int
+        In an array: where pointers to the first length or step, and behind the last, are. Both are 0
+        where a place is in doubt.
     """
 
     array_class: type
@@ -42,6 +46,8 @@ class Layout(NamedTuple):
     c_contiguous: int
     ptr: int
     device_id: int
+    lengths: int = 0
+    steps: int = 0
 
 
 def learn(cupy: Any) -> None:
@@ -84,7 +90,35 @@ def find_layout(cupy: Any) -> Layout | None:
         place_of(held_pointers, [pointer.ptr for pointer in pointers], start=header),
         place_of(held_pointers, [pointer.device_id for pointer in pointers], INT, header),
     )
-    return Layout(array_class, pointer_class, *places) if all(places) else None
+    axes = (
+        _place_of_vector(held, [array.shape for array in arrays]),
+        _place_of_vector(held, [array.strides for array in arrays]),
+    )
+    return Layout(array_class, pointer_class, *places, *(axes if all(axes) else ())) if all(places) else None
+
+
+def _place_of_vector(held: list[bytes], values: list[_Shape]) -> int:
+    """Return the one offset at which each sample points to its numbers and behind them; 0 where there is not one."""
+    places = [
+        at
+        for at in range(object.__basicsize__, len(held[0]) - 3 * POINTER + 1, POINTER)
+        if all(_points_to(memory, at, numbers) for memory, numbers in zip(held, values, strict=True))
+    ]
+    return places[0] if len(places) == 1 else 0
+
+
+def _points_to(memory: bytes, at: int, numbers: _Shape) -> bool:
+    """Return whether three pointers (first, behind the last, end of the room) stand there, for just these numbers.
+
+    Memory is followed only where the three are those of a vector of that length.
+    """
+    first, behind, end = (
+        int.from_bytes(memory[at + k * POINTER : at + (k + 1) * POINTER], sys.byteorder) for k in range(3)
+    )
+    if behind - first != len(numbers) * POINTER or end < behind or first % POINTER or (numbers and not first):
+        return False
+    content = ctypes.string_at(first, behind - first) if numbers else b""
+    return content == b"".join(number.to_bytes(POINTER, sys.byteorder, signed=True) for number in numbers)
 
 
 def untouchable(cupy: Any) -> Any:

@@ -59,21 +59,39 @@ PyObject *chosen_environment(void)
     return environment_values == NULL ? NULL : PyDict_GetItemWithError(environment_values, environment_name);
 }
 
+void make_choice(struct choice *choice, PyObject *target, PyObject *choose)
+{
+    choice->target = Py_NewRef(target);
+    choice->choose = Py_NewRef(choose);
+    choice->is_by_block = targets_chosen > 0;
+    choice->generation = target_generation;
+    if (environment_values != NULL)
+        adopt_key();
+    choice->environment = chosen_environment();
+    Py_XINCREF(choice->environment);
+}
+
+void drop_choice(struct choice *choice)
+{
+    Py_CLEAR(choice->target);
+    Py_CLEAR(choice->choose);
+    Py_CLEAR(choice->environment);
+}
+
 static int read_description(PyObject *description, struct entry *entry)
 {
     unsigned long long routine, context;
-    PyObject *exact, *parameters;
+    PyObject *exact, *parameters, *target, *choose;
     if (!PyArg_ParseTuple(description, "KKiiO(III)(III)IIppIO!OOO", &routine, &context, &entry->device_type,
                           &entry->device, &exact, &entry->max_grid[0], &entry->max_grid[1], &entry->max_grid[2],
                           &entry->max_block[0], &entry->max_block[1], &entry->max_block[2], &entry->max_threads,
                           &entry->max_shared_mem, &entry->is_cooperative, &entry->is_verified, &entry->packed_size,
-                          &PyTuple_Type, &parameters, &entry->target, &entry->function, &entry->choose)) {
-        entry->target = entry->function = entry->choose = NULL;
+                          &PyTuple_Type, &parameters, &target, &entry->function, &choose)) {
+        entry->function = NULL;
         return 0;
     }
-    Py_INCREF(entry->target);
     Py_INCREF(entry->function);
-    Py_INCREF(entry->choose);
+    make_choice(&entry->choice, target, choose);
     entry->routine = (gridstride_launch_routine)(uintptr_t)routine;
     entry->context = (void *)(uintptr_t)context;
     if (entry->packed_size > MOST_BYTES) {
@@ -95,12 +113,6 @@ struct entry *make_entry(PyObject *description)
         release_entry(entry);
         return NULL;
     }
-    entry->is_chosen = targets_chosen > 0;
-    entry->target_generation = target_generation;
-    if (environment_values != NULL)
-        adopt_key();
-    entry->environment = chosen_environment();
-    Py_XINCREF(entry->environment);
     return entry;
 }
 
@@ -113,19 +125,17 @@ void release_entry(struct entry *entry)
 {
     if (--entry->references > 0)
         return;
-    Py_XDECREF(entry->target);
+    drop_choice(&entry->choice);
     Py_XDECREF(entry->function);
-    Py_XDECREF(entry->choose);
-    Py_XDECREF(entry->environment);
     free(entry->parameters);
     free(entry);
 }
 
 int visit_entry(struct entry *entry, visitproc visit, void *arg)
 {
-    Py_VISIT(entry->target);
+    Py_VISIT(entry->choice.target);
+    Py_VISIT(entry->choice.choose);
     Py_VISIT(entry->function);
-    Py_VISIT(entry->choose);
     return 0;
 }
 
@@ -135,14 +145,14 @@ int is_environment(PyObject *before)
     return now == before || (now != NULL && before != NULL && PyObject_RichCompareBool(now, before, Py_EQ) == 1);
 }
 
-int is_chosen_target(const struct entry *entry)
+int is_chosen_target(const struct choice *choice)
 {
-    if (entry->target_generation != target_generation)
+    if (choice->generation != target_generation)
         return 0;
     if (targets_chosen == 0)
-        return !entry->is_chosen && is_environment(entry->environment);
-    PyObject *target = PyObject_CallNoArgs(entry->choose);
-    int is_same = target == entry->target;
+        return !choice->is_by_block && is_environment(choice->environment);
+    PyObject *target = PyObject_CallNoArgs(choice->choose);
+    int is_same = target == choice->target;
     Py_XDECREF(target);
     PyErr_Clear();
     return is_same;

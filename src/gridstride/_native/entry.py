@@ -12,6 +12,10 @@ DTYPES = (
 )  # fmt: skip
 #: The most bytes of packed arguments.
 MOST_BYTES = 4096
+#: The most outputs and workspaces, and the most launches, of a call of an array kernel.
+MOST_MADE, MOST_STEPS = 8, 2
+#: What a call of an array kernel returns.
+NOTHING, ONE, TUPLE = range(3)
 
 Extent = tuple[int, int, int]
 
@@ -114,3 +118,81 @@ class Launch(NamedTuple):
     flags: int
     packed: bytes
     stream: int
+
+
+class ArrayStep(NamedTuple):
+    """Describe a launch of an array kernel's call, in the order in which the C code reads it.
+
+    Attributes
+    ----------
+    routine, context, function
+        As in `Entry`.
+    grid, block, shared_mem
+    packed : bytes
+        The arguments, in which addresses and numbers are still to be filled in.
+    patches : tuple of (offset, operand, dtype)
+        Where which operand stands: a number of dtype k of `DTYPES`, or an address (-1). Operands are
+        numbered: the arguments, the outputs that are made, the workspace.
+    """
+
+    routine: int
+    context: int
+    function: Any
+    grid: Extent
+    block: Extent
+    shared_mem: int
+    packed: bytes
+    patches: tuple[tuple[int, int, int], ...]
+
+
+class Making(NamedTuple):
+    """Describe the making of an array: a call, and where in 16 bytes its memory must begin."""
+
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    start: int
+
+
+class Pair(NamedTuple):
+    """Name two operands that must not share memory, unless they may lie in the same place.
+
+    ``low`` and ``high`` say in bytes which stretch an operand touches, from its address on.
+    """
+
+    one: int
+    low: int
+    high: int
+    other: int
+    other_low: int
+    other_high: int
+    may_be_same: bool
+
+
+class ArrayCall(NamedTuple):
+    """Describe a call of an array kernel to replay, in the order in which the C code reads it.
+
+    Attributes
+    ----------
+    target, choose, is_verified
+        As in `Entry`.
+    nin : int
+        How many operands are inputs.
+    form : int
+        `NOTHING`, `ONE` or `TUPLE`.
+    output_count : int
+    steps : tuple of ArrayStep
+    makings : tuple of Making
+        Of the outputs that are not passed, then of a workspace.
+    pairs : tuple of Pair
+    """
+
+    target: Any
+    choose: Callable[[], Any]
+    is_verified: bool
+    nin: int
+    form: int
+    output_count: int
+    steps: tuple[ArrayStep, ...]
+    makings: tuple[Making, ...]
+    pairs: tuple[Pair, ...]

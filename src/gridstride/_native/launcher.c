@@ -30,8 +30,6 @@ struct call {
     unsigned char packed[MOST_BYTES];
 };
 
-enum outcome { HIT, MISS, UNKNOWN_PLACE, RAISED };
-
 static PyObject *names[5]; /* of the arguments, in their order */
 static PyObject *launch_name, *foresee_name, *native_entry_name, *replayed_name, *target_name, *ptr_name;
 
@@ -166,7 +164,7 @@ static struct entry *find_entry(const struct launcher *self, const struct call *
         struct entry *entry = self->entries[k];
         hold_entry(entry);
         if (entry->device_type == call->first.device_type && entry->device == call->first.device &&
-            is_exactly(entry, &call->configuration) && is_chosen_target(entry))
+            is_exactly(entry, &call->configuration) && is_chosen_target(&entry->choice))
             return entry;
         release_entry(entry);
     }
@@ -262,11 +260,11 @@ static int read_handle(PyObject *number, unsigned long long *handle)
     return is_read;
 }
 
-static int read_stream_object(const struct entry *entry, PyObject *stream, unsigned long long *handle)
+static int read_stream_object(PyObject *target, PyObject *stream, unsigned long long *handle)
 {
-    PyObject *target = PyObject_GetAttr(stream, target_name);
-    int is_of_target = target == entry->target;
-    Py_XDECREF(target);
+    PyObject *own = PyObject_GetAttr(stream, target_name);
+    int is_of_target = own == target;
+    Py_XDECREF(own);
     PyErr_Clear();
     if (!is_of_target)
         return 0;
@@ -276,18 +274,15 @@ static int read_stream_object(const struct entry *entry, PyObject *stream, unsig
     return is_read;
 }
 
-static int find_stream(const struct entry *entry, struct call *call)
+int find_launch_stream(PyObject *target, const struct array_view *first, PyObject *stream, unsigned long long *handle)
 {
-    unsigned long long *handle = &call->stream_handle;
-    int is_on_gpu = call->first.device_type == CUDA;
+    int is_on_gpu = first->device_type == CUDA;
     *handle = 0;
     int is_read;
-    if (call->stream == NULL || call->stream == Py_None)
-        is_read = is_on_gpu ? library_stream(call->first.library, call->first.device, handle)
-                            : !has_entered_stream(entry->target);
+    if (stream == NULL || stream == Py_None)
+        is_read = is_on_gpu ? library_stream(first->library, first->device, handle) : !has_entered_stream(target);
     else
-        is_read = PyLong_CheckExact(call->stream) ? read_handle(call->stream, handle)
-                                                  : read_stream_object(entry, call->stream, handle);
+        is_read = PyLong_CheckExact(stream) ? read_handle(stream, handle) : read_stream_object(target, stream, handle);
     /* The pipeline knows which streams of a host target exist, and begins to keep arguments for a second stream. */
     return is_read && (*handle == 0 || (is_on_gpu && keeper != NULL));
 }
@@ -297,13 +292,12 @@ static int find_stream(const struct entry *entry, struct call *call)
 static PyObject *replayed_form(const struct entry *entry, const struct call *call)
 {
     const struct gridstride_configuration *of = &call->configuration;
-    return Py_BuildValue("(O(III)(III)IIy#K)", entry->target, of->grid[0], of->grid[1], of->grid[2], of->block[0],
+    return Py_BuildValue("(O(III)(III)IIy#K)", entry->choice.target, of->grid[0], of->grid[1], of->grid[2], of->block[0],
                          of->block[1], of->block[2], of->shared_mem, of->flags, (const char *)call->packed,
                          (Py_ssize_t)entry->packed_size, call->stream_handle);
 }
 
-/* Turn an exception about the arguments into an AssertionError: the fast path had none. */
-static void report_refusal(PyObject *replayed)
+void report_refusal(PyObject *replayed)
 {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
         !PyErr_ExceptionMatches(PyExc_OverflowError))
@@ -340,7 +334,7 @@ static int keep_arguments(const struct entry *entry, const struct call *call)
 {
     if (keeper == NULL || call->first.device_type != CUDA)
         return 1;
-    PyObject *kept = PyObject_CallFunction(keeper, "OiKO", entry->target, call->first.device, call->stream_handle,
+    PyObject *kept = PyObject_CallFunction(keeper, "OiKO", entry->choice.target, call->first.device, call->stream_handle,
                                            call->arguments);
     Py_XDECREF(kept);
     return kept != NULL;
@@ -369,7 +363,7 @@ static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *
     if (entry == NULL)
         return UNKNOWN_PLACE;
     enum outcome outcome = MISS;
-    if (bind(entry, call) && find_stream(entry, call))
+    if (bind(entry, call) && find_launch_stream(entry->choice.target, &call->first, call->stream, &call->stream_handle))
         outcome = launch(self, positional, keywords, entry, call);
     release_entry(entry);
     return outcome;

@@ -107,7 +107,8 @@ PyMODINIT_FUNC PyInit__launcher(void)
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL)
         return NULL;
-    if (intern_names() && add_type(module, &launcher_spec) && add_type(module, &prepared_launch_spec) &&
+    if (intern_names() && intern_array_names() && intern_launcher_names() && add_type(module, &launcher_spec) &&
+        add_type(module, &array_launcher_spec) && add_type(module, &prepared_launch_spec) &&
         add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
         add_type(module, &contexts_spec) && add_entries(module) && prepare_current() && prepare_events() &&
         prepare_pools() && prepare_graphs() &&

@@ -43,12 +43,25 @@ struct array_view {
     size_t size; /* elements; of NumPy's and CuPy's arrays after `array_size` */
 };
 
+enum { MOST_AXES = 32 };
+
+/* Where the elements of an array lie, as its library tells it. */
+struct array_axes {
+    int count;
+    const Py_ssize_t *lengths;
+    const Py_ssize_t *steps; /* in bytes, of PyTorch in elements; only where the array is not contiguous */
+    Py_ssize_t held[2 * MOST_AXES];
+};
+
 /* Return what is known of a value's type, or null. */
 const struct known_type *known_type_of(PyObject *value);
 /* The same without a look at types that were not met before, which can take long. */
 const struct known_type *met_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
+/* Read the axes of an array that was viewed; they are valid as long as it is not changed. */
+int read_axes(PyObject *array, const struct array_view *seen, struct array_axes *axes);
+int is_numpy_dtype(PyObject *object);
 int library_stream(enum library library, int device, unsigned long long *stream);
 /* The same for CuPy, which is loaded though none of its arrays may have been seen yet. */
 int loaded_cupy_stream(PyObject *cupy, int device, unsigned long long *stream);
@@ -58,6 +71,7 @@ int remember_type(PyObject *type, enum library library, enum dtype dtype);
 /* ---- torch_tensors.c ---- */
 
 int view_torch(PyObject *object, struct array_view *seen);
+int read_axes_of_torch(PyObject *object, struct array_axes *axes);
 int torch_stream(int device, unsigned long long *stream);
 
 /* ---- scalars.c ---- */
@@ -79,6 +93,19 @@ struct parameter {
     unsigned offset;
 };
 
+/* The target that a call chose, and under which circumstances. */
+struct choice {
+    PyObject *target, *choose, *environment;
+    int is_by_block; /* made while a block chose a target */
+    long generation;
+};
+
+/* Take new references to a target and to what chooses it now. */
+void make_choice(struct choice *choice, PyObject *target, PyObject *choose);
+void drop_choice(struct choice *choice);
+/* Return whether such arrays still choose the target. */
+int is_chosen_target(const struct choice *choice);
+
 /* A launch to replay. Kept by its kernel; calls in progress hold it too. */
 struct entry {
     int references;
@@ -89,12 +116,11 @@ struct entry {
     struct gridstride_configuration exact;
     unsigned max_grid[3], max_block[3], max_threads, max_shared_mem;
     int is_cooperative, is_verified;
-    int is_chosen; /* made while a block chose a target */
-    long target_generation;
+    struct choice choice;
     unsigned packed_size;
     int parameter_count;
     struct parameter *parameters;
-    PyObject *target, *function, *choose, *environment;
+    PyObject *function;
 };
 
 struct entry *make_entry(PyObject *description);
@@ -105,8 +131,6 @@ int visit_entry(struct entry *entry, visitproc visit, void *arg);
 int knows_environment(void);
 PyObject *chosen_environment(void);
 int is_environment(PyObject *before);
-/* Return whether the target that arrays choose is still the entry's. */
-int is_chosen_target(const struct entry *entry);
 
 /* Launch with the GIL released. Returns the routine's code. */
 int launch_entry(gridstride_launch_routine routine, void *context, const struct gridstride_configuration *configuration,
@@ -118,6 +142,89 @@ PyObject *raise_failure(PyObject *function, int code);
 
 PyObject *call_without_arguments(PyObject *function);
 PyObject *call_with_handles(PyObject *function, PyObject *first, PyObject *second);
+
+/* ---- launcher.c ---- */
+
+enum outcome { HIT, MISS, UNKNOWN_PLACE, RAISED };
+
+/* Find the handle of the stream for a launch beside its first array; `stream` as it was passed, or null. */
+int find_launch_stream(PyObject *target, const struct array_view *first, PyObject *stream, unsigned long long *handle);
+/* Turn an exception about the arguments into an AssertionError: the fast path had none. */
+void report_refusal(PyObject *replayed);
+
+/* ---- array_key.c ---- */
+
+enum { MOST_OPERANDS = 24, MOST_WORDS = 224 };
+
+/* A call of an array kernel. Its key is all that its meaning depends on but addresses and values of numbers. */
+struct array_call {
+    PyObject *operands[MOST_OPERANDS]; /* borrowed: arguments, then those passed as out= */
+    uintptr_t addresses[MOST_OPERANDS];
+    int count;
+    PyObject *stream; /* borrowed, or null */
+    struct array_view first;
+    uint64_t key[MOST_WORDS];
+    int key_size;
+    uint64_t hash;
+};
+
+int read_array_call(PyObject *positional, PyObject *keywords, struct array_call *call);
+int intern_array_names(void);
+
+/* ---- array_record.c ---- */
+
+enum { MOST_STEPS = 2, MOST_MADE = 8 };
+
+struct array_step {
+    gridstride_launch_routine routine;
+    void *context;
+    PyObject *function;
+    struct gridstride_configuration configuration;
+    PyObject *packed; /* bytes, in which addresses and numbers are still to be filled in */
+    struct array_patch {
+        unsigned offset;
+        int operand;
+        int dtype; /* of a number; NO_DTYPE: an address */
+    } *patches;
+    int patch_count;
+};
+
+/* A call to replay. */
+struct array_record {
+    int references;
+    uint64_t hash, *key;
+    int key_size;
+    PyObject *keywords; /* whose objects the key names; null: none */
+    struct choice choice;
+    int is_verified;
+    int nin, form;
+    struct array_step steps[MOST_STEPS];
+    int step_count;
+    struct array_making {
+        PyObject *call, *arguments, *keywords;
+        unsigned start; /* where its memory begins between two words */
+    } *makings; /* of the outputs, then of a workspace */
+    int making_count, output_count;
+    struct array_pair {
+        int one, other;
+        Py_ssize_t low, high, other_low, other_high;
+        int may_be_same;
+    } *pairs; /* operands that must not share memory */
+    int pair_count;
+};
+
+struct array_record *make_array_record(PyObject *description, const struct array_call *call, PyObject *keywords);
+void release_array_record(struct array_record *record);
+int visit_array_record(const struct array_record *record, visitproc visit, void *arg);
+int is_record_of(const struct array_record *record, const struct array_call *call);
+int lie_apart(const struct array_record *record, const struct array_call *call);
+/* Write the argument bytes of a step. `made` are the addresses of what was made. */
+int fill_step(const struct array_step *step, const struct array_call *call, const uintptr_t *made,
+              unsigned char *packed);
+
+/* ---- array_launcher.c ---- */
+
+int intern_launcher_names(void);
 
 /* ---- cuda_launch.c ---- */
 
@@ -142,7 +249,7 @@ void set_reference(PyObject **slot, PyObject *value);
 
 /* ---- types ---- */
 
-extern PyType_Spec launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec, contexts_spec;
+extern PyType_Spec launcher_spec, array_launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec, contexts_spec;
 extern PyMethodDef array_functions[], torch_functions[], entry_functions[], allocation_functions[];
 int intern_names(void);
 

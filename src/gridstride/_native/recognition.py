@@ -113,6 +113,6 @@ def _reads_as(array: np.ndarray[Any, Any]) -> bool:
     # The shape is behind a pointer, and so are the dtype's fields: followed only once the rest is right.
     return (
         _launcher.array_fields(array) == (address, array.ndim, array.flags.num, id(dtype))
-        and _launcher.array_shape(array) == array.shape
+        and _launcher.array_shape(array) == (array.shape, array.strides)
         and _launcher.dtype_fields(dtype) == (dtype.num, dtype.byteorder)
     )

@@ -155,13 +155,51 @@ int is_plain_number(PyObject *value)
            PyComplex_CheckExact(value);
 }
 
-/* Rounding to 16 bits is left to NumPy. */
-static int pack_half(PyObject *value, unsigned char *packed)
+/* Round to the nearest float16, ties to even. NaN and what becomes infinite are left to the pipeline. */
+static int round_to_half(double value, uint16_t *half)
+{
+    enum { FRACTION = 10, BIAS = 15, LEAST = 1 - BIAS };
+    double magnitude = fabs(value);
+    uint16_t sign = signbit(value) ? 0x8000 : 0;
+    if (isinf(value)) {
+        *half = sign | 0x7c00;
+        return 1;
+    }
+    if (!(magnitude < 65520))
+        return 0;
+    int exponent = LEAST;
+    if (magnitude >= ldexp(1, LEAST))
+        exponent = ilogb(magnitude);
+    /* Above the least exponent the leading bit of the fraction adds one to the exponent's bits. */
+    unsigned fraction = (unsigned)nearbyint(ldexp(magnitude, FRACTION - exponent));
+    *half = (uint16_t)(sign | (((unsigned)(exponent - LEAST) << FRACTION) + fraction));
+    return 1;
+}
+
+/* Round to float32 and then to bfloat16, ties to even, as the pipeline does. */
+static int round_to_bfloat16(double value, uint16_t *bfloat)
+{
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    *bfloat = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return !isnan(value) && !(isfinite(value) && (*bfloat & 0x7f80) == 0x7f80);
+}
+
+static int pack_half(enum dtype dtype, PyObject *value, unsigned char *packed)
 {
     const struct known_type *known = is_plain_number(value) ? NULL : known_type_of(value);
-    if (known == NULL || known->library != NUMPY_SCALAR || known->dtype != FLOAT16)
+    struct number number;
+    uint16_t half;
+    if (known != NULL && known->library == NUMPY_SCALAR && known->dtype == FLOAT16 && dtype == FLOAT16) {
+        memcpy(packed, ((const struct numpy_scalar *)value)->value, dtype_sizes[FLOAT16]);
+        return 1;
+    }
+    if (!read_number(value, &number) || number.form == COMPLEX)
         return 0;
-    memcpy(packed, ((const struct numpy_scalar *)value)->value, dtype_sizes[FLOAT16]);
+    if (!(dtype == FLOAT16 ? round_to_half : round_to_bfloat16)(number.real, &half))
+        return 0;
+    memcpy(packed, &half, sizeof half);
     return 1;
 }
 
@@ -169,7 +207,7 @@ int pack_scalar(enum dtype dtype, PyObject *value, unsigned char *packed)
 {
     struct number number;
     if (dtype == FLOAT16 || dtype == BFLOAT16)
-        return dtype == FLOAT16 && pack_half(value, packed);
+        return pack_half(dtype, value, packed);
     if (!read_number(value, &number))
         return 0;
     int is_complex = dtype == COMPLEX64 || dtype == COMPLEX128;

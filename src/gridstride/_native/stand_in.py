@@ -32,6 +32,22 @@ class Launcher:
         """Forget the launches that could be replayed: there are none."""
 
 
+class ArrayLauncher:
+    """Call an array kernel by asking `_launch`.
+
+    `_launch` takes the arguments of a call, makes it, and returns what it made: what the call returns as
+    ``result``, and ``outputs``, ``workspace``, ``native_record()`` and ``replayed_form()``.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        global _misses
+        _misses += 1
+        return self._launch(*args, **kwargs).result
+
+    def _launch(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
 class PreparedLaunch:
     """Make one launch again at every call, with the arguments and the stream it was prepared with.
 

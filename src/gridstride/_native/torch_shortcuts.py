@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from typing import Any, NamedTuple
 
 from gridstride._native import _launcher
@@ -18,6 +19,9 @@ from gridstride._native.memory_search import memories, place_of, place_where
 #: Bytes of what is searched: as many as the allocator gives for the smallest version known.
 _TENSOR_BYTES, _STORAGE_BYTES = 184, 80
 _WORD = 8
+#: PyTorch keeps the axes of a tensor with more of them elsewhere.
+_FEW_AXES = 5
+_AXES = ("axes", "lengths")
 #: Type and index of a device as tensors keep them: of the host, and of the device "meta", which has no memory.
 _HOST, _NOWHERE = b"\x00\xff", b"\x0e\xff"
 #: c10::cuda::getCurrentCUDAStream(signed char), as it is exported.
@@ -50,6 +54,9 @@ class Layout(NamedTuple):
         In the storage: its address.
     guarded : int
         In the storage: a byte that is 0 where the address may be taken without asking.
+    axes, lengths : int
+        In the C++ tensor: how many axes it has, and the lengths of up to `_FEW_AXES`, behind which are
+        their steps. Both are 0 where a place is in doubt; PyTorch is asked then.
     """
 
     implementation: int
@@ -62,6 +69,8 @@ class Layout(NamedTuple):
     place: int
     data: int
     guarded: int
+    axes: int
+    lengths: int
 
 
 def learn(torch: Any) -> None:
@@ -104,9 +113,29 @@ def find_layout(torch: Any) -> Layout | None:
         guarded=place_where(
             [*storages, *guarded], lambda *bytes_: bytes_ == (b"\0",) * len(storages) + (b"\1",), width=1
         ),
-    )
-    is_complete = all(layout) and layout.kind <= layout.place < layout.kind + _WORD
+        axes=0,
+        lengths=0,
+    )._replace(**_find_axes(held, plain))
+    is_complete = all(layout[: -len(_AXES)]) and layout.kind <= layout.place < layout.kind + _WORD
     return layout if is_complete else None
+
+
+def _find_axes(held: list[bytes], tensors: list[Any]) -> dict[str, int]:
+    """Return where the axes are: their number, then lengths, then steps in elements, each a word."""
+    axes = place_of(held, [tensor.dim() for tensor in tensors])
+    lengths = axes + _WORD
+
+    def words(memory: bytes, at: int, count: int) -> list[int]:
+        return [
+            int.from_bytes(memory[at + k * _WORD : at + (k + 1) * _WORD], sys.byteorder) for k in range(count)
+        ]
+
+    agree = all(
+        words(memory, lengths, tensor.dim()) == list(tensor.shape)
+        and words(memory, lengths + _FEW_AXES * _WORD, tensor.dim()) == list(tensor.stride())
+        for memory, tensor in zip(held, tensors, strict=True)
+    )
+    return dict(zip(_AXES, (axes, lengths), strict=True)) if axes and agree else {}
 
 
 def learn_stream(torch: Any, device: int) -> bool:

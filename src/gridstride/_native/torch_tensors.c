@@ -21,7 +21,10 @@ static struct {
     Py_ssize_t implementation;                                      /* in the Python object */
     Py_ssize_t storage, record, first, size, kind, keys, place;     /* in the tensor */
     Py_ssize_t data, guarded;                                       /* in its storage */
+    Py_ssize_t axes, lengths; /* in the tensor: how many, and the lengths of few before their steps; 0: not known */
 } layout;
+
+enum { FEW_AXES = 5 };
 
 static struct tensor_kind kinds[MOST_KINDS];
 static int kind_count, oldest_kind;
@@ -205,6 +208,34 @@ int view_torch(PyObject *object, struct array_view *seen)
     return 1;
 }
 
+/* ---- axes ---- */
+
+static int read_axis_fields(PyObject *object, struct array_axes *axes)
+{
+    const char *tensor = layout.implementation == 0 || layout.axes == 0 ? NULL : pointer_at(object, layout.implementation);
+    if (tensor == NULL || word_at(tensor, layout.axes) > FEW_AXES)
+        return 0;
+    axes->count = (int)word_at(tensor, layout.axes);
+    axes->lengths = (const Py_ssize_t *)(tensor + layout.lengths);
+    axes->steps = axes->lengths + FEW_AXES;
+    return 1;
+}
+
+int read_axes_of_torch(PyObject *object, struct array_axes *axes)
+{
+    struct dlpack_tensor tensor;
+    if (read_axis_fields(object, axes))
+        return 1;
+    if (torch.exchange->view(object, &tensor) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    axes->count = tensor.ndim;
+    axes->lengths = (const Py_ssize_t *)tensor.shape;
+    axes->steps = (const Py_ssize_t *)tensor.strides;
+    return tensor.ndim == 0 || tensor.strides != NULL;
+}
+
 /* ---- stream ---- */
 
 static void learn_stream(int device)
@@ -288,8 +319,9 @@ static PyObject *know_torch_layout(PyObject *module, PyObject *found)
     layout.implementation = 0;
     kind_count = 0;
     if (found != Py_None &&
-        !PyArg_ParseTuple(found, "nnnnnnnnnn", &layout.implementation, &layout.storage, &layout.record, &layout.first,
-                          &layout.size, &layout.kind, &layout.keys, &layout.place, &layout.data, &layout.guarded))
+        !PyArg_ParseTuple(found, "nnnnnnnnnnnn", &layout.implementation, &layout.storage, &layout.record, &layout.first,
+                          &layout.size, &layout.kind, &layout.keys, &layout.place, &layout.data, &layout.guarded,
+                          &layout.axes, &layout.lengths))
         return NULL;
     Py_RETURN_NONE;
 }

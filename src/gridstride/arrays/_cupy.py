@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.arrays.adapter import Adapter, Leave, Malloc, StreamSwitch, descends_from, library_module
+from gridstride.arrays.adapter import (
+    Adapter,
+    Allocation,
+    Leave,
+    Malloc,
+    StreamSwitch,
+    descends_from,
+    library_module,
+)
 from gridstride.arrays.view import CUDA, ArrayView, Shape, make_view
 
 _ARRAYS = frozenset({"ndarray"})
@@ -47,6 +55,9 @@ class CuPyAdapter(Adapter):
         device = cupy.cuda.runtime.getDevice() if like is None else like.data.device_id
         with cupy.cuda.Device(device), _foreign_stream(cupy, stream, device):
             return cupy.empty(shape, dtype)
+
+    def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
+        return library_module("cupy").empty, (shape, dtype), {}
 
     def current_stream(self, device: int) -> int:
         cupy = library_module("cupy")

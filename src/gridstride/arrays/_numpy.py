@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.arrays.adapter import Adapter, Leave, Malloc, descends_from
+from gridstride.arrays.adapter import Adapter, Allocation, Leave, Malloc, descends_from
 from gridstride.arrays.view import HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
@@ -67,6 +67,9 @@ class NumPyAdapter(Adapter):
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> np.ndarray[Any, Any]:
         return np.empty(shape, dtype)
+
+    def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
+        return np.empty, (shape, dtype), {}
 
     def memory_of(self, array: np.ndarray[Any, Any]) -> object | None:
         while isinstance(array.base, np.ndarray):

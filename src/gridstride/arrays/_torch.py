@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride.arrays.adapter import Adapter, StreamSwitch, descends_from, library_module
+from gridstride.arrays.adapter import Adapter, Allocation, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape, make_view
 from gridstride.errors import ArgumentTypeError
 
@@ -71,11 +71,16 @@ class TorchAdapter(Adapter):
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         torch = library_module("torch")
-        torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
+        empty, arguments, keywords = self.allocation(like, shape, dtype)
         if like.is_cpu:
-            return torch.empty(shape, dtype=torch_dtype)
+            return empty(*arguments, **keywords)
         with torch.cuda.stream(_external_stream(stream, like.get_device())):
-            return torch.empty(shape, dtype=torch_dtype, device=like.device)
+            return empty(*arguments, **keywords)
+
+    def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
+        torch = library_module("torch")
+        torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
+        return torch.empty, (shape,), {"dtype": torch_dtype, "device": like.device}
 
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():

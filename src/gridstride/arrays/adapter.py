@@ -14,6 +14,8 @@ import numpy as np
 from gridstride.arrays.view import ArrayView, Shape
 
 Leave = Callable[[], None]
+#: A function of a library, and its arguments by position and by name.
+Allocation = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 #: Takes a size in bytes, returns a pointer with ``ptr``, ``size`` and ``device_id`` that keeps the memory.
 Malloc = Callable[[int], Any]
 
@@ -75,6 +77,10 @@ class Adapter(ABC):
         Beside None it is on the current device. It can be viewed and written, and is an array of the library
         except where `wrap` says otherwise.
         """
+
+    def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation | None:
+        """Return what makes the same array where device and stream are the library's current ones, or None."""
+        return None
 
     def current_stream(self, device: int) -> int | None:
         """Return the calling thread's current stream on a device, or None."""

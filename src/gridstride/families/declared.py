@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from gridstride import _array_pipeline
+from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import Declaration
 from gridstride._source.elementwise import ElementwiseSource
 from gridstride._source.reduction import ReductionSource
 
 
-class DeclaredKernel:
+class DeclaredKernel(_native.ArrayLauncher):
     """Show the parameters that a kernel declares, and keep what is known of its calls."""
 
     name: str
     reduce_dims: bool
     _source: ElementwiseSource | ReductionSource
     _known: _array_pipeline.Known
+    _form: int
 
     def _adopt(self, source: ElementwiseSource | ReductionSource, reduce_dims: bool) -> None:
         """Become the kernel of a source, of whose calls nothing is known yet."""
@@ -24,6 +28,8 @@ class DeclaredKernel:
         self.reduce_dims = bool(reduce_dims)
         self._source = source
         self._known = {}
+        self._form = _native.ONE if self.nout == 1 else _native.TUPLE
+        self.__signature__ = _call_signature(type(self)._launch)
 
     @property
     def in_params(self) -> tuple[Any, ...]:
@@ -56,3 +62,9 @@ class DeclaredKernel:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
+
+
+@cache
+def _call_signature(launch: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a call, which is that of the pipeline's function."""
+    return inspect.signature(launch.__get__(object())).replace(return_annotation=Any)

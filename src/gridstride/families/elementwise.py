@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gridstride import _array_pipeline
+from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
+from gridstride._source.reduction import ReductionSource
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
 
@@ -89,8 +90,6 @@ class ElementwiseKernel(DeclaredKernel):
         )
         if not declaration.outputs:
             raise ValueError(f"`{name}`: out_params must declare at least one output")
-        self.no_return = bool(no_return)
-        self.return_tuple = bool(return_tuple)
         source = ElementwiseSource(
             declaration,
             operation,
@@ -100,12 +99,32 @@ class ElementwiseKernel(DeclaredKernel):
             after_loop,
             checked_options(name, options),
         )
-        self._adopt(source, reduce_dims)
+        self._adopt(source, reduce_dims, bool(no_return), bool(return_tuple))
 
-    def __call__(
+    def _adopt(
+        self,
+        source: ElementwiseSource | ReductionSource,
+        reduce_dims: bool,
+        no_return: bool = False,
+        return_tuple: bool = False,
+    ) -> None:
+        super()._adopt(source, reduce_dims)
+        self._return_tuple = return_tuple
+        if no_return:
+            self._form = _native.NOTHING
+        elif return_tuple:
+            self._form = _native.TUPLE
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, *args: Any, size: int | None = None, block_size: int | None = None, stream: Any = None
+        ) -> Any: ...
+
+    def _launch(
         self, *args: Any, size: int | None = None, block_size: int | None = None, stream: Any = None
-    ) -> Any:
-        """Run the kernel.
+    ) -> _array_pipeline.FinishedCall:
+        """Run the kernel through the pipeline: what a call does where it is no replay of an earlier one.
 
         Parameters
         ----------
@@ -118,10 +137,6 @@ class ElementwiseKernel(DeclaredKernel):
         stream : stream, optional
             By default the current one of the library the arrays belong to.
 
-        Returns
-        -------
-        array, tuple of arrays, or None
-
         Raises
         ------
         TypeError, ValueError, OverflowError
@@ -131,10 +146,17 @@ class ElementwiseKernel(DeclaredKernel):
         """
         if block_size is not None and not 1 <= block_size <= 1024:
             raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
-        outputs = _array_pipeline.run_elementwise(self._source, self._known, args, size, stream)
-        if self.no_return:
-            return None
-        return outputs if self.return_tuple or len(outputs) > 1 else outputs[0]
+        return _array_pipeline.run_elementwise(self._source, self._known, args, size, stream, self._form)
+
+    @property
+    def no_return(self) -> bool:
+        """Whether calls return None."""
+        return self._form == _native.NOTHING
+
+    @property
+    def return_tuple(self) -> bool:
+        """Whether calls return a tuple also for one output."""
+        return self._return_tuple
 
     @property
     def params(self) -> tuple[Any, ...]:
@@ -173,6 +195,5 @@ def _restore(
     return_tuple: bool,
 ) -> ElementwiseKernel:
     kernel = cls.__new__(cls)
-    kernel._adopt(source, reduce_dims)
-    kernel.no_return, kernel.return_tuple = no_return, return_tuple
+    kernel._adopt(source, reduce_dims, no_return, return_tuple)
     return kernel

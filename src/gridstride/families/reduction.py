@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride import _array_pipeline
 from gridstride._arguments.parameters import declare
@@ -114,7 +114,19 @@ class ReductionKernel(DeclaredKernel):
         )
         self._adopt(source, reduce_dims)
 
-    def __call__(
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            *args: Any,
+            axis: Any = None,
+            keepdims: bool = False,
+            dtype: Any = None,
+            out: Any = None,
+            stream: Any = None,
+        ) -> Any: ...
+
+    def _launch(
         self,
         *args: Any,
         axis: Any = None,
@@ -122,8 +134,8 @@ class ReductionKernel(DeclaredKernel):
         dtype: Any = None,
         out: Any = None,
         stream: Any = None,
-    ) -> Any:
-        """Run the reduction.
+    ) -> _array_pipeline.FinishedCall:
+        """Run the reduction through the pipeline: what a call does where it is no replay of an earlier one.
 
         Parameters
         ----------
@@ -140,10 +152,6 @@ class ReductionKernel(DeclaredKernel):
         stream : stream, optional
             By default the current one of the library the arrays belong to.
 
-        Returns
-        -------
-        array or tuple of arrays
-
         Raises
         ------
         TypeError, ValueError, OverflowError
@@ -155,10 +163,9 @@ class ReductionKernel(DeclaredKernel):
             if len(args) > self._declaration.nin:
                 raise TypeError(f"`{self.name}`: outputs are passed twice, by position and as out=")
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
-        results = _array_pipeline.run_reduction(
-            self._source, self._known, args, axis, keepdims, dtype, stream
+        return _array_pipeline.run_reduction(
+            self._source, self._known, args, axis, keepdims, dtype, stream, self._form
         )
-        return results if len(results) > 1 else results[0]
 
     @property
     def map_expr(self) -> str:
