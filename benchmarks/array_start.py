@@ -34,7 +34,7 @@ CALLS = {
         64,
     ),
     "reduction": (
-        'library.ReductionKernel("float32 x", "float32 y", "x", "a + b", "y = a; /* {salt} */", "0", "total")(x)',
+        'library.ReductionKernel("float32 x", "float32 y", "x", "a + b", "y = a /* {salt} */", "0", "total")(x)',
         32,
     ),
 }

@@ -114,6 +114,8 @@ def check(ours: Any, theirs: Any, cupy_arrays: list[Any], torch_arrays: list[Any
 def time_bursts(cases: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Return the median microseconds of a call, measured as `timeit` does: without garbage collection."""
     times: dict[str, list[float]] = {name: [] for name in cases}
+    gc.collect()
+    gc.freeze()  # what the libraries hold would be looked through before every burst
     for round_ in range(ROUNDS + 3):
         for name, case in cases.items():
             elapsed = time_burst(case)

@@ -63,7 +63,7 @@ def run(program: str, cache: str) -> float:
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**inherited, "GRIDSTRIDE_CACHE_DIR": f"{cache}/ours", "CUPY_CACHE_DIR": f"{cache}/cupy"}
     result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
     return float(result.stdout.split()[-1])
 

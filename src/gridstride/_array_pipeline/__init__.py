@@ -36,7 +36,6 @@ from gridstride._source.reduction import ReductionSource
 from gridstride._source.types import Role
 from gridstride.arrays.view import ArrayView
 
-
 __all__ = ["FinishedCall", "Known", "KnownCall", "run_elementwise", "run_reduction"]
 
 
