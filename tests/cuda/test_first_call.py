@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -220,3 +224,64 @@ def test_warming_up_gives_back_what_the_driver_takes_for_a_module(cuda: CudaTarg
         assert isinstance(cuda.warm_up(), Rehearsal)
         assert len(stub.calls("cuModuleLoadDataEx")) == 1
         assert len(stub.calls("cuModuleUnload")) == (0 if refused else 1)
+
+
+# ---- fresh processes ----
+
+ARRAYS = """
+import ctypes, sys
+sys.path.insert(0, {tests!r})
+import fake_cupy
+import numpy as np
+cupy = sys.modules["cupy"] = fake_cupy.make_module()
+x = cupy.empty(16, np.float32)
+"""
+FILL = """
+import gridstride as gs
+from gridstride.targets import cuda, registry
+registry._targets["cuda"] = cuda.create({stub!r})
+"""
+USE_A_DEVICE = """
+driver = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+driver.cuInit(0)
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxSetCurrent(context)
+import gridstride as gs
+before = {*sys.modules}
+"""
+LAUNCH = f"""
+gs.RawKernel({TEXT!r}, "k")((1,), (32,), (x, np.float32(2), np.int32(5)))
+"""
+TELL = """
+from gridstride import _native
+print(sorted({*sys.modules} - before), _native.statistics()[1])
+"""
+
+
+def test_a_fresh_process_that_uses_a_device_imports_nothing_for_a_kernel_in_the_cache(
+    stub_library: Path, compiler: Compiler, tmp_path: Path
+) -> None:
+    shutil.copy(stub_library, tmp_path / "not-for-nvrtc.so")
+    arrays = ARRAYS.format(tests=str(Path(fake_cupy.__file__).parent))
+    environment = {
+        **os.environ,
+        "GRIDSTRIDE_CACHE_DIR": str(tmp_path / "cache"),
+        "GRIDSTRIDE_NATIVE": "1",
+        "GRIDSTRIDE_TARGET": "",
+    }
+    run(arrays + FILL.format(stub=str(tmp_path / "not-for-nvrtc.so")) + LAUNCH, environment)
+    environment |= {"LD_LIBRARY_PATH": str(stub_library.parent), "GRIDSTRIDE_FORBID_COMPILATION": "1"}
+    assert run(arrays + USE_A_DEVICE + LAUNCH + TELL, environment) == "[] 0\n"
+
+
+def run(program: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

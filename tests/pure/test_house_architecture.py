@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import gridstride
+from gridstride.errors import CUDAError
 from gridstride.families.raw import rehearse
 from gridstride.targets import registry
+from gridstride.targets.null import NullTarget
 from gridstride.targets.null import create as create_null
 
 PACKAGE = Path(gridstride.__file__).parent
@@ -213,6 +215,16 @@ def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: 
     (rehearsal,) = registry.anticipate()
     assert created == ["used", registry.IDLE], "getpid() gives no 0, sched_yield() does"
     assert rehearsal.name == "null"
+
+
+def test_an_import_is_not_stopped_by_a_device_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Exclusive(NullTarget):
+        def warm_up(self) -> None:
+            raise CUDAError("in use by another process", name="CUDA_ERROR_DEVICE_UNAVAILABLE", code=46)
+
+    monkeypatch.setattr(registry, "get", lambda name: Exclusive())
+    monkeypatch.setattr(registry, "_DRIVERS", {"used": ("libc.so.6", "sched_yield")})
+    assert registry.anticipate() == []
 
 
 def test_a_rehearsal_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

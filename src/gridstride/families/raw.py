@@ -234,9 +234,9 @@ def compile_with_cache(
 
 def rehearse(target: Target) -> None:
     """Launch kernels on a target that runs nothing, so that the first real launch finds no code cold."""
-    array = np.empty(1, np.float32) if arrays.HOST in target.device_types else _native.meet()
     # What fails here fails again, and is reported, where somebody asks for a launch. An import does not.
     with suppress(Exception), registry.rehearsing(target):
+        array = np.empty(1, np.float32) if arrays.HOST in target.device_types else _native.meet()
         for salt in range(_REHEARSALS):
             kernel = RawKernel(
                 f'extern "C" __global__ void rehearsal(float *, float, int) {{}} // {salt}', "rehearsal"

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from gridstride import _forks, _native, config
-from gridstride.errors import TargetUnavailable
+from gridstride.errors import GridstrideError, TargetUnavailable
 from gridstride.targets.base import Listings, Target, TargetFactory
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def anticipate() -> list[Target]:
         except OSError:
             continue
         if driver[initialized](ctypes.byref(ctypes.c_void_p())) == 0:
-            with suppress(TargetUnavailable, ValueError):  # a launch meets them again and reports them
+            with suppress(GridstrideError, ValueError):  # a launch meets them again and reports them
                 target = get(name)
                 rehearsals.append(target.warm_up() or get(IDLE))
                 for device_type in target.device_types:
