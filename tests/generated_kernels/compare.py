@@ -9,15 +9,19 @@ with the rest, each way with the first of its kind.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
+import queue
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import product
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +37,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("cpu", {"tier": "fibers", "options": ("--fmad=false", "-O1")}),
     "fastest": ("cpu", {"options": ("--fmad=false",)}),
     "fused": ("cpu", {}),
-    "fused plain": ("cpu", {"tier": "fibers", "options": ("-O1",)}),
+    "fused plain": ("cpu", {"tier": "fibers"}),
     "cuda": ("cuda", {"options": ("--fmad=false",)}),
     "fused cuda": ("cuda", {}),
 }
@@ -57,12 +61,12 @@ class Report(NamedTuple):
     examples: list[str]
 
 
-def compare(job: Job) -> Report:
-    """Run a batch in every way and compare with the first."""
+def compare(job: Job, tell: Callable[[str], None] = lambda way: None) -> Report:
+    """Run a batch in every way and compare each with the first of its kind; tell which way comes next."""
     try:
-        batch, results = _results(job)
+        batch, results = _results(job, tell)
     except Exception as error:
-        return Report(0, Counter({"failed": job.count}), [f"{job}: {type(error).__name__}: {error}"[:4000]])
+        return failed(job, f"{type(error).__name__}: {error}"[:4000])
     differing: Counter[str] = Counter()
     examples = []
     for first, way in _pairs(results):
@@ -73,13 +77,17 @@ def compare(job: Job) -> Report:
     return Report(len(batch.kernels), differing, examples)
 
 
+def failed(job: Job, why: str) -> Report:
+    return Report(0, Counter({"failed": job.count}), [f"{job}: {why}"])
+
+
 def _pairs(ways: Iterable[str]) -> Iterator[tuple[str, str]]:
     for is_fused in (False, True):
         first, *others = [way for way in ways if way.startswith("fused") == is_fused] or [""]
         yield from ((first, way) for way in others)
 
 
-def _results(job: Job) -> tuple[Batch, dict[str, list[Outputs]]]:
+def _results(job: Job, tell: Callable[[str], None]) -> tuple[Batch, dict[str, list[Outputs]]]:
     results = {}
     if job.family == "cooperating":
         made = generate_cooperating(job.seed, job.count)
@@ -87,6 +95,7 @@ def _results(job: Job) -> tuple[Batch, dict[str, list[Outputs]]]:
     else:
         batch = generate_batch(job.seed, job.count, has_math=not any("cuda" in way for way in job.ways))
     for way in job.ways:
+        tell(way)
         target, how = WAYS[way]
         with gs.use_target(target):
             xp = np if target == "cpu" else import_module("cupy")
@@ -100,6 +109,63 @@ def jobs_of(kernels: int, ways: Iterable[str], first_seed: int, size: int = 20) 
         yield Job(family, seed, size, tuple(ways))
 
 
+class Pool:
+    """Processes that compare; one that dies takes its batch with it and is replaced."""
+
+    def __init__(self, jobs: Iterable[Job], processes: int, seconds: float) -> None:
+        self.reports: list[tuple[Job, Report]] = []
+        self._end = time.monotonic() + seconds
+        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        for job in jobs:
+            self._waiting.put(job)
+        threads = [threading.Thread(target=self._own_a_process) for _ in range(processes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _own_a_process(self) -> None:
+        context = get_context("spawn")
+        while self._waiting.qsize() and time.monotonic() < self._end:
+            here, there = context.Pipe()
+            process = context.Process(target=serve, args=(there,), daemon=True)
+            process.start()
+            there.close()
+            self._feed(here, process)
+            here.close()
+            process.join()
+
+    def _feed(self, pipe: Connection, process: BaseProcess) -> None:
+        while time.monotonic() < self._end:
+            try:
+                job = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            way = "start"
+            try:
+                pipe.send(job)
+                while isinstance(answer := pipe.recv(), str):
+                    way = answer
+            except (EOFError, OSError):
+                process.join()
+                self.reports.append(
+                    (job, failed(job, f"the process ended at {way!r} with {process.exitcode}"))
+                )
+                return
+            self.reports.append((job, answer))
+
+
+def serve(pipe: Connection) -> None:
+    """Compare what comes through a pipe until it is closed."""
+    faulthandler.enable()
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(compare(job, pipe.send))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -111,24 +177,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="begin no batch after this time")
     parser.add_argument("--output", help="a file for every difference with its kernel")
     given = parser.parse_args()
-    start, totals, examples = time.monotonic(), {family: Counter() for family in FAMILIES}, []
-    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        running = {job: pool.submit(compare, job) for job in jobs_of(given.kernels, given.ways, given.seed)}
-        for job, future in running.items():
-            if time.monotonic() - start > given.seconds:
-                future.cancel()
-            if future.cancelled():
-                continue
-            report = future.result()
-            totals[job.family].update(kernels=report.kernels)
-            totals[job.family].update(report.differing)
-            examples += report.examples
-    _show(totals, examples, time.monotonic() - start, given.output)
+    start = time.monotonic()
+    pool = Pool(jobs_of(given.kernels, given.ways, given.seed), given.jobs, given.seconds)
+    examples = [example for _, report in pool.reports for example in report.examples]
+    _show(pool.reports, examples, time.monotonic() - start, given.output)
     return 1 if examples else 0
 
 
-def _show(totals: dict[str, Counter[str]], examples: list[str], seconds: float, output: str | None) -> None:
-    for family, total in totals.items():
+def _show(reports: list[tuple[Job, Report]], examples: list[str], seconds: float, output: str | None) -> None:
+    for family in FAMILIES:
+        total: Counter[str] = Counter()
+        for job, report in reports:
+            if job.family == family:
+                total.update(report.differing | Counter(kernels=report.kernels))
         print(f"{family}: " + ", ".join(f"{count} {name}" for name, count in total.items()))
     print(f"{seconds:.0f} s; targets: {', '.join(registry.names())}")
     for example in sorted(examples, key=len)[:5]:
