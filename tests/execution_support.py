@@ -32,6 +32,7 @@ class Kernel(ctypes.Structure):
         ("run", ctypes.c_void_p),
         ("run_row", ctypes.c_void_p),
         ("is_merged", ctypes.c_uint),
+        ("may_contend", ctypes.c_uint),
         ("parameter_count", ctypes.c_uint),
         ("parameter_bytes", ctypes.c_uint),
         ("parameters", ctypes.c_void_p),

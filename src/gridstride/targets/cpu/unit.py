@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import Template
 from types import MappingProxyType
@@ -18,6 +19,7 @@ OPTIONS = "<options>"
 #: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
 LAUNCH_BOUNDS = "__launch_bounds__ of "
 
+_ATOMIC = re.compile("atomic|atom\\.|red\\.")
 _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 
 
@@ -33,7 +35,9 @@ def translation_unit(
     ours that it needs.
     """
     headers = (*headers, "entry.h")
+    may_contend = _ATOMIC.search(text) or any(_ATOMIC.search(item) for item in option_lines(program))
     return Template(_TEMPLATE.read_text()).substitute(
+        contention="#define GRIDSTRIDE_MAY_CONTEND 1" if may_contend else "",
         headers="\n".join(f"#include <gridstride_cpu/{name}>" for name in headers),
         options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),

@@ -25,6 +25,8 @@ struct Launch {
     unsigned long chunk = 1;        // pieces taken at once
     bool is_cooperative;
     bool wants_helpers = false;
+    bool is_tried = false;          // with helpers and without
+    unsigned is_for_caller = 0;     // who is faster without helpers
     bool is_closed = false;         // no more helpers may come
     bool is_on_main_thread = false;
     unsigned helper_count = 0;      // pool threads that work on it
@@ -41,6 +43,10 @@ struct Launch {
     long seen_at = 0;
     unsigned is_stalled = 0;          // no block finished for a while: perhaps they wait for one that is not running
     Launch* next = nullptr;         // in the pool's list
+
+    bool may_have_helpers() const {
+        return wants_helpers && !is_closed && !__atomic_load_n(&is_for_caller, __ATOMIC_RELAXED);
+    }
 
     bool has_pieces() const { return __atomic_load_n(&next_piece, __ATOMIC_RELAXED) < piece_count; }
 

@@ -28,7 +28,10 @@ public:
         enter(launch);
         {
             HandlerStack stack(handler_stack(worker));
-            worker->work(launch);
+            worker->begin(launch, true);
+            if (launch.is_tried) try_out(launch, *worker);
+            while (worker->step()) {}
+            worker->end();
         }
         withdraw(launch);
         give_back(worker);
@@ -141,16 +144,49 @@ private:
         launches = &launch;
         if (launch.is_on_main_thread) __atomic_store_n(&is_interrupted, 0u, __ATOMIC_RELAXED);
         const bool is_nested = gridstride_running_block != nullptr;
-        if (!is_nested && launch.can_use_helpers(get_thread_limit()) && launch.is_large()) invite(launch);
+        if (!is_nested && launch.can_use_helpers(get_thread_limit()) && launch.is_large()) {
+            launch.is_tried = launch.function->kernel->may_contend && !launch.is_cooperative;
+            if (!launch.is_tried) invite(launch);
+        }
         if (!monitor_sleeps) return;
         __atomic_store_n(&monitor_sleeps, 0u, __ATOMIC_RELEASE);
         futex_wake(&monitor_sleeps, 1);
     }
 
+    // Where threads meet at the same memory, helpers may make them slower: compare what pieces take of the processor's
+    // time with helpers and without. Pieces that only happen to take longer do so without helpers as well.
+    void try_out(Launch& launch, Worker& worker) {
+        constexpr long LONG_ENOUGH = NANOSECONDS / 10000;
+        constexpr int PATIENCE = 10;
+        const unsigned long chunk = launch.chunk;
+        __atomic_store_n(&launch.chunk, 1ul, __ATOMIC_RELAXED);
+        const long alone = worker.cost(LONG_ENOUGH);
+        invite_again(launch);
+        unsigned helpers = 0;
+        for (int i = 0; i < PATIENCE && !helpers && launch.has_pieces(); ++i) {
+            worker.cost(LONG_ENOUGH / PATIENCE);
+            helpers = __atomic_load_n(&launch.helper_count, __ATOMIC_RELAXED);
+        }
+        const long together = helpers ? worker.cost(LONG_ENOUGH) : 0;
+        if (together > alone * (1 + helpers)) {
+            __atomic_store_n(&launch.is_for_caller, 1u, __ATOMIC_RELAXED);
+            worker.cost(LONG_ENOUGH);  // while the helpers finish theirs
+            const long again = worker.cost(LONG_ENOUGH);
+            if (together <= again * (1 + helpers)) invite_again(launch);
+        }
+        __atomic_store_n(&launch.chunk, chunk, __ATOMIC_RELAXED);
+    }
+
+    void invite_again(Launch& launch) {
+        Locked locked(lock);
+        __atomic_store_n(&launch.is_for_caller, 0u, __ATOMIC_RELAXED);
+        invite(launch);
+    }
+
     Launch* join() {
         Locked locked(lock);
         for (Launch* launch = launches; launch; launch = launch->next) {
-            if (!launch->wants_helpers || launch->is_closed || !launch->has_pieces()) continue;
+            if (!launch->may_have_helpers() || !launch->has_pieces()) continue;
             if (launch->helper_count + 1 >= get_thread_limit()) continue;
             __atomic_fetch_add(&launch->helper_count, 1u, __ATOMIC_RELAXED);
             return launch;

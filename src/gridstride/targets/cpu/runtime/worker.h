@@ -23,16 +23,43 @@ public:
 
     // Run blocks of a launch until none is left or it is stopped.
     void work(Launch& its_launch) {
-        enter(its_launch);
-        while (!launch->is_stopped()) {
-            Block* block = choose();
-            if (block)
-                settle(block, resume(block));
-            else if (resident_count)
-                futex_wait(&launch->grid_generation, residents->grid_generation);
-            else
-                break;
-        }
+        begin(its_launch, false);
+        while (step()) {}
+        end();
+    }
+
+    void begin(Launch& its_launch, bool as_caller) {
+        is_caller = as_caller;
+        chunk_begin = chunk_end = again_begin = again_end = 0;
+        portion_fault.code = 0;
+        progress = 0;
+        seen = nullptr;
+        thread = thread_id();
+        __atomic_store_n(&launch, &its_launch, __ATOMIC_RELEASE);
+    }
+
+    // False if there is nothing left to do.
+    bool step() {
+        if (launch->is_stopped()) return false;
+        if (Block* block = choose())
+            settle(block, resume(block));
+        else if (resident_count)
+            futex_wait(&launch->grid_generation, residents->grid_generation);
+        else
+            return false;
+        return true;
+    }
+
+    // Work for at least so many nanoseconds of processor time; return what a finished piece took of it.
+    long cost(long nanoseconds) {
+        const long start = processor_time();
+        const unsigned long before = progress;
+        long used = 0;
+        while ((used < nanoseconds || progress == before) && step()) used = processor_time() - start;
+        return used / long(maximum(progress - before, 1ul));
+    }
+
+    void end() {
         if (resident_count) report_stop(*launch, residents);
         if (portion_fault.code) report_portion_fault(*launch, portion_fault, fault_begin, fault_end);
         while (resident_count) retire(residents);
@@ -48,19 +75,11 @@ private:
     unsigned resident_count;
     unsigned stalled_turns;      // given while a resident block was preempted
     Block* spares;
+    bool is_caller;
     unsigned long chunk_begin, chunk_end;
     unsigned long again_begin, again_end;  // blocks of a portion that fibers must run, since its flat form could not
     Fault portion_fault;                   // whose thread is not known yet; code 0: none
     unsigned long fault_begin, fault_end;  // the blocks of its portion
-
-    void enter(Launch& its_launch) {
-        chunk_begin = chunk_end = again_begin = again_end = 0;
-        portion_fault.code = 0;
-        progress = 0;
-        seen = nullptr;
-        thread = thread_id();
-        __atomic_store_n(&launch, &its_launch, __ATOMIC_RELEASE);
-    }
 
     // ---- which block ----
 
@@ -108,9 +127,10 @@ private:
 
     bool take_chunk() {
         if (chunk_begin < chunk_end) return true;
-        if (!launch->has_pieces()) return false;
-        chunk_begin = __atomic_fetch_add(&launch->next_piece, launch->chunk, __ATOMIC_RELAXED);
-        chunk_end = minimum(chunk_begin + launch->chunk, launch->piece_count);
+        if (!launch->has_pieces() || (!is_caller && !launch->may_have_helpers())) return false;
+        const unsigned long chunk = __atomic_load_n(&launch->chunk, __ATOMIC_RELAXED);
+        chunk_begin = __atomic_fetch_add(&launch->next_piece, chunk, __ATOMIC_RELAXED);
+        chunk_end = minimum(chunk_begin + chunk, launch->piece_count);
         return chunk_begin < launch->piece_count;
     }
 

@@ -41,6 +41,7 @@ struct gridstride_kernel {
     void (*run)();                       // runs threads of the current block; entered on a new stack, never returns
     unsigned (*run_row)(const gridstride_row*, const char* packed, unsigned phase);  // flat tier (flat.h), or null
     unsigned is_merged;                  // rows of the flat tier reach over neighboring blocks
+    unsigned may_contend;                // its threads may meet at the same memory, with atomics
     unsigned parameter_count;
     unsigned parameter_bytes;
     const gridstride_parameter* parameters;

@@ -17,6 +17,11 @@
 #include "flat.h"
 #include "type_traits.h"
 
+// Defined as 1 before this header where a program has atomics.
+#ifndef GRIDSTRIDE_MAY_CONTEND
+#define GRIDSTRIDE_MAY_CONTEND 0
+#endif
+
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
         static constexpr gridstride_kernel __make() { \
@@ -314,7 +319,7 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     typedef gridstride_signature<__types...> signature;
 
     static constexpr gridstride_kernel __make(const char* __name, gridstride_flat_form __flat) {
-        return {__name, &run, __flat.run_row, __flat.is_merged, signature::count, signature::offset(signature::count),
+        return {__name, &run, __flat.run_row, __flat.is_merged, GRIDSTRIDE_MAY_CONTEND, signature::count, signature::offset(signature::count),
                 gridstride_parameter_table<indices, __types...>::value, __ehdr_start, etext};
     }
     static void run() { unpack(gridstride_current_block(), indices()); }
