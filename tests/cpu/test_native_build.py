@@ -24,6 +24,13 @@ print(_native.__file__)
 print(_native.is_compiled())
 """
 
+WITHOUT_ZIG = """
+import sys
+sys.modules["ziglang"] = None
+from gridstride.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
@@ -78,8 +85,42 @@ def test_the_extension_builds_without_warnings(checkout, tmp_path):
     assert "warning:" not in "".join(line for line in printed.splitlines(True) if "_native/" in line)
 
 
-def test_without_a_compiler_the_package_goes_without_the_extension(checkout, tmp_path):
-    wheel, printed = build_wheel(checkout, tmp_path / "dist", CC="false", CXX="false")
+@pytest.fixture(scope="module")
+def plain(checkout, tmp_path_factory):
+    """A folder with what a wheel holds that was built without a compiler."""
+    folder = tmp_path_factory.mktemp("plain")
+    wheel, printed = build_wheel(checkout, folder / "dist", CC="false", CXX="false")
     assert "failed" in printed
     assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
-    assert not use(wheel, tmp_path / "installed")
+    assert not use(wheel, folder / "installed")
+    return folder / "installed"
+
+
+def run_without_compilers(plain, folder, *command):
+    """Run the command of a package in a folder, where no compiler is on the path and nothing in the cache."""
+    environment = {
+        "PATH": str(folder),
+        "HOME": str(folder),
+        "PYTHONPATH": str(plain),
+        "GRIDSTRIDE_TARGET": "cpu",
+    }
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_packaged_compiler_alone_runs_the_demo_without_any_extension(plain, tmp_path):
+    pytest.importorskip("ziglang")
+    done = run_without_compilers(plain, tmp_path, "-m", "gridstride", "demo", "--size", "64", "--steps", "8")
+    assert done.returncode == 0, done.stderr
+    assert "react x 8" in done.stdout
+    assert (tmp_path / "demo-output" / "contact-sheet.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("command", [("info",), ("demo", "--size", "64", "--steps", "8")])
+def test_without_any_compiler_the_commands_name_the_remedy(plain, tmp_path, command):
+    done = run_without_compilers(plain, tmp_path, "-c", WITHOUT_ZIG, *command)
+    assert done.returncode != 0
+    for remedy in ("apt install g++", "pip install 'gridstride[compiler]'"):
+        assert remedy in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
