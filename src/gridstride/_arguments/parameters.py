@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridstride import _dtypes
+from gridstride._syntax.words import words
 
 #: Names that the text around an operation has.
 _ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
-_PLACEHOLDER = re.compile(r"[A-Z]\d*")
-_DECLARATION = re.compile(r"(?P<ctype>.*?[\s>*&])(?P<name>[A-Za-z_]\w*)", re.DOTALL)
 _KEYWORDS = """
     alignas alignof asm auto bool break case catch char class const constexpr continue decltype default delete do
     double else enum explicit extern false float for friend goto if inline int long mutable namespace new noexcept
@@ -60,18 +58,17 @@ class ParameterInfo:
         text = " ".join(
             word for k, word in enumerate(words) if k >= len(words) - 2 or word not in ("raw", "const")
         )
-        match = _DECLARATION.fullmatch(text)
-        if match is None:
+        end = 1 + max(text.rfind(mark) for mark in " >*&")
+        self.name, spelled = text[end:], text[:end].strip()
+        if not (end and self.name[:1].isascii() and self.name.isidentifier()):
             raise ValueError(f"{param.strip()!r} is no parameter: write a type and a name, such as 'T x'")
-        self.name = match["name"]
-        spelled = match["ctype"].strip()
         if self.name in _KEYWORDS.split():
             raise ValueError(
                 f"parameter {param.strip()!r}: {self.name!r} is a word of C++ and cannot name it"
             )
         self.dtype: np.dtype[Any] | None = None
         self.ctype = spelled
-        if not _PLACEHOLDER.fullmatch(spelled):
+        if not _is_placeholder(spelled):
             self.dtype = _dtype_of(spelled)
             if self.dtype is not None:
                 self.ctype = value_ctype(self.dtype)
@@ -81,7 +78,7 @@ class ParameterInfo:
     @property
     def is_placeholder(self) -> bool:
         """Whether the arguments decide its type."""
-        return _PLACEHOLDER.fullmatch(self.ctype) is not None
+        return _is_placeholder(self.ctype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ParameterInfo) and self._fields() == other._fields()
@@ -194,6 +191,10 @@ def value_ctype(dtype: np.dtype[Any]) -> str:
     return name if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
 
 
+def _is_placeholder(ctype: str) -> bool:
+    return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or ctype[1:].isdecimal())
+
+
 def _parts(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
@@ -215,8 +216,10 @@ def _dtype_of(spelled: str) -> np.dtype[Any] | None:
 
 def _check_declared(name: str, parameter: ParameterInfo, types: str) -> None:
     base = parameter.ctype.partition("<")[0].rpartition("::")[2].strip()
-    if re.search(rf"\b{re.escape(base)}\b", types):
+    if base in words(types):
         return
+    import difflib
+
     near = difflib.get_close_matches(parameter.ctype, _dtypes.SCALAR_NAMES, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ValueError(

@@ -14,29 +14,30 @@ launch      targets         run on the stream, hand back the caller's arrays
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, bind_elementwise
 from gridstride._arguments.place import Place, place_of
-from gridstride._arguments.reduction import BoundFold, bind_reduction
 from gridstride._array_pipeline.finished import FinishedCall
-from gridstride._array_pipeline.launching import PreparedCall, execute, prepare_elements, prepare_fold
+from gridstride._array_pipeline.launching import PreparedCall, execute, prepare_elements
 from gridstride._array_pipeline.operands import Operand, make_outputs, operands_of, roles_of
 from gridstride._array_pipeline.overlap import separated
 from gridstride._pipeline import view_arguments
 from gridstride._runtime.current import on_device
 from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._source.elementwise import ElementwiseSource
-from gridstride._source.reduction import ReductionSource
 from gridstride._source.types import Role
 from gridstride.arrays.view import ArrayView
 
-__all__ = ["FinishedCall", "Known", "KnownCall", "run_elementwise", "run_reduction"]
+if TYPE_CHECKING:
+    from gridstride._arguments.reduction import BoundFold
+    from gridstride._source.reduction import ReductionSource
+
+__all__ = ["FinishedCall", "Known", "KnownCall", "remember", "run", "run_elementwise", "signature"]
 
 
 class KnownCall(NamedTuple):
@@ -84,45 +85,24 @@ def run_elementwise(
         The world failed.
     """
     views = view_arguments(source.declaration.name, arguments)
-    key = _signature(arguments, views, repr(size))
+    key = signature(arguments, views, repr(size))
     call = known.get(key) if key is not None else None
     if call is None:
         bound = bind_elementwise(source.declaration, arguments, views, size)
-        call = _remember(known, key, bound, axes.elements(bound.shape))
-    return _run(source, call, arguments, views, stream, form)
+        call = remember(known, key, bound, axes.elements(bound.shape))
+    return run(source, prepare_elements, call, arguments, views, stream, form)
 
 
-def run_reduction(
-    source: ReductionSource,
-    known: Known,
-    arguments: Sequence[Any],
-    axis: Any,
-    keepdims: bool,
-    dtype: Any,
-    stream: Any,
-    form: int,
-) -> FinishedCall:
-    """Run a reduction. It raises what `run_elementwise` raises."""
-    views = view_arguments(source.declaration.name, arguments)
-    key = _signature(arguments, views, (repr(axis), bool(keepdims), dtype))
-    call = known.get(key) if key is not None else None
-    if call is None:
-        bound = bind_reduction(
-            source.declaration, arguments, views, axis, keepdims, dtype, source.identity is not None
-        )
-        check_sizes(source, axes.elements(bound.result))
-        call = _remember(known, key, bound, axes.elements(bound.result))
-    return _run(source, call, arguments, views, stream, form)
-
-
-def _run(
+def run(
     source: ElementwiseSource | ReductionSource,
+    prepare: Callable[..., PreparedCall],
     call: KnownCall,
     arguments: Sequence[Any],
     views: Sequence[ArrayView | None],
     stream: Any,
     form: int,
 ) -> FinishedCall:
+    """Make a call whose meaning is known."""
     name = source.declaration.name
     place = place_of(name, views)
     with on_device(place.target, place.device):
@@ -134,15 +114,19 @@ def _run(
         given = operands_of(source.declaration, call.roles, arguments, views, made)
         operands = separated(name, given, call.bound, place, handle)
         if operands is not given:
-            execute(name, _prepare(source, call.bound, operands, place), operands, place, handle)
+            execute(name, prepare(source, call.bound, operands, place), operands, place, handle)
             return FinishedCall(outputs, form, call.bound, place, handle)
-        prepared = _prepared(source, call, operands, place)
+        prepared = _prepared(source, prepare, call, operands, place)
         launched = execute(name, prepared, operands, place, handle)
     return FinishedCall(outputs, form, call.bound, place, handle, operands, prepared, launched)
 
 
 def _prepared(
-    source: ElementwiseSource | ReductionSource, call: KnownCall, operands: Sequence[Operand], place: Place
+    source: ElementwiseSource | ReductionSource,
+    prepare: Callable[..., PreparedCall],
+    call: KnownCall,
+    operands: Sequence[Operand],
+    place: Place,
 ) -> PreparedCall:
     starts = tuple(operand.view.address % _WORD for operand in operands if operand.view is not None)
     key = place.target.name, place.device, starts
@@ -150,11 +134,11 @@ def _prepared(
     if prepared is None:
         if len(call.prepared) >= _MOST_KNOWN:
             call.prepared.clear()
-        prepared = call.prepared[key] = _prepare(source, call.bound, operands, place)
+        prepared = call.prepared[key] = prepare(source, call.bound, operands, place)
     return prepared
 
 
-def _signature(arguments: Sequence[Any], views: Sequence[ArrayView | None], rest: Any) -> Hashable | None:
+def signature(arguments: Sequence[Any], views: Sequence[ArrayView | None], rest: Any) -> Hashable | None:
     """Return what the meaning of a call depends on; None where calls like it are not kept."""
     found: list[Hashable] = [rest]
     for argument, view in zip(arguments, views, strict=True):
@@ -171,38 +155,11 @@ def _signature(arguments: Sequence[Any], views: Sequence[ArrayView | None], rest
     return key
 
 
-def _remember(known: Known, key: Hashable | None, bound: Bound | BoundFold, results: int) -> KnownCall:
+def remember(known: Known, key: Hashable | None, bound: Bound | BoundFold, results: int) -> KnownCall:
+    """Keep what a call means under its signature."""
     call = KnownCall(bound._replace(arguments=()), roles_of(bound), results, {})
     if key is not None:
         if len(known) >= _MOST_KNOWN:
             known.clear()
         known[key] = call
     return call
-
-
-def _prepare(
-    source: ElementwiseSource | ReductionSource,
-    bound: Bound | BoundFold,
-    operands: Sequence[Operand],
-    place: Place,
-) -> PreparedCall:
-    if isinstance(source, ReductionSource):
-        assert isinstance(bound, BoundFold)
-        return prepare_fold(source, bound, operands, place)
-    assert isinstance(bound, Bound)
-    return prepare_elements(source, bound, operands, place)
-
-
-def check_sizes(source: ReductionSource, results: int) -> None:
-    """Raise ValueError where `_in_ind.size()` is used for the size of a fold and there are several results.
-
-    Users divide it by ``_out_ind.size()``; alone it counts the elements of all results.
-    """
-    texts = source.sections().values()
-    if results < 2 or not any(re.search(r"\b_in_ind\s*\.\s*size\b", text) for text in texts):
-        return
-    if not any(re.search(r"\b_out_ind\s*\.\s*size\b", text) for text in texts):
-        raise ValueError(
-            f"`{source.declaration.name}`: _in_ind.size() counts the elements of all {results} results. For those of "
-            f"one write _fold_size, or _in_ind.size() / _out_ind.size()"
-        )

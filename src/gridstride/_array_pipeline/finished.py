@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gridstride import _dtypes, _native, arrays, config
 from gridstride._arguments.elementwise import Bound, operand_strides
 from gridstride._arguments.place import Place
-from gridstride._arguments.reduction import BoundFold
 from gridstride._array_pipeline.launching import Launched, PreparedCall, Step
 from gridstride._array_pipeline.operands import Operand
 from gridstride._launch.native_entry import dtype_code, is_settled, native_routine
 from gridstride.targets import registry
+
+if TYPE_CHECKING:
+    from gridstride._arguments.reduction import BoundFold
 
 _ADDRESS = -1
 _WORD = 16

@@ -11,12 +11,10 @@ import numpy as np
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound
 from gridstride._arguments.place import Place
-from gridstride._arguments.reduction import BoundFold
 from gridstride._array_pipeline.operands import Operand, accesses_of, make_outputs, value_bytes
-from gridstride._array_pipeline.walking import element_walk, fold_walk
+from gridstride._array_pipeline.walking import element_walk
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._runtime import tracking
-from gridstride._source.diagnosis import explained
 from gridstride._source.elementwise import (
     ElementwiseSource,
     elementwise_form,
@@ -24,13 +22,11 @@ from gridstride._source.elementwise import (
     entry,
     uses_index,
 )
-from gridstride._source.reduction import FOLDING_SIZE, ReductionSource, reduction_form, reduction_program
-from gridstride._source.reduction import entry as reduction_entry
 from gridstride._source.types import alignment_of
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import CompileError
 from gridstride.targets.base import Access, Function, LaunchConfig, Program
-from gridstride.targets.walks import LoopWriters, workspace_operand
+from gridstride.targets.walks import LoopWriters
 from gridstride.targets.writers import BlockLoops
 
 _BLOCK_LOOPS = BlockLoops()
@@ -93,34 +89,6 @@ def prepare_elements(
     return PreparedCall((block.step(loaded, entry(name), loop.configuration),))
 
 
-def prepare_fold(
-    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
-) -> PreparedCall:
-    """Return the launch of a reduction, and the one that joins its parts."""
-    target, name = place.target, reduction_entry(source.declaration.name)
-    loop = writers_of(place).reduction(fold_walk(bound, operands), target.limits(place.device))
-    roles = tuple(operand.role for operand in operands)
-    form = reduction_form(roles, bound.types.items(), loop)
-    program = reduction_program(source, form, target.name)
-    loaded = load_explained(program, source.sections(), bound.types, place)
-    block = ParameterBlock()
-    block.add(loop.space, 8)
-    block.add_operands(operands, range(len(operands)), loop.operands)
-    if loop.joining is None:
-        return PreparedCall((block.step(loaded, name, loop.configuration),))
-    size = loaded.object_code.constants[FOLDING_SIZE]
-    first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
-    block = ParameterBlock()
-    block.add(loop.space, 8)
-    block.add(loop.joining.space, 8)
-    workspace = block.add(workspace_operand(0, size, loop.parts, loop.joining.capacity), 8)
-    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
-    others = [k for k in range(len(operands)) if k not in inputs]
-    block.add_operands(operands, others, loop.operands[len(inputs) :])
-    second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
-    return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
-
-
 def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:
     """Return memory for the results of parts, of the library of the first array, in the order of a stream."""
     views = [operand.view for operand in operands]
@@ -139,6 +107,8 @@ def load_explained(program: Program, sections: dict[str, str], types: Any, place
     try:
         return load_program(place.target, place.device, program)
     except CompileError as error:
+        from gridstride._source.diagnosis import explained
+
         raise explained(error, program, sections, types) from None
 
 

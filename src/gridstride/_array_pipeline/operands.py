@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from gridstride import _dtypes, arrays
 from gridstride._arguments.elementwise import Bound, Passed
 from gridstride._arguments.parameters import Declaration, ParameterInfo
 from gridstride._arguments.place import Place
-from gridstride._arguments.reduction import BoundFold
 from gridstride._arguments.scalars import scalar_bytes
 from gridstride._arguments.slot import Slot
 from gridstride._source.types import DType, Role
 from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CType, Parameter
+
+if TYPE_CHECKING:
+    from gridstride._arguments.reduction import BoundFold
 
 Ints = tuple[int, ...]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, Passed, operand_strides
 from gridstride._arguments.place import Place
-from gridstride._arguments.reduction import BoundFold
 from gridstride._array_pipeline.launching import execute, prepare_elements
 from gridstride._array_pipeline.operands import Operand, make_outputs
 from gridstride._source.elementwise import (
@@ -15,6 +15,9 @@ from gridstride._source.elementwise import (
 )
 from gridstride._source.types import Role
 from gridstride.arrays.view import ArrayView
+
+if TYPE_CHECKING:
+    from gridstride._arguments.reduction import BoundFold
 
 Ints = tuple[int, ...]
 

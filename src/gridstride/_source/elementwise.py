@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import NamedTuple
 
 from gridstride._arguments.parameters import Declaration, declare
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
-from gridstride._syntax import lexical
+from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import Loop
 
+_JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
 OWN_LINES = '#line 1 "text around the kernel"'
 
@@ -147,7 +147,7 @@ def entry(name: str) -> str:
 
 def uses_index(source: ElementwiseSource) -> bool:
     """Return whether the texts ask for `_ind`."""
-    return any(re.search(r"\b_ind\b", text) for text in source.sections().values())
+    return any("_ind" in words(text) for text in source.sections().values())
 
 
 def shared_line(function: str, types: str) -> str:
@@ -175,7 +175,7 @@ def assigned_first(text: str, name: str) -> bool:
 
     The answer is no where that is not plain to see.
     """
-    plain = lexical.mask(text.encode()).decode(errors="replace")
+    plain = _masked(text)
     depth, start = 0, 0
     for position, character in enumerate(f"{plain};"):
         if character in "({[":
@@ -185,10 +185,10 @@ def assigned_first(text: str, name: str) -> bool:
         elif character == ";" and depth == 0:
             statement = plain[start:position].strip()
             start = position + 1
-            if re.match(rf"{re.escape(name)}\s*=(?!=)", statement):
-                value = statement.partition("=")[2]
-                return re.search(rf"\b{re.escape(name)}\b", value) is None and not _jumps(plain[:position])
-            if re.search(rf"\b{re.escape(name)}\b", statement):
+            target, equals, value = statement.partition("=")
+            if target.rstrip() == name and equals and not value.startswith("="):
+                return name not in words(value) and _JUMPS.isdisjoint(words(plain[:position]))
+            if name in words(statement):
                 return False
     return False
 
@@ -243,8 +243,13 @@ def copy_source() -> ElementwiseSource:
     return ElementwiseSource(declare("gridstride_copy", "T source", "T target", ""), "target = source")
 
 
-def _jumps(text: str) -> bool:
-    return re.search(r"\b(?:return|continue|break|goto|if|for|while|switch|do)\b", text) is not None
+def _masked(text: str) -> str:
+    """Blank out comments and the insides of strings, which most texts have not."""
+    if not any(mark in text for mark in ("'", '"', "//", "/*")):
+        return text
+    from gridstride._syntax import lexical
+
+    return lexical.mask(text.encode()).decode(errors="replace")
 
 
 @cache

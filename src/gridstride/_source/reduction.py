@@ -20,6 +20,7 @@ from gridstride._source.elementwise import (
     template,
 )
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
+from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import FoldLoop
@@ -28,7 +29,6 @@ from gridstride.targets.walks import FoldLoop
 FOLDING_SIZE = "sizeof(gridstride_folding)"
 #: In which sums lose what does not fit, in whatever order they are made.
 _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
-_KEYWORDS = re.compile(r"\s*(?:\{|if\b|for\b|while\b|do\b|switch\b|return\b)")
 
 
 class ReductionSource(NamedTuple):
@@ -206,12 +206,12 @@ def entry(name: str) -> str:
 
 def assigns(text: str, names: Iterable[str]) -> bool:
     """Return whether an expression mentions one of the outputs, which it can only do to assign it."""
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+    return not words(text).isdisjoint(names)
 
 
 def is_statement(text: str) -> bool:
     """Return whether a text is more than an expression."""
-    return ";" in text or _KEYWORDS.match(text) is not None
+    return ";" in text or re.match(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)", text) is not None
 
 
 def _statement(source: ReductionSource) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.parameters import ParameterInfo, value_ctype
+from gridstride._syntax.words import words
 
 DType = np.dtype[Any]
 
@@ -84,10 +84,10 @@ def layout_lines(roles: Sequence[Role]) -> str:
 def needed_headers(text: str, dtypes: Iterable[DType]) -> tuple[str, ...]:
     """Return the headers for the types of a kernel: those it uses, no others."""
     names = {_dtypes.name_of_dtype(each) for dtype in dtypes for each in _scalars(dtype)}
-    headers = []
-    if names.intersection(_SMALL) or re.search(r"\b(?:float16|bfloat16)\b", text):
+    used, headers = words(text), []
+    if names.union(used).intersection(_SMALL):
         headers.append("gridstride/small_floats.h")
-    if any(name.startswith("complex") for name in names) or re.search(r"\bcomplex\b", text):
+    if any(name.startswith("complex") for name in names) or "complex" in used:
         headers.append("cupy/complex.cuh")
     return tuple(headers)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import Declaration
 from gridstride._source.elementwise import ElementwiseSource
-from gridstride._source.reduction import ReductionSource
+
+if TYPE_CHECKING:
+    from gridstride._source.reduction import ReductionSource
 
 
 class DeclaredKernel(_native.ArrayLauncher):

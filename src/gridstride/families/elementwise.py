@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
-from gridstride._source.reduction import ReductionSource
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
+
+if TYPE_CHECKING:
+    from gridstride._source.reduction import ReductionSource
 
 
 class ElementwiseKernel(DeclaredKernel):

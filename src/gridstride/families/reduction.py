@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridstride import _array_pipeline
 from gridstride._arguments.parameters import declare
+from gridstride._array_pipeline import FinishedCall
+from gridstride._array_pipeline.folding import run_reduction
 from gridstride._source.reduction import ReductionSource, assigns, is_statement
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
@@ -134,7 +135,7 @@ class ReductionKernel(DeclaredKernel):
         dtype: Any = None,
         out: Any = None,
         stream: Any = None,
-    ) -> _array_pipeline.FinishedCall:
+    ) -> FinishedCall:
         """Run the reduction through the pipeline: what a call does where it is no replay of an earlier one.
 
         Parameters
@@ -163,9 +164,7 @@ class ReductionKernel(DeclaredKernel):
             if len(args) > self._declaration.nin:
                 raise TypeError(f"`{self.name}`: outputs are passed twice, by position and as out=")
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
-        return _array_pipeline.run_reduction(
-            self._source, self._known, args, axis, keepdims, dtype, stream, self._form
-        )
+        return run_reduction(self._source, self._known, args, axis, keepdims, dtype, stream, self._form)
 
     @property
     def map_expr(self) -> str:

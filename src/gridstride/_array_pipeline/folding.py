@@ -1,0 +1,141 @@
+"""The road of a reduction where it is not that of an elementwise call: its walk, and up to two launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride._arguments import axes
+from gridstride._arguments.elementwise import operand_strides
+from gridstride._arguments.place import Place
+from gridstride._arguments.reduction import BoundFold, bind_reduction
+from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
+from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
+from gridstride._array_pipeline.operands import Operand
+from gridstride._pipeline import view_arguments
+from gridstride._source.reduction import (
+    FOLDING_SIZE,
+    ReductionSource,
+    entry,
+    reduction_form,
+    reduction_program,
+)
+from gridstride.targets.walks import FoldWalk, Walked, workspace_operand
+
+Ints = tuple[int, ...]
+
+
+def run_reduction(
+    source: ReductionSource,
+    known: Known,
+    arguments: Sequence[Any],
+    axis: Any,
+    keepdims: bool,
+    dtype: Any,
+    stream: Any,
+    form: int,
+) -> FinishedCall:
+    """Run a reduction. It raises what `run_elementwise` raises."""
+    views = view_arguments(source.declaration.name, arguments)
+    key = signature(arguments, views, (repr(axis), bool(keepdims), dtype))
+    call = known.get(key) if key is not None else None
+    if call is None:
+        bound = bind_reduction(
+            source.declaration, arguments, views, axis, keepdims, dtype, source.identity is not None
+        )
+        check_sizes(source, axes.elements(bound.result))
+        call = remember(known, key, bound, axes.elements(bound.result))
+    return run(source, prepare_fold, call, arguments, views, stream, form)
+
+
+def prepare_fold(
+    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
+) -> PreparedCall:
+    """Return the launch of a reduction, and the one that joins its parts."""
+    target, name = place.target, entry(source.declaration.name)
+    loop = writers_of(place).reduction(fold_walk(bound, operands), target.limits(place.device))
+    roles = tuple(operand.role for operand in operands)
+    form = reduction_form(roles, bound.types.items(), loop)
+    program = reduction_program(source, form, target.name)
+    loaded = load_explained(program, source.sections(), bound.types, place)
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    block.add_operands(operands, range(len(operands)), loop.operands)
+    if loop.joining is None:
+        return PreparedCall((block.step(loaded, name, loop.configuration),))
+    size = loaded.object_code.constants[FOLDING_SIZE]
+    first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
+    block = ParameterBlock()
+    block.add(loop.space, 8)
+    block.add(loop.joining.space, 8)
+    workspace = block.add(workspace_operand(0, size, loop.parts, loop.joining.capacity), 8)
+    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
+    others = [k for k in range(len(operands)) if k not in inputs]
+    block.add_operands(operands, others, loop.operands[len(inputs) :])
+    second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
+    return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
+
+
+def check_sizes(source: ReductionSource, results: int) -> None:
+    """Raise ValueError where `_in_ind.size()` is used for the size of a fold and there are several results.
+
+    Users divide it by ``_out_ind.size()``; alone it counts the elements of all results.
+    """
+    texts = source.sections().values()
+    if results < 2 or not any(re.search(r"\b_in_ind\s*\.\s*size\b", text) for text in texts):
+        return
+    if not any(re.search(r"\b_out_ind\s*\.\s*size\b", text) for text in texts):
+        raise ValueError(
+            f"`{source.declaration.name}`: _in_ind.size() counts the elements of all {results} results. For those of "
+            f"one write _fold_size, or _in_ind.size() / _out_ind.size()"
+        )
+
+
+def fold_walk(bound: BoundFold, operands: Sequence[Operand]) -> FoldWalk:
+    """Return the fewest axes that walk a fold: those that are kept and those that are folded apart."""
+    elements = [
+        operand for operand in operands if operand.role.kind == "element" and operand.view is not None
+    ]
+    inputs = [operand for operand in elements if not operand.written]
+    outputs = [operand for operand in elements if operand.written]
+    kept = [axis for axis in range(len(bound.shape)) if axis not in bound.axes]
+    kept_shape = tuple(bound.shape[axis] for axis in kept)
+    fold_shape = tuple(bound.shape[axis] for axis in bound.axes)
+    all_strides = [
+        operand_strides(operand.view, bound.shape) for operand in inputs if operand.view is not None
+    ]
+    numbers = axes.c_strides(bound.shape, 1)
+    in_kept = [tuple(each[axis] for axis in kept) for each in (numbers, *all_strides)]
+    in_fold = [tuple(each[axis] for axis in bound.axes) for each in (numbers, *all_strides)]
+    results = axes.c_strides(kept_shape, 1)
+    stored = [_kept_strides(operand, bound, kept) for operand in outputs]
+    positions = axes.c_strides(fold_shape, 1)
+    order = in_kept[1:] + stored + [results]
+    kept_lengths, kept_walked = axes.collapse(kept_shape, [results, *in_kept, *stored], order)
+    fold_lengths, fold_walked = axes.collapse(fold_shape, [positions, *in_fold], [*in_fold[1:], positions])
+    split = 2 + len(inputs)
+    return FoldWalk(
+        kept_lengths,
+        fold_lengths,
+        kept_walked[1],
+        fold_walked[1],
+        fold_walked[0],
+        kept_walked[0],
+        tuple(
+            Walked(operand.view.address, operand.view.dtype.itemsize, own, folded)
+            for operand, own, folded in zip(inputs, kept_walked[2:split], fold_walked[2:], strict=True)
+            if operand.view is not None
+        ),
+        tuple(
+            Walked(operand.view.address, operand.view.dtype.itemsize, own, (), True)
+            for operand, own in zip(outputs, kept_walked[split:], strict=True)
+            if operand.view is not None
+        ),
+    )
+
+
+def _kept_strides(operand: Operand, bound: BoundFold, kept: Sequence[int]) -> Ints:
+    assert operand.view is not None
+    strides = axes.strides_of(operand.view)
+    return tuple(strides[axis] for axis in kept) if len(strides) == len(bound.shape) else strides

@@ -1,0 +1,12 @@
+"""Words of a text: names, keywords and numbers."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+
+@lru_cache(maxsize=256)
+def words(text: str) -> frozenset[str]:
+    """Return the longest runs of letters, digits and underscores."""
+    return frozenset(re.findall(r"\w+", text))
