@@ -125,6 +125,7 @@ _SUBMODULES = frozenset(
 
 for _target in import_module("gridstride.targets.registry").anticipate():
     import_module("gridstride.families.raw").rehearse(_target)
+    import_module("gridstride.families.rehearsal").rehearse(_target)
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ from gridstride import _native
 from gridstride._runtime.hooks import MemoryHook
 from gridstride.errors import CompileError, CUDAError
 from gridstride.families.raw import RawKernel, rehearse
+from gridstride.families.rehearsal import rehearse as rehearse_array_kernels
 from gridstride.targets import registry
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.rehearsal import Rehearsal, rehearsal_of
@@ -214,6 +215,23 @@ def test_a_rehearsal_without_a_library_for_the_device_prepares_functions(
 
 
 foresee = RawKernel._foresee
+
+
+def test_array_kernels_are_rehearsed_all_the_way_and_reach_no_device(
+    cupy: Any, stub: Stub, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = len(fake_cupy.State.allocated_on)
+    launches: list[str] = []
+    launch = Rehearsal.launch
+    monkeypatch.setattr(
+        Rehearsal, "launch", lambda *arguments: launches.append(arguments[1].name) or launch(*arguments)
+    )
+    stub.clear()
+    rehearse_array_kernels(rehearsal)
+    assert launches == ["rehearsal_elementwise"] * 2
+    assert len(fake_cupy.State.allocated_on) == asked
+    assert stub.calls() == []
+    assert rehearsal not in (*registry._targets.values(), *registry._found.values())
 
 
 def test_warming_up_gives_back_what_the_driver_takes_for_a_module(cuda: CudaTarget, stub: Stub) -> None:
