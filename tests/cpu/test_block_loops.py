@@ -111,6 +111,30 @@ def test_tiles(dtype: str) -> None:
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1) + y)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("order", [(4, 1, 3, 0, 2), (2, 4, 0, 3, 1), (3, 4, 2, 0, 1), (1, 0, 4, 3, 2)])
+def test_tiles_of_two_axes_a_side(dtype: str, order: tuple[int, ...]) -> None:
+    x = values((37, 5, 3, 20, 21), dtype, 1)
+    y = values(tuple(x.shape[axis] for axis in order), dtype, 2)
+    np.testing.assert_array_equal(elementwise.ADD(x.transpose(order), y), x.transpose(order) + y)
+    back = np.empty(x.shape, dtype)
+    elementwise.ADD(x.transpose(order), y, back.transpose(order))
+    np.testing.assert_array_equal(back, x + y.transpose(np.argsort(order)))
+    numbers = gs.ElementwiseKernel("T x", "int64 k", "k = i", "numbers_of_tiles")(x.transpose(order))
+    np.testing.assert_array_equal(numbers.reshape(-1), np.arange(x.size))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_rows_with_broadcast_operands_and_steps(dtype: str) -> None:
+    x, column, row = values((33, 67), dtype, 1), values((33, 1), dtype, 2), values((1, 67), dtype, 3)
+    for each in (x, x[:, 1:], x[:, ::2], x[:, 1::2], x[:, ::-1], x[:, ::3]):
+        np.testing.assert_array_equal(elementwise.ADD(each, column), each + column)
+        np.testing.assert_array_equal(
+            elementwise.ADD(each, row[:, : each.shape[1]]), each + row[:, : each.shape[1]]
+        )
+    np.testing.assert_array_equal(elementwise.ADD(column, row), column + row)
+
+
 @pytest.mark.parametrize("offset", range(5))
 def test_rows_that_start_between_two_words(offset: int) -> None:
     whole = values((3, 101), "f4", 1)

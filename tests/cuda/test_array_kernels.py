@@ -44,6 +44,9 @@ CALLS = {
     "rows of int8": lambda: elementwise.ADD(ones("i1", 7, 9), ones("i1", 9)),
     "rows of many axes": lambda: elementwise.ADD(ones("f4", *(2,) * 9)[..., ::-1], ones("f4", *(2,) * 9).T),
     "tiles of float16": lambda: elementwise.ADD(ones("f2", 40, 50), ones("f2", 50, 40).T),
+    "tiles of sides of two axes": lambda: elementwise.ADD(
+        ones("f4", 20, 5, 3, 20).transpose(3, 1, 0, 2), ones("f4", 20, 5, 20, 3)
+    ),
     "mixed dtypes": lambda: elementwise.MIXED(ones("i2", 4), ones("f8", 4)),
     "complex numbers": lambda: elementwise.ADD(ones("c8", 4), 2.5),
     "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(
@@ -54,6 +57,13 @@ CALLS = {
     )(ones("f4", 4, 5), ones("f4", 5, 4).T),
     "sum along": lambda: reduction.TOTAL(ones("f4", 3, 400_000), axis=1),
     "sum across": lambda: reduction.TOTAL(ones("f2", 400_000, 3), axis=0),
+    "sum of a narrow array": lambda: reduction.TOTAL(ones("f8", 5000, 3), axis=0),
+    "sums of short rows": lambda: reduction.DOT(ones("f4", 5000, 3), ones("i2", 5000, 3), 2, axis=1),
+    "sums of small integers": lambda: reduction.TOTAL(ones("i1", 5000, 300), axis=0),
+    "a sum of small integers": lambda: gs.ReductionKernel(
+        "T x", "int64 y", "x", "a + b", "y = a", "0", "wide"
+    )(ones("u2", 400_000)),
+    "structures of narrow arrays": lambda: reduction.MOMENTS(ones("i1", 5000, 7), axis=0),
     "structure that is folded": lambda: reduction.MOMENTS(ones("f4", 30, 40), axis=(0, 1)),
     "no identity": lambda: reduction.PLACE(ones("i4", 30, 40), axis=0),
     "float16 into complex numbers": lambda: gs.ReductionKernel(

@@ -1,7 +1,7 @@
 """The loops of every target that has none of its own: for devices that run blocks of threads.
 
-They are those of include/gridstride/elementwise.h and reduction.h, valid on every target; what is chosen
-depends on the walk and on the device's limits.
+They are those of include/gridstride, valid on every target; what is chosen depends on the walk and on the
+device's limits.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from math import gcd, prod
+from typing import NamedTuple
 
 from gridstride.targets.base import LaunchConfig, Limits
 from gridstride.targets.walks import (
@@ -29,12 +30,13 @@ from gridstride.targets.walks import (
 #: Threads of a block; the headers have the same number.
 THREADS = 256
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
+_TILES = "gridstride/tiles.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
 #: Squares along the edge of a tile, each as long as the elements that make four bytes, as in the header.
 _SQUARES = 32
-#: Axes shorter than this are not worth turning in shared memory.
+#: Sides shorter than this are not worth turning in shared memory.
 _SHORT = 16
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
@@ -51,8 +53,8 @@ class BlockLoops:
         """Return packets of rows, or tiles where an operand lies along another axis than the result."""
         # A tile of larger elements would not fit into the shared memory of a block.
         is_small = all(operand.itemsize <= _LARGEST_WORD for operand in walk.operands)
-        by_tiles = tiled(walk) if is_small else None
-        return _rows(walk) if by_tiles is None else _tiles(by_tiles)
+        sides = sides_of_tiles(walk) if is_small else None
+        return _rows(walk) if sides is None else _tiles(walk, sides)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -71,37 +73,37 @@ def packet_length(itemsizes: Sequence[int]) -> int:
     return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
 
 
-def tiled(walk: ElementWalk) -> ElementWalk | None:
-    """Return a walk by tiles of its first two axes, where an operand lies along another axis than the result.
+class Sides(NamedTuple):
+    """Hold the axes of the sides of tiles, inner ones first: `x` along the result, `y` along an operand."""
 
-    The first is the innermost axis that is worth it, the second the one along which the operand lies.
-    """
-    row = next((axis for axis in (0, 1) if axis < len(walk.shape) and walk.shape[axis] >= _SHORT), None)
-    if row is None:
+    x: Ints
+    y: Ints
+
+
+def sides_of_tiles(walk: ElementWalk) -> Sides | None:
+    """Return the sides of tiles, where an operand lies along another axis than the result."""
+    x = _side(walk, range(len(walk.shape)))
+    if x is None:
         return None
     for operand in walk.operands:
-        for axis in range(row + 1, len(walk.shape)):
-            stride = abs(operand.strides[axis])
-            if (
-                walk.shape[axis] >= _SHORT
-                and stride == operand.itemsize
-                and abs(operand.strides[row]) > stride
-            ):
-                return _in_order(
-                    walk, (row, axis, *(k for k in range(len(walk.shape)) if k not in (row, axis)))
-                )
+        order = sorted(
+            (axis for axis, stride in enumerate(operand.strides) if stride),
+            key=lambda k: abs(operand.strides[k]),
+        )
+        if not order or order[0] in x or abs(operand.strides[order[0]]) != operand.itemsize:
+            continue
+        y = _side(walk, [axis for axis in order if axis not in x])
+        if y is not None and abs(operand.strides[x[0]]) > operand.itemsize:
+            return Sides(x, y)
     return None
 
 
-def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
-    def ordered(values: Ints) -> Ints:
-        return tuple(values[axis] for axis in order)
-
-    return ElementWalk(
-        ordered(walk.shape),
-        ordered(walk.numbers),
-        tuple(operand._replace(strides=ordered(operand.strides)) for operand in walk.operands),
-    )
+def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
+    """Return the first axis, with the next one where it is short; None where both are."""
+    if not axes or walk.shape[axes[0]] >= _SHORT:
+        return (axes[0],) if axes else None
+    length = prod(walk.shape[axis] for axis in axes[:2])
+    return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
 
 
 def _rows(walk: ElementWalk) -> Loop:
@@ -141,24 +143,30 @@ def _packets_of_row(walk: ElementWalk, length: int) -> int:
     return -(-(row + length - 1) // length)
 
 
-def _tiles(walk: ElementWalk) -> Loop:
+def _tiles(walk: ElementWalk, sides: Sides) -> Loop:
     edge = _SQUARES * {1: 4, 2: 2}.get(max(operand.itemsize for operand in walk.operands), 1)
-    row, column, *outer = walk.shape
-    across, down = -(-row // edge), -(-column // edge)
+    x, y = sides
+    rest = [axis for axis in range(len(walk.shape)) if axis not in (*x, *y)]
+    row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
+    outer = [walk.shape[axis] for axis in rest]
+    across, down = _blocks(row, edge), _blocks(column, edge)
     total = across * down * prod(outer)
-    capacity = capacity_for(len(walk.shape))
+    capacity = capacity_for(4 + len(outer))
+
+    def ordered(strides: Ints) -> Ints:
+        x_outer, y_outer = (strides[side[1]] if len(side) > 1 else 0 for side in sides)
+        return (strides[y[0]], x_outer, y_outer, 0, *(strides[axis] for axis in rest))
+
     return Loop(
-        _ELEMENTWISE,
-        "tiles",
+        _TILES,
+        f"tiles<{str(max(map(len, sides)) > 1).lower()}>",
         "tile_bytes",
         capacity,
         struct.pack("<5q", prod(walk.shape), row, column, edge, edge)
-        + axes_bytes(total, (across, down, *outer), capacity)
-        + numbering_bytes(walk.numbers[0], (walk.numbers[1], 0, *walk.numbers[2:]), capacity),
+        + axes_bytes(total, (across, down, walk.shape[x[0]], walk.shape[y[0]], *outer), capacity)
+        + numbering_bytes(walk.numbers[x[0]], ordered(walk.numbers), capacity),
         tuple(
-            operand_bytes(
-                operand.address, operand.strides[0], (operand.strides[1], 0, *operand.strides[2:]), capacity
-            )
+            operand_bytes(operand.address, operand.strides[x[0]], ordered(operand.strides), capacity)
             for operand in walk.operands
         ),
         configuration(total, THREADS),

@@ -86,13 +86,18 @@ GRIDSTRIDE_INLINED bool all_of() { return true; }
 template <class... __rest>
 GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
-// A packet of consecutive elements between two words, from the words that it touches.
-template <int __length, class __stored, bool = sizeof(__stored) * __length % 4 == 0 && sizeof(__stored) <= 2>
+// A packet of consecutive elements between two words, from the words that it touches: of 16 bytes, or of four.
+template <int __length, class __stored>
+struct kind_between {
+    static constexpr int bytes = sizeof(__stored) * __length;
+    static constexpr int value = bytes == 16 ? 16 : bytes % 4 == 0 && sizeof(__stored) <= 2 ? 4 : 0;
+};
+template <int __length, class __stored, int = kind_between<__length, __stored>::value>
 struct between {
     static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*) { return false; }
 };
 template <int __length, class __stored>
-struct between<__length, __stored, true> {
+struct between<__length, __stored, 4> {
     static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
         constexpr int __words = sizeof(__stored) * __length / 4;
         const unsigned __shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 4) * 8;
@@ -104,6 +109,45 @@ struct between<__length, __stored, true> {
 #pragma unroll
         for (int __k = 0; __k < __words; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __shift);
         memcpy(&__to, __bits, 4 * __words);
+        return true;
+    }
+};
+template <int __length, class __stored>
+struct between<__length, __stored, 16> {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
+        const unsigned __off = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);  // not 0
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
+        const uint4 __low = __from[0], __high = __from[1];
+        unsigned __bits[8] = {__low.x, __low.y, __low.z, __low.w, __high.x, __high.y, __high.z, __high.w};
+        if (__off & 8)
+#pragma unroll
+            for (int __k = 0; __k < 6; ++__k) __bits[__k] = __bits[__k + 2];
+        if (__off & 4)
+#pragma unroll
+            for (int __k = 0; __k < 5; ++__k) __bits[__k] = __bits[__k + 1];
+        if (sizeof(__stored) < 4)
+#pragma unroll
+            for (int __k = 0; __k < 4; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __off % 4 * 8);
+        memcpy(&__to, __bits, 16);
+        return true;
+    }
+};
+
+// Every second of neighboring elements of one or two bytes, from two words of 16 bytes.
+template <int __length, class __stored, bool = sizeof(__stored) <= 2 && sizeof(__stored) * __length == 16>
+struct every_second {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*, long long) { return false; }
+};
+template <int __length, class __stored>
+struct every_second<__length, __stored, true> {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at, long long __step) {
+        if (__step != 2 * sizeof(__stored) || !whole<__length, __stored>::fits(__at)) return false;
+        const uint4* __from = reinterpret_cast<const uint4*>(__at);
+        const uint4 __low = __from[0], __high = __from[1];
+        constexpr unsigned __which = sizeof(__stored) == 1 ? 0x6420 : 0x5410;
+        const unsigned __bits[4] = {__byte_perm(__low.x, __low.y, __which), __byte_perm(__low.z, __low.w, __which),
+                                    __byte_perm(__high.x, __high.y, __which), __byte_perm(__high.z, __high.w, __which)};
+        memcpy(&__to, __bits, 16);
         return true;
     }
 };
@@ -120,6 +164,8 @@ GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char
                whole<__length, __stored>::fits(__at)) {
         whole<__length, __stored>::load(__to, __at);
     } else if (__step == sizeof(__stored) && __first == 0 && __last == __length && between<__length, __stored>::load(__to, __at)) {
+        return;
+    } else if (__first == 0 && __last == __length && every_second<__length, __stored>::load(__to, __at, __step)) {
         return;
     } else {
 #pragma unroll

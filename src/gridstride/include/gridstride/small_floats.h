@@ -50,9 +50,13 @@ struct bfloat16 {
 
     bfloat16() = default;
     __host__ __device__ bfloat16(float __value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(__bits) : "f"(__value));
+#else
         const unsigned __whole = __float_as_uint(__value);
         const unsigned __rounded = __whole + 0x7fffu + (__whole >> 16 & 1u);
         __bits = static_cast<unsigned short>((__whole & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : __rounded >> 16);
+#endif
     }
     __host__ __device__ bfloat16(double __value) : bfloat16(static_cast<float>(__value)) {}
     template <class __integer> __host__ __device__ bfloat16(__integer __value) : bfloat16(static_cast<float>(__value)) {}

@@ -10,6 +10,7 @@ from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
     FoldWalk,
+    Ints,
     Loop,
     Walked,
     axes_bytes,
@@ -23,7 +24,6 @@ from gridstride.targets.writers import (
     fold_space_bytes,
     folds_innermost,
     room_of,
-    tiled,
 )
 
 _LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
@@ -33,6 +33,8 @@ _TILE = 4096
 _EDGE = 64
 #: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
 _FOLD_CHUNK, _RESULTS, _PIECES = 256, 512, 32
+#: Axes shorter than this are not worth a square tile.
+_SHORT = 16
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 
@@ -73,6 +75,39 @@ class CpuLoops:
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         return _along(walk, limits) if folds_innermost(walk) else _across(walk, limits)
+
+
+def tiled(walk: ElementWalk) -> ElementWalk | None:
+    """Return a walk by tiles of its first two axes, where an operand lies along another axis than the result.
+
+    The first is the innermost axis that is worth it, the second the one along which the operand lies.
+    """
+    row = next((axis for axis in (0, 1) if axis < len(walk.shape) and walk.shape[axis] >= _SHORT), None)
+    if row is None:
+        return None
+    for operand in walk.operands:
+        for axis in range(row + 1, len(walk.shape)):
+            stride = abs(operand.strides[axis])
+            if (
+                walk.shape[axis] >= _SHORT
+                and stride == operand.itemsize
+                and abs(operand.strides[row]) > stride
+            ):
+                return _in_order(
+                    walk, (row, axis, *(k for k in range(len(walk.shape)) if k not in (row, axis)))
+                )
+    return None
+
+
+def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
+    def ordered(values: Ints) -> Ints:
+        return tuple(values[axis] for axis in order)
+
+    return ElementWalk(
+        ordered(walk.shape),
+        ordered(walk.numbers),
+        tuple(operand._replace(strides=ordered(operand.strides)) for operand in walk.operands),
+    )
 
 
 def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
