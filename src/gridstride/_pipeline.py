@@ -32,7 +32,7 @@ from gridstride._runtime.current import on_device
 from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._source.raw import layout_constants, layout_program
 from gridstride.arrays.view import ArrayView
-from gridstride.errors import ArgumentTypeError
+from gridstride.errors import ArgumentTypeError, CompileError
 from gridstride.targets import registry
 from gridstride.targets.base import FunctionAttributes, LaunchConfig, Limits, Program
 
@@ -57,6 +57,8 @@ class PreparedKernel(NamedTuple):
     loaded: LoadedFunction
     attributes: FunctionAttributes
     limits: Limits
+    #: What the compiler said of structs, by what was asked.
+    layouts: dict[tuple[int, tuple[str, ...], tuple[str, ...]], StructLayout]
 
     def bind(self, arguments: Sequence[Any], views: Sequence[ArrayView | None]) -> BoundCall:
         """Convert the arguments by the function's signature."""
@@ -73,14 +75,26 @@ class PreparedKernel(NamedTuple):
             self.limits, self.attributes, configuration,
         )  # fmt: skip
 
-    def _layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
-        size, offsets = layout_constants(members)
+    def _layout(self, position: int, members: tuple[str, ...], otherwise: tuple[str, ...]) -> StructLayout:
+        key = position, members, otherwise
+        if key not in self.layouts:
+            try:
+                self.layouts[key] = self._ask_for_layout(position, members)
+            except CompileError:
+                if otherwise == members:
+                    raise
+                self.layouts[key] = self._ask_for_layout(position, otherwise)
+        return self.layouts[key]
+
+    def _ask_for_layout(self, position: int, members: tuple[str, ...]) -> StructLayout:
+        (size, alignment), offsets = layout_constants(members)
         program = layout_program(self.program, self.loaded.name, position, members)
         constants = compile_program(
             self.place.target, self.place.target.arch(self.place.device), program
         ).constants
         return StructLayout(
             constants[size],
+            constants[alignment],
             {name: (constants[offset], constants[extent]) for name, (offset, extent) in offsets.items()},
         )
 
@@ -241,4 +255,5 @@ def _prepare(kernel: Launchable, place: Place, configuration: LaunchConfig | Non
         loaded,
         loaded.function.attributes(),
         place.target.limits(place.device),
+        {},
     )

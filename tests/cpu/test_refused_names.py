@@ -62,3 +62,25 @@ def test_a_name_of_the_users_own_is_no_refused_one():
     __device__ int cudaMalloc(int v) { return v + 1; }
     extern "C" __global__ void k(int* out) { out[0] = cudaMalloc(2); }"""
     gs.RawKernel(code, "k").compile()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "texture<float, 1, cudaReadModeElementType> t;",
+            "a texture reference (`texture`), which CUDA 12 removed",
+        ),
+        ("surface<void, 2> s;", "a surface reference (`surface`), which CUDA 12 removed"),
+        (
+            "__device__ float f(cudaTextureObject_t t) { return tex2D<float>(t, 0, 0); }",
+            "(`cudaTextureObject_t`)",
+        ),
+        ("__device__ float f(CUtexObject t) { return tex1Dfetch<float>(t, 0); }", "(`CUtexObject`)"),
+        ("__device__ void f(unsigned long long s) { surf2Dwrite(1.0f, s, 0, 0); }", "(`surf2Dwrite`)"),
+    ],
+)
+def test_textures_and_surfaces_are_named_as_they_are_written(line, words):
+    with pytest.raises(gs.CompileError, match=r"k\.cu:2:") as caught:
+        gs.RawKernel(f'\n{line}\nextern "C" __global__ void k() {{}}', "k").compile()
+    assert f"{words} cannot run on the CPU target" in str(caught.value).replace(", cannot", " cannot")

@@ -176,3 +176,12 @@ def test_assignments(xp, dtype):
     np.testing.assert_array_equal(got["real ="], w.imag)
     np.testing.assert_array_equal(got["=="], z == w)
     np.testing.assert_array_equal(got["!="], (z != w) + 1j)
+
+
+def test_constants_by_the_name_of_cupys_header(xp):
+    code = """
+    #include <cupy/math_constants.h>
+    extern "C" __global__ void k(double* out) { out[0] = CUDART_INF; out[1] = CUDART_NAN; out[2] = CUDART_INF_F; }"""
+    out = xp.zeros(3)
+    gs.RawKernel(code, "k")((1,), (1,), (out,))
+    np.testing.assert_array_equal(gs.asnumpy(out), [np.inf, np.nan, np.inf])

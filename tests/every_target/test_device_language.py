@@ -229,6 +229,44 @@ def test_cpp20(xp):
     np.testing.assert_array_equal(got, np.stack(expected, 1))
 
 
+def test_virtual_functions_of_objects_on_the_heap_and_in_shared_memory(xp):
+    code = r"""
+    #include <new>
+    struct Shape { __device__ virtual ~Shape() {} __device__ virtual int area() const = 0; int* counter; };
+    struct Square : Shape {
+        int side;
+        __device__ Square(int s, int* c) : side(s) { counter = c; }
+        __device__ ~Square() { atomicAdd(counter, 1); }
+        __device__ int area() const override { return side * side; }
+    };
+    struct Strip : Shape {
+        int* widths;
+        __device__ Strip(int n, int* c) { counter = c; widths = new int[2]; widths[0] = n; widths[1] = 2; }
+        __device__ ~Strip() { delete[] widths; atomicAdd(counter, 100); }
+        __device__ int area() const override { return widths[0] * widths[1]; }
+    };
+    extern "C" __global__ void make(Shape** shapes, int* counter) {
+        int i = threadIdx.x;
+        shapes[i] = i % 2 ? (Shape*)new Strip(i, counter) : (Shape*)new Square(i, counter);
+    }
+    extern "C" __global__ void ask(Shape** shapes, int* areas) {
+        __shared__ __align__(8) unsigned char room[sizeof(Square)];
+        __shared__ Shape* placed;
+        if (threadIdx.x == 0) placed = new (room) Square(7, areas);
+        __syncthreads();
+        areas[threadIdx.x] = shapes[threadIdx.x]->area() + placed->area();
+    }
+    extern "C" __global__ void drop(Shape** shapes) { delete shapes[threadIdx.x]; }"""
+    module = gs.RawModule(code)
+    shapes, areas, counter = xp.zeros(64, np.uint64), xp.zeros(64, np.int32), xp.zeros(1, np.int32)
+    module.get_function("make")((1,), (64,), (shapes, counter))
+    module.get_function("ask")((1,), (64,), (shapes, areas))
+    module.get_function("drop")((1,), (64,), (shapes,))
+    i = np.arange(64)
+    np.testing.assert_array_equal(gs.asnumpy(areas), np.where(i % 2, 2 * i, i * i) + 49)
+    assert gs.asnumpy(counter)[0] == 3232
+
+
 def test_memory_of_the_device_heap(xp):
     body = """
     int* p = (int*)malloc(16); p[0] = t; p[3] = 2 * t; int q[4]; memcpy(q, p, 16); memset(p, 1, 4);

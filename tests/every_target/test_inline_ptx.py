@@ -290,6 +290,34 @@ def test_other_registers_warps_and_spaces(xp):
     np.testing.assert_array_equal(gs.asnumpy(out)[:, :18], np.stack(expected, 1).astype(np.uint32))
 
 
+def test_votes_in_their_other_order_and_matches_of_all_lanes(xp):
+    """ptxas takes `vote.ballot.sync` for `vote.sync.ballot`, and radix sorts write it so."""
+    code = r"""
+    extern "C" __global__ void k(unsigned* all, unsigned bit) {
+        unsigned t = threadIdx.x, *out = all + 6 * t, r, same = ~0u;
+        asm volatile("{\n .reg .pred p;\n .reg .b32 bal;\n and.b32 bal, %1, %2;\n setp.ne.u32 p, bal, 0;\n"
+            " vote.ballot.sync.b32 bal, p, 0xffffffff;\n @!p not.b32 bal, bal;\n and.b32 %0, %0, bal;\n}\n"
+            : "+r"(same) : "r"(t), "r"(bit));
+        out[0] = same;
+        #define VOTE(kind) asm volatile("{ .reg .pred p, q; setp.gt.u32 p, %1, 40; " kind ".pred q, p, 0xffffffff; " \
+            "selp.u32 %0, 1, 0, q; }" : "=r"(r) : "r"(t))
+        VOTE("vote.all.sync"); out[1] = r; VOTE("vote.any.sync"); out[2] = r; VOTE("vote.uni.sync"); out[3] = r;
+        asm volatile("{ .reg .pred p; match.all.sync.b32 %0|p, %1, 0xffffffff; @!p add.u32 %0, %0, 7; }"
+            : "=r"(r) : "r"(t / 32));
+        out[4] = r;
+        asm volatile("{ .reg .pred p; match.all.sync.b64 %0|p, %1, 0xffffffff; @!p add.u32 %0, %0, 7; }"
+            : "=r"(r) : "l"((unsigned long long)t << 20));
+        out[5] = r;
+    }"""
+    out = xp.zeros((64, 6), np.uint32)
+    gs.RawKernel(code, "k")((1,), (64,), (out, 4))
+    t = np.arange(64)
+    with_bit = sum(1 << lane for lane in range(32) if lane & 4)
+    full, first = 2**32 - 1, t < 32
+    expected = [np.where(t & 4, with_bit, full ^ with_bit), 0 * t, ~first, first, full + 0 * t, 7 + 0 * t]
+    np.testing.assert_array_equal(gs.asnumpy(out), np.stack(expected, 1).astype(np.uint32))
+
+
 @pytest.mark.parametrize(
     "cases",
     [INTEGERS, FLOATS, COMPARISONS, [*APPROXIMATIONS, *OTHERS, *TANH]],

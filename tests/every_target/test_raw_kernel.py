@@ -405,6 +405,60 @@ def test_p33_both_complex_spellings(target, xp, spelling):
     assert gs.asnumpy(c)[0] == gs.asnumpy(d)[0] == 5 + 5j
 
 
+def test_warnings_of_the_compiler_can_be_left_out(target, xp):
+    code = 'extern "C" __global__ void k(int* out) { int unused; out[0] = sizeof(int) > 0; }\n#warning look here\n'
+    for options, told in (((), True), (("-w",), False), (("--disable-warnings",), False)):
+        log = io.StringIO()
+        gs.RawKernel(code, "k", options=options).compile(log_stream=log)
+        assert ("look here" in log.getvalue()) == told
+
+
+@pytest.mark.parametrize("spelling", ["included", "given", "in a header"])
+def test_translated_complex_numbers_mix_their_precisions(target, xp, spelling):
+    """`cuCadd` of a single and a double number, `cuConj` of a single one: NVIDIA's header has neither."""
+    text = r"""
+    extern "C" __global__ void mix(const cuComplex* a, cuDoubleComplex b, cuDoubleComplex* out, float* parts) {
+        out[0] = cuCadd(a[0], b);
+        out[1] = cuCmulf(a[0], cuConj(a[0]));
+        out[2] = cuCfma(a[0], b, make_cuDoubleComplex(1, -1));
+        out[3] = cuCsub(cuComplexFloatToDouble(a[0]), make_cuComplex(1, 1));
+        out[4] = cuCdivf(cuComplexDoubleToFloat(b), a[0]);
+        out[5] = a[0] * b + complex<double>(0, 1);
+        parts[0] = cuCreal(a[0]), parts[1] = cuCimagf(a[0]), parts[2] = cuCabsf(a[0]);
+    }"""
+    include = "#include <cuComplex.h>\n"
+    headers = {"included": (), "given": ("cuComplex.h",), "in a header": {"numbers.h": include}}[spelling]
+    before = {"included": include, "given": "", "in a header": "#include <numbers.h>\n"}[spelling]
+    module = gs.RawModule(code=before + text, headers=headers, translate_cucomplex=True)
+    a, b = 3 + 4j, 2 - 1j
+    out, parts = xp.zeros(6, np.complex128), xp.zeros(3, np.float32)
+    module.get_function("mix")((1,), (1,), (xp.asarray([a], np.complex64), b, out, parts))
+    expected = [a + b, 25, a * b + 1 - 1j, a - 1 - 1j, b / a, a * b + 1j]
+    np.testing.assert_allclose(gs.asnumpy(out), expected, rtol=1e-6)
+    np.testing.assert_array_equal(gs.asnumpy(parts), [3, 4, 5])
+    with pytest.raises(gs.CompileError):
+        gs.RawKernel(before + text, "mix", headers=headers).compile()
+
+
+def test_structs_as_arrays_of_what_they_consist_of(target, xp):
+    code = """
+    struct Triangle { int corners[3]; };
+    extern "C" __global__ void turn(Triangle* all, int n) {
+        for (int i = 0; i < n; ++i) {
+            int first = all[i].corners[0];
+            all[i].corners[0] = all[i].corners[1], all[i].corners[1] = all[i].corners[2], all[i].corners[2] = first;
+        }
+    }"""
+    turn = gs.RawKernel(code, "turn")
+    corners = np.arange(12, dtype=np.int32).reshape(4, 3)
+    array = xp.array(corners)
+    turn((1,), (1,), (array, 4))
+    np.testing.assert_array_equal(gs.asnumpy(array), corners[:, [1, 2, 0]])
+    for wrong in (xp.zeros((4, 3), np.float64), xp.zeros(4, np.int32), xp.zeros((4, 12), np.uint8)):
+        with pytest.raises(TypeError, match=r"parameter `all` \(`Triangle \*`\)"):
+            turn((1,), (1,), (wrong, 4))
+
+
 def test_p29_views_take_strided_arrays(target, xp):
     code = r"""
     #include <gridstride/view.h>

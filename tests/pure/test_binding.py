@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gridstride import arrays
 from gridstride._arguments.raw import bind_raw, packed_size
 from gridstride._arguments.structs import StructLayout
-from gridstride.errors import ArgumentRangeError, ArgumentTypeError
+from gridstride.errors import ArgumentRangeError, ArgumentTypeError, CompileError
 from gridstride.targets.base import CType, Parameter
 
 INTEGERS = {
@@ -57,9 +57,13 @@ STRUCT = CType("struct", "S", 24, 8)
 S = np.dtype([("a", "i1"), ("b", "f8"), ("c", "i4")], align=True)
 
 
-def layout_of(position, members):
+def layout_of(position, members, otherwise):
     known = {"a": (0, 1), "b": (8, 8), "c": (16, 4)}
-    return StructLayout(24, {name: known[name] for name in members})
+    if not set(members) <= known.keys():
+        members = otherwise
+    if not set(members) <= known.keys():
+        raise CompileError("no such member")
+    return StructLayout(24, 8, {name: known[name] for name in members})
 
 
 def bind(types, arguments):
@@ -357,8 +361,30 @@ def test_no_structs(value):
 
 def test_struct_pointers():
     assert bind([pointer(STRUCT)], [np.zeros(3, S)])
-    with pytest.raises(ArgumentTypeError, match="structured array"):
-        bind([pointer(STRUCT)], [np.zeros(3, np.uint8)])
+    assert bind([pointer(STRUCT)], [np.zeros((2, 3))])
+    with pytest.raises(ArgumentTypeError, match="24 bytes, aligned to 8"):
+        bind([pointer(STRUCT)], [np.zeros(24, np.uint8)])
+    with pytest.raises(ArgumentTypeError, match="no whole number of structs"):
+        bind([pointer(STRUCT)], [np.zeros(4)])
+
+
+def test_fields_of_a_row_of_equal_parts_stand_for_an_array():
+    """Nothing in the struct is called `b.x`: a field of parts without gaps is then checked as a whole."""
+    row = np.dtype({"names": ["x", "y"], "formats": ["f4", "f4"]})
+    dtype = np.dtype(
+        {"names": list("abc"), "formats": ["i1", row, "i4"], "offsets": [0, 8, 16], "itemsize": 24}
+    )
+    element = np.zeros((), dtype)
+    element["b"]["y"] = 2
+    assert bind_one(STRUCT, element) == element.tobytes()
+    moved = np.dtype(
+        {"names": list("abc"), "formats": ["i1", row, "i4"], "offsets": [0, 4, 16], "itemsize": 24}
+    )
+    with pytest.raises(ArgumentTypeError, match="member `b` is at offset 8"):
+        bind_one(STRUCT, np.zeros((), moved))
+    mixed = np.dtype([("a", "i1"), ("b", [("x", "f4"), ("y", "i4")]), ("c", "i4")], align=True)
+    with pytest.raises(ArgumentTypeError, match="members by name"):
+        bind_one(STRUCT, np.zeros((), mixed))
 
 
 # ---- strided views ----

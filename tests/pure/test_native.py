@@ -804,8 +804,9 @@ def use_signature(kernel, signature):
     for place, prepared in list(kernel.prepared.items()):
         loaded = LoadedFunction(prepared.loaded.name, prepared.loaded.function, signature)
         kernel.prepared[place] = PreparedKernel(
-            prepared.name, place[0], prepared.program, loaded, prepared.attributes, prepared.limits
-        )
+            prepared.name, place[0], prepared.program, loaded, prepared.attributes, prepared.limits,
+            prepared.layouts,
+        )  # fmt: skip
 
 
 def test_verify_mode_finds_differences(recorder, monkeypatch):

@@ -30,6 +30,8 @@ def parse(*options, **keywords):
         (("--use_fast_math=false",), CompileOptions()),
         (("--maxrregcount=32",), CompileOptions(max_registers=32)),
         (("--extra-device-vectorization",), CompileOptions(extra_vectorization=True)),
+        (("-w",), CompileOptions(warnings=False)),
+        (("--disable-warnings",), CompileOptions(warnings=False)),
     ],
 )
 def test_known_options(options, expected):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridstride import _dtypes, arrays
 from gridstride._arguments.slot import Slot
-from gridstride._arguments.structs import LayoutQuery, check_layout
+from gridstride._arguments.structs import LayoutQuery, check_components, check_layout
 from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CType
 
@@ -62,9 +62,10 @@ def _check_dtype(slot: Slot, value: Any, view: ArrayView, pointee: CType, layout
     elif pointee.kind == "vector":
         _check_vector_dtype(slot, value, view, pointee)
     elif pointee.kind == "struct":
-        if not view.dtype.names:
-            raise slot.wrong_type(value, f"Pass a structured array with the members of `{pointee.name}`")
-        check_layout(slot, value, view.dtype, layout_of)
+        if view.dtype.names:
+            check_layout(slot, value, view.dtype, layout_of)
+        else:
+            check_components(slot, value, view, layout_of)
     elif not _same_dtype(view.dtype, pointee):
         expected = _dtypes.name_of_dtype(pointee.dtype) if pointee.dtype is not None else pointee.name
         raise slot.wrong_type(

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridstride import arrays
 from gridstride._arguments.slot import Slot
-from gridstride.arrays.view import HOST
+from gridstride.arrays.view import HOST, ArrayView
 from gridstride.errors import CompileError
 
 
@@ -18,11 +18,13 @@ class StructLayout(NamedTuple):
     """Hold what the compiler says of a struct: bytes, and (offset, size) of each member by dotted path."""
 
     size: int
+    alignment: int
     members: Mapping[str, tuple[int, int]]
 
 
-#: Asks the compiler for the layout of the struct of parameter `position` with these members.
-LayoutQuery = Callable[[int, tuple[str, ...]], StructLayout]
+#: Asks the compiler for the layout of the struct of parameter `position` with these members, or, where they are
+#: none of the struct's, with the other ones.
+LayoutQuery = Callable[[int, tuple[str, ...], tuple[str, ...]], StructLayout]
 
 
 def struct_bytes(slot: Slot, value: Any, layout_of: LayoutQuery) -> bytes:
@@ -49,8 +51,10 @@ def struct_bytes(slot: Slot, value: Any, layout_of: LayoutQuery) -> bytes:
 def check_layout(slot: Slot, value: Any, dtype: np.dtype[Any], layout_of: LayoutQuery) -> None:
     """Raise TypeError where a structured dtype is laid out differently from the C++ struct."""
     members = dict(_members(dtype))
+    # Where names inside of a field are none of C++'s, it may still stand for an array or a vector type.
+    whole = tuple(path for path, _ in _members(dtype, into_rows=False))
     try:
-        layout = layout_of(slot.position, tuple(members))
+        layout = layout_of(slot.position, tuple(members), whole)
     except CompileError as error:
         raise slot.wrong_type(
             value,
@@ -59,10 +63,10 @@ def check_layout(slot: Slot, value: Any, dtype: np.dtype[Any], layout_of: Layout
             got=f"dtype {dtype}",
         ) from error
     problems = [
-        f"member `{path}` is at offset {layout.members[path][0]} with {layout.members[path][1]} bytes, "
-        f"the dtype has offset {offset} with {size}"
-        for path, (offset, size) in members.items()
-        if layout.members[path] != (offset, size)
+        f"member `{path}` is at offset {offset} with {size} bytes, "
+        f"the dtype has offset {members[path][0]} with {members[path][1]}"
+        for path, (offset, size) in layout.members.items()
+        if members[path] != (offset, size)
     ]
     if layout.size != dtype.itemsize:
         problems.insert(0, f"the struct has {layout.size} bytes, the dtype {dtype.itemsize}")
@@ -71,6 +75,24 @@ def check_layout(slot: Slot, value: Any, dtype: np.dtype[Any], layout_of: Layout
             value,
             f"{'; '.join(problems)}. numpy.dtype(..., align=True) lays fields out as C++ does",
             got=f"dtype {dtype}",
+        )
+
+
+def check_components(slot: Slot, value: Any, view: ArrayView, layout_of: LayoutQuery) -> None:
+    """Raise TypeError where an array of plain numbers cannot be an array of structs made of such numbers."""
+    layout = layout_of(slot.position, (), ())
+    itemsize = view.dtype.itemsize
+    # Above 8 bytes an alignment is asked for; up to there it is the largest member's.
+    fits = layout.alignment in (itemsize, 16, 32, 64, 128) and layout.size % itemsize == 0
+    if not fits:
+        raise slot.wrong_type(
+            value,
+            f"Pass an array of what the struct consists of ({layout.size} bytes, aligned to {layout.alignment}), "
+            f"or a structured array with its members",
+        )
+    if view.nbytes % layout.size:
+        raise slot.wrong_type(
+            value, f"{view.nbytes} bytes are no whole number of structs of {layout.size} bytes"
         )
 
 
@@ -87,10 +109,21 @@ def _structured_scalar(value: Any) -> np.void | None:
     return element
 
 
-def _members(dtype: np.dtype[Any], prefix: str = "", base: int = 0) -> Iterator[tuple[str, tuple[int, int]]]:
+def _members(
+    dtype: np.dtype[Any], prefix: str = "", base: int = 0, *, into_rows: bool = True
+) -> Iterator[tuple[str, tuple[int, int]]]:
     assert dtype.fields is not None
     for name in dtype.names or ():
         field, offset = dtype.fields[name][:2]
         yield prefix + name, (base + offset, field.itemsize)
-        if field.names:
-            yield from _members(field, f"{prefix}{name}.", base + offset)
+        if field.names and (into_rows or not _is_row(field)):
+            yield from _members(field, f"{prefix}{name}.", base + offset, into_rows=into_rows)
+
+
+def _is_row(dtype: np.dtype[Any]) -> bool:
+    """Return whether a structured dtype is a row of elements of one dtype, under whatever names."""
+    assert dtype.fields is not None
+    parts = [dtype.fields[name] for name in dtype.names or ()]
+    first = parts[0][0]
+    is_row = all(part[:2] == (first, index * first.itemsize) for index, part in enumerate(parts))
+    return is_row and dtype.itemsize == len(parts) * first.itemsize

@@ -99,15 +99,15 @@ def layout_program(program: Program, kernel: str, position: int, members: Iterab
 
     The parameter may be the struct or a pointer to it. `layout_constants` names what is asked.
     """
-    size, offsets = layout_constants(members)
-    constants = (size, *(constant for pair in offsets.values() for constant in pair))
+    whole, offsets = layout_constants(members)
+    constants = (*whole, *(constant for pair in offsets.values() for constant in pair))
     text = f"{program.text}\n{_LAYOUT.format(kernel=kernel, position=position)}"
     return program._replace(text=text, kernels=(), globals=(), constants=constants)
 
 
-def layout_constants(members: Iterable[str]) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return the constant expressions for the struct's size and each member's (offset, size)."""
-    return "sizeof(gridstride_layout)", {
+def layout_constants(members: Iterable[str]) -> tuple[tuple[str, str], dict[str, tuple[str, str]]]:
+    """Return the constant expressions for the struct's size and alignment, and each member's (offset, size)."""
+    return ("sizeof(gridstride_layout)", "alignof(gridstride_layout)"), {
         member: (f"offsetof(gridstride_layout, {member})", f"sizeof(((gridstride_layout *)0)->{member})")
         for member in members
     }

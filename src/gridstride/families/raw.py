@@ -23,6 +23,8 @@ from gridstride.targets.base import Target
 _REHEARSALS = 3
 
 Headers = Sequence[str] | Mapping[str, str]
+#: Takes the place of ``<cuComplex.h>``.
+_TRANSLATED = "gridstride/translated_complex.h"
 
 
 class RawKernel(Function):
@@ -41,8 +43,11 @@ class RawKernel(Function):
         Names to include before the text, or header names with their texts.
     backend : {"nvrtc", "nvcc"}
         The compiler on CUDA; without effect elsewhere.
-    translate_cucomplex, jitify : bool
-        Without effect: ``<cuComplex.h>`` and the standard headers work as they are.
+    translate_cucomplex : bool
+        Let the types of ``<cuComplex.h>`` be ``complex<float>`` and ``complex<double>``, and its functions their
+        operations, which may mix the precisions.
+    jitify : bool
+        Without effect: the standard headers work as they are.
     enable_cooperative_groups : bool
         Launch cooperatively, so that ``this_grid().sync()`` works.
     tier : str
@@ -83,8 +88,9 @@ class RawKernel(Function):
         tier: str = "",
     ) -> None:
         source = _source(
-            code, checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier
-        )
+            code, checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier,
+            translate_cucomplex=translate_cucomplex,
+        )  # fmt: skip
         self._bind(LazyModule(source, (name,)), name)
 
     @property
@@ -145,7 +151,9 @@ class RawModule:
         tier: str = "",
     ) -> None:
         content, name, shown = _content(code, path, cubin, ptx)
-        source = _source(content, name, options, headers, backend, enable_cooperative_groups, shown, tier)
+        source = _source(
+            content, name, options, headers, backend, enable_cooperative_groups, shown, tier, translate_cucomplex
+        )  # fmt: skip
         self._lazy = LazyModule.of_source(source, _expressions(name_expressions))
 
     @property
@@ -264,6 +272,7 @@ def _source(
     cooperative: bool,
     path: str = "",
     tier: str = "",
+    translate_cucomplex: bool = False,
 ) -> RawSource:
     if not isinstance(code, str | bytes):
         raise TypeError(f"code must be CUDA C++ text (str) or object code (bytes), got {type(code).__name__}")
@@ -278,11 +287,11 @@ def _source(
     if not isinstance(tier, str):
         raise TypeError(f"tier must be the name of a tier (str), got {tier!r}")
     texts: tuple[tuple[str, str], ...] = ()
-    includes: tuple[str, ...] = ()
+    includes: tuple[str, ...] = (_TRANSLATED,) if translate_cucomplex else ()
     if headers and isinstance(headers, Mapping):
         texts = tuple(headers.items())
     elif headers:
-        includes = tuple(headers)
+        includes += tuple(headers)
     return RawSource(code, name, tuple(options), texts, includes, bool(cooperative), backend, path, tier)
 
 

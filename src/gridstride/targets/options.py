@@ -26,6 +26,8 @@ class CompileOptions(NamedTuple):
     max_registers : int
         0: the compiler decides.
     extra_vectorization : bool
+    warnings : bool
+        Whether the compiler's log has warnings (without ``-w``).
     cooperative : bool
         Whether the text is for cooperative launches.
     compiler : str
@@ -43,6 +45,7 @@ class CompileOptions(NamedTuple):
     fast_math: bool = False
     max_registers: int = 0
     extra_vectorization: bool = False
+    warnings: bool = True
     cooperative: bool = False
     compiler: str = "nvrtc"
 
@@ -56,12 +59,14 @@ _FLAGS = {
     "-use_fast_math": ("fast_math", True),
     "--extra-device-vectorization": ("extra_vectorization", True),
     "-extra-device-vectorization": ("extra_vectorization", True),
+    "-w": ("warnings", False),
+    "--disable-warnings": ("warnings", False),
 }
 #: What each standard is compiled as: the headers of ours need C++14.
 _STANDARDS = {"c++03": "c++14", "c++11": "c++14", "c++14": "c++14", "c++17": "c++17", "c++20": "c++20"}
 _KNOWN = (
     "-D -U -I -std --std -O0..-O3 -G -lineinfo --fmad --use_fast_math --maxrregcount "
-    "--extra-device-vectorization"
+    "--extra-device-vectorization -w"
 )
 
 

@@ -25,11 +25,17 @@ from gridstride.targets.cpu.ptx import asm_edits, has_asm
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-#: What no program may use on this target: pattern, name in the message, what to do instead.
+#: What no program may use on this target: pattern, name in the message ({} is the text), what to do instead.
 REFUSALS: tuple[tuple[str, str, str], ...] = (
     (r"<<<", "a launch from device code (dynamic parallelism)", "launch the kernel from Python"),
-    (r"\btexture\s*<|\bcudaTextureObject_t\b|\btex(?:[123]D|Cubemap)\w*", "a texture", "read an array"),
-    (r"\bsurface\s*<|\bcudaSurfaceObject_t\b|\bsurf(?:[123]D|Cubemap)\w*", "a surface", "write an array"),
+    (r"\btexture(?=\s*<)", "a texture reference (`{}`), which CUDA 12 removed,", "read an array"),
+    (r"\bsurface(?=\s*<)", "a surface reference (`{}`), which CUDA 12 removed,", "write an array"),
+    (r"\b(?:cudaTextureObject_t|CUtexObject|tex(?:[123]D|Cubemap)\w*)", "a texture (`{}`)", "read an array"),
+    (
+        r"\b(?:cudaSurfaceObject_t|CUsurfObject|surf(?:[123]D|Cubemap)\w*)",
+        "a surface (`{}`)",
+        "write an array",
+    ),
     (r"\bcuda\s*::\s*barrier\b", "cuda::barrier", "use __syncthreads() or cooperative_groups"),
     (r"\bcuda\s*::\s*(?:make_)?pipeline\b", "cuda::pipeline", "use plain loads and __syncthreads()"),
     (r"\bcuda\s*::\s*memcpy_async\b|\b__pipeline_\w+", "an asynchronous copy", "use plain loads"),
@@ -87,7 +93,7 @@ def rewrite(source: bytes, kernels: Collection[str], view: bytes | None = None) 
 def refuse_unsupported(code: bytes) -> None:
     """Raise `Refusal` at the first construct of `REFUSALS` in a masked text."""
     found = [
-        (match.start(), name, advice)
+        (match.start(), name.format(match[0].decode()), advice)
         for pattern, name, advice in _REFUSALS
         for match in pattern.finditer(code)
     ]

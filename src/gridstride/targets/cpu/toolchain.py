@@ -31,7 +31,7 @@ _REMEDY = (
 )
 _COMMON_FLAGS = (
     "-x", "c++", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-    "-fno-strict-aliasing", "-fno-exceptions", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-threadsafe-statics",
     # Each page of a large frame is touched, so that none steps over the guard below a stack.
     "-fstack-clash-protection",
     "-Wno-attributes", "-U_FORTIFY_SOURCE",
@@ -103,6 +103,8 @@ class Toolchain(NamedTuple):
             flags.append("-g")
         elif options.line_info or config.debug():
             flags.append("-g1")
+        if not options.warnings:
+            flags.append("-w")
         if options.fast_math:
             # The linker must not see it: it would switch the loading thread to flushing subnormals.
             flags += ["-freciprocal-math", "-fno-signed-zeros", "-D__USE_FAST_MATH__=1"]

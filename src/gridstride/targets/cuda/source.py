@@ -75,6 +75,8 @@ def code_options(options: CompileOptions) -> Iterable[str]:
         yield f"--maxrregcount={options.max_registers}"
     if options.optimization and not options.debug:
         yield f"--ptxas-options=-O{options.optimization}"
+    if not options.warnings:
+        yield "--disable-warnings"
 
 
 def standard(options: CompileOptions) -> str:
