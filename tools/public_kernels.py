@@ -12,14 +12,15 @@ import argparse
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 from kernel_battery import battery
 from kernel_battery.row import Row
 
-_SECONDS_OF_A_ROW = 90
+_SECONDS_OF_A_ROW = 50
 
 
 def main() -> int:
@@ -30,24 +31,29 @@ def main() -> int:
         for source in sorted({source for row in rows for source in row.sources}):
             print(source.repository, source.path, source.commit)
         return 0
+    told: dict[str, Any] = {}
+    for row, found in _reports(rows, options):
+        told[row.key] = found
+        _show(row, found)
+        if options.json:  # after each row, so that what was found is there if the rest is not
+            options.json.write_text(json.dumps(told, indent=1) + "\n")
+    return int(any(_failed(item) for item in told.values()))
+
+
+def _reports(rows: list[Row], options: argparse.Namespace) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield rows with what came out, as they end."""
     # A row that leaves a GPU unusable must not be followed by others.
     apart = [
         row for row in rows if options.jobs or (row.alone and "cuda" in options.target and len(rows) > 1)
     ]
     with ThreadPoolExecutor(max(options.jobs, 1)) as executor:
-        waiting = [executor.submit(_in_a_process, row, options) for row in apart]
-        told = {}
+        largest_first = sorted(apart, key=lambda row: -row.kernels)
+        waiting = {executor.submit(_in_a_process, row, options): row for row in largest_first}
         for row in rows:
             if row not in apart:
-                told[row.key] = battery.report(row, options.folder, options.target or ["cpu"])
-                _show(row, told[row.key])
-        for row, future in zip(apart, waiting, strict=True):
-            told[row.key] = future.result()
-            if options.jobs or "error" in told[row.key]:
-                _show(row, told[row.key])
-    if options.json:
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
-    return int(any(_failed(item) for item in told.values()))
+                yield row, battery.report(row, options.folder, options.target or ["cpu"])
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
 
 
 def _options() -> argparse.Namespace:

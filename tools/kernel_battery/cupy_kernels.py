@@ -201,6 +201,7 @@ ROWS = (
             Source(_CUPY, "cupyx/scipy/ndimage/_pba_2d.py", _COMMIT),
         ),
         12, "distances in images of 128x128 and 100x70, driven by its own Python, against SciPy", _distances, cut=False,
+        tolerance=1e-12,
     ),
     Row(
         "K35", "cupyx, delaunay_2d",
