@@ -40,11 +40,12 @@ def read_all() -> list[Planted]:
     return found
 
 
-def run(planted: Planted) -> None:
-    """Launch what a file says, and compare with the values that it expects."""
+def run(planted: Planted, tier: str = "") -> set[str]:
+    """Launch what a file says, compare with the values that it expects, and return the tiers that were taken."""
     memory = _Memory(planted.header)
     before = memory.values()
-    module = gs.RawModule(code=planted.text, options=("--std=c++17",))
+    module = gs.RawModule(code=planted.text, options=("--std=c++17",), tier=tier)
+    tiers = set()
     defaults = {key: planted.header.get(key) for key in ("kernel", "grid", "block", "shared", "cooperative")}
     names = [entry["name"] for entry in planted.header["args"]]
     for step in planted.header.get("steps", [{}]):
@@ -53,6 +54,7 @@ def run(planted: Planted) -> None:
             continue
         how = defaults | {key: value for key, value in step.items() if key in ("grid", "block", "shared")}
         kernel = module.get_function(step.get("run", how["kernel"]))
+        tiers.add(kernel.explain().tier)
         arguments = [memory.argument(name) for name in step.get("args", names)]
         kernel(tuple(how["grid"]), tuple(how["block"]), tuple(arguments), shared_mem=how["shared"] or 0)
     if planted.is_sound:
@@ -61,6 +63,7 @@ def run(planted: Planted) -> None:
             np.testing.assert_array_equal(
                 eval(name, {"np": np}, memory.arrays), expected, f"{planted.name}: {name}"
             )
+    return tiers
 
 
 class _Memory:

@@ -9,6 +9,9 @@ import sys
 import planted_faults
 import pytest
 
+import gridstride as gs
+from gridstride.targets import registry
+
 CASES = planted_faults.read_all()
 _RUN_ALL = """
 import sys
@@ -29,8 +32,21 @@ print("alive", flush=True)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.is_sound], ids=lambda case: case.name)
-def test_sound_kernels_give_their_values(case):
-    planted_faults.run(case)
+def test_sound_kernels_give_their_values_in_every_tier(case):
+    taken = planted_faults.run(case)
+    *faster, last = registry.get("cpu").tiers
+    assert planted_faults.run(case, last) == {last}
+    for tier in faster:
+        if taken == {tier}:
+            assert planted_faults.run(case, tier) == {tier}
+        else:
+            with pytest.raises(gs.CompileError, match=f"cannot run in tier '{tier}'"):
+                planted_faults.run(case, tier)
+
+
+def test_sound_kernels_are_there_for_every_tier():
+    taken = set.union(*(planted_faults.run(case) for case in CASES if case.is_sound))
+    assert taken == set(registry.get("cpu").tiers)
 
 
 def test_no_fault_hangs_or_kills_the_interpreter():
