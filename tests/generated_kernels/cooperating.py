@@ -22,7 +22,7 @@ from generated_kernels.kernels import Batch, GeneratedKernel
 from generated_kernels.lockstep import Block, Expression
 from generated_kernels.running import Outputs, inputs_of, outputs_of
 from generated_kernels.values import REAL, TYPES
-from generated_kernels.writer import COUNTERS, INPUTS, OUTPUTS, UNIFORMS
+from generated_kernels.writer import COUNTERS, INPUTS, OUTPUTS, SPARE_COUNTER, UNIFORMS
 
 #: Shapes of blocks, more of them with whole warps than without.
 _BLOCKS = ((32,), (64,), (128,), (256,), (96,), (16, 4), (32, 4), (8, 8), (33,), (48,), (7,), (5, 9))
@@ -50,8 +50,8 @@ COOPERATIONS = (
     "shared atomic", "global atomic", "padded array", "dynamic shared memory", "threads that return",
     "warps that return", "last block",
 )  # fmt: skip
-#: Where the last block finds what the others left, and leaves what it made of it; and the counter of blocks.
-_LEFT, _MADE, _TICKETS = 20_000, 21_000, 95
+#: Where the last block finds what the others left, and leaves what it made of it.
+_LEFT, _MADE = 20_000, 21_000
 
 
 class CooperatingBatch(NamedTuple):
@@ -142,10 +142,11 @@ def _chosen(to: Composer) -> list[Feature]:
 def _last_block(to: Composer, blocks: int) -> None:
     """Let the block that comes last add up what the others left."""
     to.used.add("last block")
-    flag, value, first = f"last_{to.values.name()}", to.values.expression("long long", 1), _TICKETS * 1000
+    flag, value = f"last_{to.values.name()}", to.values.expression("long long", 1)
+    end = SPARE_COUNTER * 1000 + blocks - 1
     to.emit(
         f"__shared__ bool {flag};\nif (t == 0) {{\n    out_long[{_LEFT} + b] = {value.text};\n    __threadfence();\n"
-        f"    {flag} = atomicAdd(&count_unsigned[{_TICKETS}], 1u) == {first + blocks - 1}u;\n}}\n__syncthreads();\n"
+        f"    {flag} = atomicAdd(&count_unsigned[{SPARE_COUNTER}], 1u) == {end}u;\n}}\n__syncthreads();\n"
         f"if ({flag}) {{\n    __threadfence();\n    unsigned long long sum = 0;\n"
         f"    for (int k = 0; k < {blocks}; ++k) sum = sum * 3 + ((volatile long long*)out_long)[{_LEFT} + k];\n"
         f"    out_long[{_MADE} + t] = sum + t;\n}}",
@@ -156,7 +157,7 @@ def _last_block(to: Composer, blocks: int) -> None:
 def _add_up(block: Block, value: int, blocks: int) -> None:
     out = block.memory["out_long"]
     out[_LEFT + block.index] = value
-    block.memory["count_unsigned"][_TICKETS] += 1
+    block.memory["count_unsigned"][SPARE_COUNTER] += 1
     if block.index == blocks - 1:
         total = 0
         for k in range(blocks):

@@ -10,7 +10,7 @@ import numpy as np
 
 import gridstride as gs
 from generated_kernels.kernels import Batch, GeneratedKernel
-from generated_kernels.writer import ATOMICS, CAPACITY, COUNTER_BINS, COUNTERS, INPUTS, OUTPUTS
+from generated_kernels.writer import CAPACITY, COUNTERS, INPUTS, OUTPUTS, SPARE_COUNTER
 
 _DTYPES = {
     "int": "int32", "unsigned": "uint32", "long long": "int64", "unsigned long long": "uint64", "short": "int16",
@@ -91,5 +91,5 @@ def outputs_of(kernel: GeneratedKernel) -> Outputs:
         if name in OUTPUTS:
             arrays[name] = np.full(CAPACITY, _UNTOUCHED, _DTYPES[OUTPUTS[name]])
         elif name in COUNTERS:
-            arrays[name] = np.arange(COUNTER_BINS * len(ATOMICS)).astype(_DTYPES[COUNTERS[name]]) * 1000
+            arrays[name] = np.arange(SPARE_COUNTER + 1).astype(_DTYPES[COUNTERS[name]]) * 1000
     return arrays

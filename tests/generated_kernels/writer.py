@@ -38,6 +38,8 @@ OUTPUTS = {
 COUNTERS = {"count_int": "int", "count_unsigned": "unsigned", "count_long": "unsigned long long"}
 ATOMICS = ("atomicAdd", "atomicMax", "atomicMin", "atomicXor", "atomicOr", "atomicAnd")
 COUNTER_BINS = 16
+#: The element of each that belongs to none of the operations.
+SPARE_COUNTER = len(ATOMICS) * COUNTER_BINS
 #: Numbers that are the same for all threads: name, type.
 UNIFORMS = {"n": "int", "m": "int", "low": "int", "high": "int", "factor": "float", "mask": "unsigned"}
 CAPACITY = 1 << 15
@@ -65,8 +67,9 @@ _LITERALS = {
     "unsigned short": ("(unsigned short)65535",),
     "signed char": ("(signed char)-5", "(signed char)127"),
     "unsigned char": ("(unsigned char)200",),
-    "float": ("0.0f", "1.0f", "-1.5f", "0.1f", "3.25f", "1e-3f", "100.0f"),
-    "double": ("0.0", "2.0", "-0.7", "1e-5", "33.3"),
+    # No zero: g++ takes `0.0f - x` for `-x` where x was an integer, and gives its zero the other sign.
+    "float": ("0.5f", "1.0f", "-1.5f", "0.1f", "3.25f", "1e-3f", "100.0f"),
+    "double": ("0.25", "2.0", "-0.7", "1e-5", "33.3"),
     "bool": ("true", "false"),
 }
 

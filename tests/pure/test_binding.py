@@ -236,6 +236,13 @@ def test_a_number_is_no_pointer(value):
         bind_one(pointer(scalar("float")), value)
 
 
+@pytest.mark.parametrize("name", ["int", "long long", "float"])
+def test_an_address_is_no_number(name):
+    for address in (4096, None):
+        with pytest.raises(ArgumentTypeError):
+            bind_one(scalar(name), ctypes.c_void_p(address))
+
+
 def test_p29_views_are_refused_unless_contiguous():
     x = np.arange(10, dtype=np.float32).reshape(2, 5)
     for view in (x[:, :4], x.T, x[:, ::2], x[::-1]):

@@ -60,10 +60,15 @@ def vector_bytes(slot: Slot, ctype: CType, value: Any) -> bytes:
 
 
 def python_number(value: Any) -> int | float | complex | None:
-    """Return the Python number of a Python, NumPy or ctypes scalar or a 0-d host array; None for the rest."""
+    """Return the Python number of a Python, NumPy or ctypes scalar or a 0-d host array; None for the rest.
+
+    An address is no number.
+    """
     if isinstance(value, int | float | complex):
         return value
     if isinstance(value, ctypes._SimpleCData):
+        if isinstance(value, ctypes.c_void_p):
+            return None
         value = value.value
         return value if isinstance(value, int | float) else None
     if not isinstance(value, np.generic):
