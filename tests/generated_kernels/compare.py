@@ -104,7 +104,7 @@ def _results(job: Job, tell: Callable[[str], None]) -> tuple[Batch, dict[str, li
 
 
 def jobs_of(
-    kernels: int, families: Iterable[str], ways: Iterable[str], first_seed: int, size: int = 20
+    kernels: int, families: Iterable[str], ways: Iterable[str], first_seed: int, size: int
 ) -> Iterator[Job]:
     seeds = range(first_seed, first_seed + -(-kernels // size))
     for seed, family in product(seeds, families):
@@ -176,12 +176,15 @@ def main() -> int:
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=FAMILIES)
     parser.add_argument("--ways", nargs="+", default=["plain", "fastest"], choices=WAYS)
     parser.add_argument("--seed", type=int, default=1000, help="of the first batch")
+    parser.add_argument("--size", type=int, default=20, help="kernels of a batch")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=3600, help="begin no batch after this time")
     parser.add_argument("--output", help="a file for every difference with its kernel")
     given = parser.parse_args()
     start = time.monotonic()
-    pool = Pool(jobs_of(given.kernels, given.families, given.ways, given.seed), given.jobs, given.seconds)
+    pool = Pool(
+        jobs_of(given.kernels, given.families, given.ways, given.seed, given.size), given.jobs, given.seconds
+    )
     examples = [example for _, report in pool.reports for example in report.examples]
     _show(pool.reports, examples, time.monotonic() - start, given.output)
     return 1 if examples else 0
