@@ -1,6 +1,8 @@
 """Make the page about public kernels of what was measured.
 
-python -m kernel_battery.page CPU.json [H200.json]   # in tools/: keeps the figures and writes the page
+python -m kernel_battery.page [REPORT.json ...]   # in tools/: keeps the figures of reports and writes the page
+
+A report is what ``public_kernels.py --json`` writes; one with a GPU gives the page's last column alone.
 """
 
 from __future__ import annotations
@@ -36,15 +38,17 @@ def page() -> str:
     )
 
 
-def keep(on_cpu: dict[str, Any], on_gpu: dict[str, Any]) -> None:
-    """Keep what the page needs of reports of this machine and of one with a GPU."""
-    outcomes = {}
+def keep(told: dict[str, Any]) -> None:
+    """Keep what the page needs of a report: how the CPU target ran rows; of one with a GPU, how far it is apart."""
+    outcomes = json.loads(_OUTCOMES.read_text()) if _OUTCOMES.exists() else {}
     for row in battery.ROWS:
-        told = on_cpu[row.key]
-        kept = {key: told["cpu"][key] for key in ("state", "tiers", "seconds")} | {"digests": told["digests"]}
-        if "cuda" in (other := on_gpu.get(row.key, {})):
-            kept["cuda"] = {key: other["cuda"].get(key) for key in ("state", "distance", "agrees")}
-        outcomes[row.key] = kept
+        found = told.get(row.key, {})
+        kept = outcomes.setdefault(row.key, {})
+        if "cuda" in found:
+            kept["cuda"] = {key: found["cuda"].get(key) for key in ("state", "distance", "agrees")}
+        elif "cpu" in found:
+            kept |= {key: found["cpu"][key] for key in ("state", "tiers", "seconds")}
+            kept["digests"] = found["digests"]
     _OUTCOMES.write_text(json.dumps(outcomes, indent=1) + "\n")
 
 
@@ -81,6 +85,6 @@ def _source(row: Row, outcome: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    on_cpu, *on_gpu = (json.loads(Path(name).read_text()) for name in sys.argv[1:])
-    keep(on_cpu, *(on_gpu or [{}]))
+    for name in sys.argv[1:]:
+        keep(json.loads(Path(name).read_text()))
     PAGE.write_text(page())
