@@ -267,6 +267,17 @@ def test_virtual_functions_of_objects_on_the_heap_and_in_shared_memory(xp):
     assert gs.asnumpy(counter)[0] == 3232
 
 
+def test_virtual_destructors_of_objects_that_nobody_deletes(xp):
+    """Their tables name `operator delete`, which the text does not."""
+    code = """
+    struct Base { __device__ virtual ~Base() {} __device__ virtual int value() = 0; };
+    struct Two : Base { __device__ int value() override { return 2; } };
+    extern "C" __global__ void k(int* out) { Two two; Base& base = two; out[0] = base.value(); }"""
+    out = xp.zeros(1, np.int32)
+    gs.RawKernel(code, "k")((1,), (1,), (out,))
+    assert gs.asnumpy(out)[0] == 2
+
+
 def test_memory_of_the_device_heap(xp):
     body = """
     int* p = (int*)malloc(16); p[0] = t; p[3] = 2 * t; int q[4]; memcpy(q, p, 16); memset(p, 1, 4);

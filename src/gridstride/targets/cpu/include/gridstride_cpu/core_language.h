@@ -47,4 +47,7 @@ class initializer_list {
 };
 }
 
+// What a table of virtual functions has in the place of one without a body.
+extern "C" __attribute__((weak, used)) void __cxa_pure_virtual() { __builtin_trap(); }
+
 #endif

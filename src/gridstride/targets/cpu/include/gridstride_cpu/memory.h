@@ -85,9 +85,6 @@ inline void operator delete[](void* __memory, size_t) noexcept { free(__memory);
 #pragma clang diagnostic pop
 #endif
 
-// What a table of virtual functions has in the place of one without a body.
-extern "C" __attribute__((weak, used)) void __cxa_pure_virtual() { __builtin_trap(); }
-
 // ---- clocks ----
 
 // Ticks of the processor's steady counter. Reading a clock is how code waits, so other threads run meanwhile.
