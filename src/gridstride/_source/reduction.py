@@ -75,7 +75,7 @@ class ReductionForm(NamedTuple):
     ----------
     roles : tuple of Role
     types : tuple of (placeholder, dtype)
-    header, loop, shared, results : str
+    header, loop, shared : str
     capacity, threads : int
         Of the loop.
     joining, joining_shared, joining_threads
@@ -87,7 +87,6 @@ class ReductionForm(NamedTuple):
     header: str
     loop: str
     shared: str
-    results: str
     capacity: int
     threads: int
     joining: str
@@ -108,7 +107,6 @@ def reduction_form(
         loop.header,
         loop.name,
         loop.shared,
-        loop.results,
         loop.capacity,
         loop.configuration.threads,
         *joining,
@@ -161,7 +159,6 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     text = template("reduction.cu").substitute(
         common,
         shared=shared_line(form.shared, f"gridstride_folding, {types}" if types else "gridstride_folding"),
-        results_at_once=f"gridstride::{form.results}<{types}>()" if form.results else "1",
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
         types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
         reduce_type=_reduce_type(source, form),

@@ -119,8 +119,6 @@ class FoldLoop(NamedTuple):
     ----------
     header, name, shared, capacity, space, operands, configuration
         As in `Loop`.
-    results : str
-        The function there that says how many results end at once, of the types of the inputs; "" for one.
     parts : int
         Into how many parts the fold of each result is cut.
     workspace_at : int
@@ -136,7 +134,6 @@ class FoldLoop(NamedTuple):
     space: bytes
     operands: tuple[bytes, ...]
     configuration: LaunchConfig
-    results: str = ""
     parts: int = 1
     workspace_at: int = 0
     joining: Loop | None = None

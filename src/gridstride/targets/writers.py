@@ -34,16 +34,20 @@ _TILES = "gridstride/tiles.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
-#: Squares along the edge of a tile, each as long as the elements that make four bytes, as in the header.
-_SQUARES = 32
+#: Elements along the edge of a tile by the size of the largest, as in the header; else 32.
+_TILE_EDGES = {1: 128, 2: 64, 4: 64}
 #: Sides shorter than this are not worth turning in shared memory.
 _SHORT = 16
+#: Packets from which on a row is long enough for a block of its own.
+_LONG_PACKETS = 2 * THREADS
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
+#: Rows that a thread folds at most: in the headers sums of bytes count on it.
+_MOST_ROWS = 1 << 22
 #: Bytes of neighboring rows that a block has room for, as in the header.
-_STRETCH_ROOM = 36864
+_STRETCH_ROOM = 18432
 
 
 class BlockLoops:
@@ -54,7 +58,7 @@ class BlockLoops:
         # A tile of larger elements would not fit into the shared memory of a block.
         is_small = all(operand.itemsize <= _LARGEST_WORD for operand in walk.operands)
         sides = sides_of_tiles(walk) if is_small else None
-        return _rows(walk) if sides is None else _tiles(walk, sides)
+        return _rows(walk, limits) if sides is None else _tiles(walk, sides)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -106,25 +110,42 @@ def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
     return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
 
 
-def _rows(walk: ElementWalk) -> Loop:
+def _rows(walk: ElementWalk, limits: Limits) -> Loop:
     length = packet_length([operand.itemsize for operand in walk.operands])
     packets = _packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
+    if packets < _LONG_PACKETS and outer:
+        index = "unsigned" if total < 2**31 else "unsigned long long"
+        return _loop_of_rows(
+            walk, f"rows<{index}>", (packets, *outer), (1, packets), _blocks(total, THREADS), total
+        )
+    # Several packets for a thread, unless there are too few then for all multiprocessors.
+    each = min(4, max(1, total // (16 * THREADS * limits.multiprocessors)))
+    pieces = _blocks(packets, each * THREADS)
+    width = _blocks(packets, pieces)
+    pieces = _blocks(packets, width)
+    count = pieces * prod(outer)
+    return _loop_of_rows(walk, "long_rows", (pieces, *outer), (width, packets), count, count)
+
+
+def _loop_of_rows(
+    walk: ElementWalk, name: str, lengths: Ints, sizes: tuple[int, int], blocks: int, count: int
+) -> Loop:
     capacity = capacity_for(len(walk.shape))
     return Loop(
         _ELEMENTWISE,
-        "rows",
+        name,
         "",
         capacity,
-        struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, 0, 0)
-        + axes_bytes(total, (packets, *outer), capacity)
+        struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, *sizes)
+        + axes_bytes(count, lengths, capacity)
         + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
         tuple(
             operand_bytes(operand.address, operand.strides[0], (0, *operand.strides[1:]), capacity)
             for operand in walk.operands
         ),
-        configuration(_blocks(total, THREADS), THREADS),
+        configuration(blocks, THREADS),
     )
 
 
@@ -144,7 +165,7 @@ def _packets_of_row(walk: ElementWalk, length: int) -> int:
 
 
 def _tiles(walk: ElementWalk, sides: Sides) -> Loop:
-    edge = _SQUARES * {1: 4, 2: 2}.get(max(operand.itemsize for operand in walk.operands), 1)
+    edge = _TILE_EDGES.get(max(operand.itemsize for operand in walk.operands), 32)
     x, y = sides
     rest = [axis for axis in range(len(walk.shape)) if axis not in (*x, *y)]
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
@@ -235,7 +256,7 @@ def _short(walk: FoldWalk) -> FoldLoop:
     while THREADS // group * row > room:
         group *= 2
     step = THREADS // group
-    rows = max(step, room // 2 // row // step * step)
+    rows = max(step, room // row // step * step)
     inputs = tuple(
         folded_bytes(each.address, each.fold_strides[0], (0,), each.strides, capacity) for each in walk.inputs
     )
@@ -276,7 +297,8 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     each_round = THREADS // group * group
     rounds = _blocks(_blocks(rows * columns, length), each_round)
     blocks = prod(outer)
-    parts = max(1, min(-(-16 * limits.multiprocessors // blocks), rounds // 16, 65535))
+    wanted = -(-16 * limits.multiprocessors // blocks)
+    parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // _MOST_ROWS))
     part = max(1, -(-rounds // parts))
     parts = -(-rounds // part)
     capacity = room_of(walk)
@@ -324,7 +346,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     height = THREADS // group
     blocks = _blocks(columns, group)
     wanted = 16 * limits.multiprocessors
-    parts = max(1, min(-(-wanted // blocks), total // (height * 16), 65535))
+    parts = max(1, min(-(-wanted // blocks), total // (height * 16), 65535), -(-total // _MOST_ROWS))
     part = max(1, -(-total // parts))
     parts = max(1, -(-total // part))
     fold_axes = axes_bytes(total, walk.fold, capacity := room_of(walk))
@@ -338,7 +360,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     )
     loop = (_REDUCTION, "fold_across<4>") if len(walk.fold) > 1 else (_COLUMNS, "fold_columns<4>")
     how = configuration(blocks, THREADS, parts)
-    return _fold_loop(loop, walk, space, inputs, how, results="packet_length")
+    return _fold_loop(loop, walk, space, inputs, how)
 
 
 #: Where `workspace` stands in ``fold_space``.
@@ -377,7 +399,6 @@ def _fold_loop(
     inputs: tuple[bytes, ...],
     how: LaunchConfig,
     shared: str = "fold_bytes",
-    results: str = "",
 ) -> FoldLoop:
     capacity, parts = room_of(walk), how.grid[1]
     outputs = tuple(
@@ -386,7 +407,7 @@ def _fold_loop(
     )
     joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
     operands = (*inputs, *outputs)
-    return FoldLoop(*loop, shared, capacity, space, operands, how, results, parts, WORKSPACE_AT, joining)
+    return FoldLoop(*loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining)
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:

@@ -20,16 +20,12 @@ $map_expr
         );
     };
 $operations
-    auto gridstride_finish = [&](const long long at, const int part,
-                                 const gridstride_folding (&folded)[$results_at_once], const int count) {
+    auto gridstride_finish = [&](const long long at, const int part, const gridstride_folding& folded) {
         if (gridstride_space.parts == 1)
-            gridstride::assign(gridstride_post, folded, count, gridstride_space, at$results);
+            gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
         else
-#pragma unroll
-            for (int k = 0; k < $results_at_once; ++k)  // else the compiler would need an address of each
-                if (k < count)
-                    reinterpret_cast<gridstride_folding*>(
-                        gridstride_space.workspace)[(at + k) * gridstride_space.parts + part] = folded[k];
+            reinterpret_cast<gridstride_folding*>(
+                gridstride_space.workspace)[at * gridstride_space.parts + part] = folded;
     };
     gridstride::$loop(gridstride_map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
 }

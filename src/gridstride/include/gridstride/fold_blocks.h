@@ -1,5 +1,5 @@
-// What all folds by blocks of threads share: the threads of a group join what they have, and several results are
-// stored at once.
+// What all folds by blocks of threads share: the threads of a group join what they have, and those that hold several
+// results hand them over.
 #ifndef GRIDSTRIDE_FOLD_BLOCKS_H
 #define GRIDSTRIDE_FOLD_BLOCKS_H
 
@@ -10,9 +10,10 @@ namespace gridstride {
 
 constexpr int fold_threads = 256;
 
-// The shared memory that folds are handed.
+// The shared memory that folds are handed: a value for each thread, with gaps that keep packets in other banks.
+GRIDSTRIDE_INLINED constexpr int between_gaps(int __k) { return __k + __k / 32; }
 template <class __folding, class... __inputs>
-__device__ constexpr int fold_bytes() { return fold_threads * int(sizeof(__folding)); }
+__device__ constexpr int fold_bytes() { return (fold_threads + fold_threads / 32) * int(sizeof(__folding)); }
 
 template <class __type>
 GRIDSTRIDE_INLINED __type from_lane_below(const __type& __value, int __distance, int __width) {
@@ -83,42 +84,29 @@ GRIDSTRIDE_INLINED long long settle(const fold_space<__axes>& __space, long long
     return __number;
 }
 
-// ---- several results at once ----
-
-template <class __operand, int __length>
-struct placed_packet : placed<__operand> {
-    typedef typename __operand::stored stored;
-    packet<stored, __length> items;
-    GRIDSTRIDE_INLINED placed_packet(const __operand& __source) : placed<__operand>(__source) {}
-    GRIDSTRIDE_INLINED int load(long long __element, int __last) {
-        if (__operand::is_read)
-            load_packet<__length>(items, this->base + __element * this->source.step, this->source.step, 0, __last);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store(long long __element, int __last) const {
-        store_packet<__length>(items, this->base + __element * this->source.step, this->source.step, 0, __last);
-        return 0;
-    }
-};
-
-template <int __length, class __post, class __folding, int __axes, class... __placed>
-GRIDSTRIDE_INLINED void assign_packets(const __post& __do_post, const __folding (&__folded)[__length], int __last,
-                                       const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
-    long long __within;
-    const long long __row = find_result(__space, __result, __within, __outputs...);
-    swallow(__outputs.load(__within, __last)...);
+// Hand over what the threads of a block's first row hold, packets of neighboring results, one thread for each result:
+// so neighbors are stored together.
+template <int __length, class __folding, class __finish, int __axes>
+GRIDSTRIDE_INLINED void hand_over(const __finish& __do_finish, const __folding (&__sums)[__length],
+                                  const fold_space<__axes>& __space, char* __shared) {
+    __folding* __exchange = reinterpret_cast<__folding*>(__shared);
+    const int __x = threadIdx.x, __results = __space.group * __length;
+    for (int __begin = 0; __begin < __results; __begin += fold_threads) {
+        const int __own = __x * __length - __begin;
+        __syncthreads();
+        if (__x < __space.group && __own >= 0 && __own < fold_threads)
 #pragma unroll
-    for (int __j = 0; __j < __length; ++__j)
-        if (__j < __last)
-            __do_post(__row + (__within + __j) * __space.result.step, __folded[__j].value,
-                      element<typename __placed::operand>(__outputs.items.items[__j]).get()...);
-    swallow(__outputs.store(__within, __last)...);
-}
-
-template <int __length, class __post, class __folding, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void assign(const __post& __do_post, const __folding (&__folded)[__length], int __last,
-                               const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
-    assign_packets(__do_post, __folded, __last, __space, __result, placed_packet<__operands, __length>(__outputs)...);
+            for (int __j = 0; __j < __length; ++__j) __exchange[between_gaps(__own + __j)] = __sums[__j];
+        __syncthreads();
+        const int __at = __begin + __x;
+        long long __outer = static_cast<long long>(blockIdx.x) * __space.group + __at / __length, __within = __outer;
+        if (__at >= __results || __outer >= __space.kept.count) continue;
+        if (__space.kept.ndim > 1) __within = taken_off(__space.kept, __outer, 0);
+        else __outer = 0;
+        const long long __element = __within * __length + __at % __length;
+        if (__element >= __space.kept_row) continue;
+        __do_finish(__outer * __space.kept_row + __element, int(blockIdx.y), __exchange[between_gaps(__x)]);
+    }
 }
 
 }

@@ -29,10 +29,14 @@ struct column_input {
     GRIDSTRIDE_INLINED int load_word(int __k, int __apart) {
         return words[__k].load(base + static_cast<long long>(__k * __apart) * source.strides[0]);
     }
-    GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
+    // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        return is_one_word<stored, __length>::value ? words[__k].unpack(packets[__k]) : 0;
+    }
     GRIDSTRIDE_INLINED int load(int __k, int __apart, int __last) {
         load_packet<__length>(packets[__k], base + static_cast<long long>(__k * __apart) * source.strides[0], source.step, 0,
                               __last);
+        if (is_one_word<stored, __length>::value) words[__k].pack(packets[__k]);
         return 0;
     }
 };
@@ -61,7 +65,7 @@ GRIDSTRIDE_INLINED long long add_rows(const __map& __do_map, const __reduce& __d
             else swallow(__all.load(__k, __apart, __last)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            if (__are_words) swallow(__all.unpack(__k)...);
+            swallow(__all.unpack(__k)...);
             add_row<__length>(__do_map, __do, __sums, __space, __number, __first + __k * __apart, __k, __all...);
         }
         swallow(__all.move(__count * __apart)...);
@@ -69,25 +73,41 @@ GRIDSTRIDE_INLINED long long add_rows(const __map& __do_map, const __reduce& __d
     return __first;
 }
 
-// The same for integers that are added, in bytes of words.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class __input>
-GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_rows(
-    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const fold_space<__axes>&, long long,
-    long long __first, long long __end, int __apart, int __last, __input& __one) {
-    byte_columns<typename __input::stored, __length> __columns;
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void add_all_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                     const fold_space<__axes>& __space, long long __number, long long __first,
+                                     long long __end, int __apart, int __last, __inputs&... __all) {
+    __first = add_rows<__length, __count, __are_words>(__do_map, __do, __sums, __space, __number, __first, __end, __apart, __last, __all...);
+    if (__count > 1)
+        add_rows<__length, 1, __are_words>(__do_map, __do, __sums, __space, __number, __first, __end, __apart, __last, __all...);
+}
+
+template <int __length, int __count, bool __are_words, class __input>
+GRIDSTRIDE_INLINED long long add_byte_rows(byte_columns<typename __input::stored, __length>& __columns, long long __first,
+                                           long long __end, int __apart, int __last, __input& __one) {
     for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) __are_words ? __one.load_word(__k, __apart) : __one.load(__k, __apart, __last);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            if (__are_words) __one.unpack(__k);
+            __one.unpack(__k);
             __columns.add(__one.packets[__k]);
         }
         __one.move(__count * __apart);
-        if (__columns.packets + __count > __columns.most) __columns.give(__do, __sums);
+        __columns.make_room(__count);
     }
-    __columns.give(__do, __sums);
     return __first;
+}
+
+// The same for integers that are added, in bytes of words.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class __input>
+GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_all_rows(
+    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const fold_space<__axes>&, long long,
+    long long __first, long long __end, int __apart, int __last, __input& __one) {
+    byte_columns<typename __input::stored, __length> __columns;
+    __first = add_byte_rows<__length, __count, __are_words>(__columns, __first, __end, __apart, __last, __one);
+    if (__count > 1) add_byte_rows<__length, 1, __are_words>(__columns, __first, __end, __apart, __last, __one);
+    __columns.give(__do, __sums);
 }
 
 template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
@@ -115,15 +135,12 @@ GRIDSTRIDE_INLINED void fold_column(const __map& __do_map, const __reduce& __do,
     for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
     long long __row = __begin + __y;
     swallow(__all.move(__row)...);
-    if (__last == __length && all_of(__all.has_words(__height)...)) {
-        __row = add_rows<__length, __count, true>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-        add_rows<__length, 1, true>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-    } else {
-        __row = add_rows<__length, (__count + 1) / 2, false>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-        add_rows<__length, 1, false>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-    }
+    if (__last == __length && all_of(__all.has_words(__height)...))
+        add_all_rows<__length, __count, true>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
+    else
+        add_all_rows<__length, 1, false>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
     join_columns(__do, __sums, __group, __y, __height, __shared);
-    if (__is_inside && __y == 0) __do_finish(__outer * __space.kept_row + __element, int(blockIdx.y), __sums, __last);
+    hand_over(__do_finish, __sums, __space, __shared);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

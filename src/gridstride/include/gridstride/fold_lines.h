@@ -24,9 +24,13 @@ struct line_input {
     GRIDSTRIDE_INLINED int load_word(int __k, long long __packet) {
         return words[__k].load(base + __packet * int(__length * sizeof(stored)));
     }
-    GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
+    // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        return is_one_word<stored, __length>::value ? words[__k].unpack(packets[__k]) : 0;
+    }
     GRIDSTRIDE_INLINED int load(int __k, long long __packet, int __last) {
         load_packet<__length>(packets[__k], base + __packet * __length * source.step, source.step, 0, __last);
+        if (is_one_word<stored, __length>::value) words[__k].pack(packets[__k]);
         return 0;
     }
 };
@@ -79,7 +83,7 @@ GRIDSTRIDE_INLINED long long add_lines(const __map& __do_map, const __reduce& __
             else swallow(__all.load(__k, __first + __k * __apart, __length)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            if (__are_words) swallow(__all.unpack(__k)...);
+            swallow(__all.unpack(__k)...);
             add_line<__length>(__do_map, __do, __sums, __from, __first + __k * __apart, __length, __k, __all...);
         }
     }
@@ -107,20 +111,17 @@ GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, c
         __packet = add_lines<__length, __count, true>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
         __packet = add_lines<__length, 1, true>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
     } else {
-        __packet = add_lines<__length, (__count + 1) / 2, false>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
         __packet = add_lines<__length, 1, false>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
     }
     if (__is_inside && __packet == __whole && __packet < __end) {
         const int __last = int(__space.fold_row - __whole * __length);
         swallow(__all.load(0, __packet, __last)...);
+        swallow(__all.unpack(0)...);
         add_line<__length>(__do_map, __do, __sums, __from, __packet, __last, 0, __all...);
     }
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
-    if (__lane == 0 && __is_inside) {
-        const __folding __joined[1] = {__sums[0]};
-        __do_finish(__result, int(blockIdx.y), __joined, 1);
-    }
+    if (__lane == 0 && __is_inside) __do_finish(__result, int(blockIdx.y), __sums[0]);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

@@ -54,19 +54,25 @@ GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& _
             else swallow(__all.load(__k, __packet + __k * __place.threads, __length)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            if (__are_words) swallow(__all.unpack(__k)...);
+            swallow(__all.unpack(__k)...);
             add_narrow<__length>(__do_map, __do, __sums, __place, __first + __k, __length, __k, __all...);
         }
     }
     return __first;
 }
 
-// The same for integers that are added, in bytes of words.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_rounds(
-    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const narrow_place& __place,
-    long long __first, long long __end, __input& __one) {
-    byte_columns<typename __input::stored, __length> __columns;
+// All of the thread's whole packets of rounds from `__first` to before `__end`; `__end`, or `__first` where that is more.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED long long add_all_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                            const narrow_place& __place, long long __first, long long __end,
+                                            __inputs&... __all) {
+    __first = add_rounds<__length, __count, __are_words>(__do_map, __do, __sums, __place, __first, __end, __all...);
+    return __count == 1 ? __first : add_rounds<__length, 1, __are_words>(__do_map, __do, __sums, __place, __first, __end, __all...);
+}
+
+template <int __length, int __count, bool __are_words, class __input>
+GRIDSTRIDE_INLINED long long add_byte_rounds(byte_columns<typename __input::stored, __length>& __columns,
+                                             const narrow_place& __place, long long __first, long long __end, __input& __one) {
     for (; __first + __count <= __end; __first += __count) {
         const long long __packet = __place.packet(__first);
 #pragma unroll
@@ -75,11 +81,22 @@ GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_rounds(
                         : __one.load(__k, __packet + __k * __place.threads, __length);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            if (__are_words) __one.unpack(__k);
+            __one.unpack(__k);
             __columns.add(__one.packets[__k]);
         }
-        if (__columns.packets + __count > __columns.most) __columns.give(__do, __sums);
+        __columns.make_room(__count);
     }
+    return __first;
+}
+
+// The same for integers that are added, in bytes of words.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED enable_for_bytes<__input, __length, long long> add_all_rounds(
+    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const narrow_place& __place,
+    long long __first, long long __end, __input& __one) {
+    byte_columns<typename __input::stored, __length> __columns;
+    __first = add_byte_rounds<__length, __count, __are_words>(__columns, __place, __first, __end, __one);
+    if (__count > 1) __first = add_byte_rounds<__length, 1, __are_words>(__columns, __place, __first, __end, __one);
     __columns.give(__do, __sums);
     return __first;
 }
@@ -130,24 +147,19 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
     __folding __sums[__length];
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-    if (all_of(__all.has_words()...)) {
-        __round = add_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-        __round = add_rounds<__length, 1, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-    } else {
-        __round = add_rounds<__length, (__count + 1) / 2, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-        __round = add_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-    }
+    if (all_of(__all.has_words()...))
+        __round = add_all_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
+    else
+        __round = add_all_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
     if (__x < __threads && __round < __end && __place.packet(__round) == __whole) {
         const int __last = int(__elements - __whole * __length);
         swallow(__all.load(0, __whole, __last)...);
+        swallow(__all.unpack(0)...);
         add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
     }
     __folding* __exchange = reinterpret_cast<__folding*>(__shared);
     join_narrow<__length>(__do, __sums, __row, __period, __threads, __exchange, __exchange + fold_threads);
-    if (__x < __row) {
-        const __folding __joined[1] = {__exchange[fold_threads + __x]};
-        __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __joined, 1);
-    }
+    if (__x < __row) __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __exchange[fold_threads + __x]);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

@@ -25,7 +25,7 @@ template <class... __rest>
 __device__ constexpr int size_sum(int __first, __rest... __others) { return __first + size_sum(__others...); }
 
 // Elements that a block folds at once.
-constexpr int stretch_room = 36864;
+constexpr int stretch_room = 18432;
 template <class... __inputs>
 __device__ constexpr int stretch_elements() { return stretch_room / size_sum(int(sizeof(typename __inputs::stored))...); }
 
@@ -88,6 +88,14 @@ GRIDSTRIDE_INLINED void place_stretches(char* __shared, __first& __one, __rest&.
     place_stretches(__one.place_in(__shared), __others...);
 }
 
+template <class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_stretched(const __map& __do_map, const __reduce& __do, __folding& __sum, const counted_from& __from,
+                                      int __row, int __element, __inputs&... __all) {
+    __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
+                             __from.position + __element * __from.position_step,
+                             element<typename __inputs::operand>(__all.at(__row + __element)).get()...));
+}
+
 template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
@@ -99,30 +107,25 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     place_stretches(__shared, __all...);
     swallow(__all.bring(__first * __row, __rows * __row)...);
     __syncthreads();
-    constexpr int __sums_count = most_sums;
+    const int __own = threadIdx.x >> (__ffs(__group) - 1), __apart = fold_threads >> (__ffs(__group) - 1);
     // All threads of a group come as often, whether there is a row for them or not.
-    for (int __result = threadIdx.x >> (__ffs(__group) - 1); __result - (int(threadIdx.x) >> (__ffs(__group) - 1)) < __rows;
-         __result += fold_threads >> (__ffs(__group) - 1)) {
-        __folding __sums[__sums_count];
-#pragma unroll
-        for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-        const int __end = __result < __rows ? __row : 0;
+    for (int __begin = 0; __begin < __rows; __begin += __apart) {
+        const int __result = __begin + __own, __end = __result < __rows ? __row : 0;
         const counted_from __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
-        for (int __e = __lane; __e < __end; __e += __group * __sums_count)
+        __folding __sums[most_sums];
 #pragma unroll
-            for (int __j = 0; __j < __sums_count; ++__j) {
-                const int __element = __e + __j * __group;
-                if (__element < __end)
-                    __sums[__j].add(__do, __do_map(__from.number + __element * __from.number_step,
-                                                   __from.position + __element * __from.position_step,
-                                                   element<typename __inputs::operand>(__all.at(__result * __row + __element)).get()...));
-            }
+        for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
+        int __e = __lane;
+        for (; __e + (most_sums - 1) * __group < __end; __e += most_sums * __group)
+#pragma unroll
+            for (int __j = 0; __j < most_sums; ++__j)
+                add_stretched(__do_map, __do, __sums[__j], __from, __result * __row, __e + __j * __group, __all...);
+#pragma unroll 1
+        for (; __e < __end; __e += __group)
+            add_stretched(__do_map, __do, __sums[0], __from, __result * __row, __e, __all...);
         join_own(__do, __sums);
         join_group(__do, __sums[0], __group, __shared);
-        if (__lane == 0 && __result < __rows) {
-            const __folding __joined[1] = {__sums[0]};
-            __do_finish(__first + __result, 0, __joined, 1);
-        }
+        if (__lane == 0 && __result < __rows) __do_finish(__first + __result, 0, __sums[0]);
     }
 }
 

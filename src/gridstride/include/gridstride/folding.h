@@ -106,10 +106,10 @@ __host__ __device__ inline void assign_placed(const __post& __do_post, const __f
 }
 
 template <class __post, class __folding, int __axes, class... __operands>
-__host__ __device__ inline void assign(const __post& __do_post, const __folding (&__folded)[1], int,
+__host__ __device__ inline void assign(const __post& __do_post, const __folding& __folded,
                                        const fold_space<__axes>& __space, long long __result,
                                        const __operands&... __outputs) {
-    assign_placed(__do_post, __folded[0], __space, __result, placed<__operands>(__outputs)...);
+    assign_placed(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
 }
 
 }

@@ -32,25 +32,26 @@ GRIDSTRIDE_INLINED int sum_of(const packet<__stored, __length>& __items) {
     return __sum;
 }
 
-// `long long` where an input's packets are bytes in whole words.
+// A type where an input's packets are bytes in whole words.
 template <class __value, bool __is_enabled> struct enabled_type {};
 template <class __value> struct enabled_type<__value, true> { typedef __value type; };
-template <class __input, int __length>
-using enable_for_bytes = typename enabled_type<long long, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
+template <class __input, int __length, class __value = void>
+using enable_for_bytes = typename enabled_type<__value, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
 
-// Sums of the bytes that stand at the same places of packets, two to a word: so many packets fit.
+// Sums of the bytes that stand at the same places of packets: of so many packets two to a word, then one. The caller
+// adds fewer than 2^23 packets.
 template <class __stored, int __length>
 struct byte_columns {
     static constexpr int most = 256, words = __length / 4;
     static constexpr unsigned bias = __stored(-1) < __stored(0) ? 0x80808080u : 0u;  // makes bytes non-negative
     unsigned even[words], odd[words];
-    int packets;
+    int packets, sums[__length];
 
-    GRIDSTRIDE_INLINED byte_columns() { clear(); }
-    GRIDSTRIDE_INLINED void clear() {
+    GRIDSTRIDE_INLINED byte_columns() : packets(0) {
 #pragma unroll
         for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = 0;
-        packets = 0;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) sums[__j] = 0;
     }
     GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
         unsigned __bits[words];
@@ -63,17 +64,25 @@ struct byte_columns {
         }
         ++packets;
     }
-    // Add what there is to the sums.
-    template <class __folding, class __reduce>
-    GRIDSTRIDE_INLINED void give(const __reduce& __do, __folding (&__sums)[__length]) {
-        typedef typename __folding::type __type;
+    GRIDSTRIDE_INLINED void make_room(int __more) {
+        if (packets + __more > most) widen();
+    }
+    GRIDSTRIDE_INLINED void widen() {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) {
             const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
-            const int __sum = int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
-            __sums[__j].add(__do, static_cast<__type>(__sum));
+            sums[__j] += int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
         }
-        clear();
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = 0;
+        packets = 0;
+    }
+    // Add what there is to the sums of a thread.
+    template <class __folding, class __reduce>
+    GRIDSTRIDE_INLINED void give(const __reduce& __do, __folding (&__to)[__length]) {
+        widen();
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) __to[__j].add(__do, static_cast<typename __folding::type>(sums[__j]));
     }
 };
 

@@ -42,6 +42,7 @@ struct whole {
     typedef unsigned char type;
     static GRIDSTRIDE_INLINED bool fits(const char*) { return false; }
     static GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>&, type) {}
+    static GRIDSTRIDE_INLINED type packed(const packet<__stored, __length>&) { return 0; }
     static GRIDSTRIDE_INLINED void load(packet<__stored, __length>&, const char*) {}
     static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>&, char*) {}
 };
@@ -54,13 +55,16 @@ struct whole<__length, __stored, true> {
     static GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to, type __bits) {
         memcpy(&__to, &__bits, sizeof(type));
     }
+    static GRIDSTRIDE_INLINED type packed(const packet<__stored, __length>& __from) {
+        type __bits;
+        memcpy(&__bits, &__from, sizeof(type));
+        return __bits;
+    }
     static GRIDSTRIDE_INLINED void load(packet<__stored, __length>& __to, const char* __at) {
         unpack(__to, *reinterpret_cast<const type*>(__at));
     }
     static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>& __from, char* __at) {
-        type __bits;
-        memcpy(&__bits, &__from, sizeof(type));
-        *reinterpret_cast<type*>(__at) = __bits;
+        *reinterpret_cast<type*>(__at) = packed(__from);
     }
 };
 
@@ -75,6 +79,9 @@ struct word_of {
     GRIDSTRIDE_INLINED int load(const char* __at) {
         bits = *reinterpret_cast<const typename whole<__length, __stored>::type*>(__at);
         return 0;
+    }
+    GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) {
+        bits = whole<__length, __stored>::packed(__from);
     }
     GRIDSTRIDE_INLINED int unpack(packet<__stored, __length>& __to) const {
         whole<__length, __stored>::unpack(__to, bits);
@@ -193,6 +200,22 @@ GRIDSTRIDE_INLINED long long divided(const axes<__axes>& __space, long long __in
     if (__space.is_wide) return static_cast<unsigned long long>(__index) / __space.length[__axis];
     const unsigned __n = static_cast<unsigned>(__index);
     return (__umulhi(__n, __space.multiplier[__axis]) + __n) >> __space.shift[__axis];
+}
+
+// Divide an index by the length of an axis; return the remainder.
+template <int __axes>
+GRIDSTRIDE_INLINED unsigned remainder_of(const axes<__axes>& __space, unsigned& __index, int __axis) {
+    const unsigned __quotient = (__umulhi(__index, __space.multiplier[__axis]) + __index) >> __space.shift[__axis];
+    const unsigned __rest = __index - __quotient * static_cast<unsigned>(__space.length[__axis]);
+    __index = __quotient;
+    return __rest;
+}
+template <int __axes>
+GRIDSTRIDE_INLINED unsigned long long remainder_of(const axes<__axes>& __space, unsigned long long& __index, int __axis) {
+    const unsigned long long __quotient = __index / __space.length[__axis];
+    const unsigned long long __rest = __index - __quotient * __space.length[__axis];
+    __index = __quotient;
+    return __rest;
 }
 
 template <int __axes>

@@ -125,10 +125,7 @@ GRIDSTRIDE_INLINED void fold_group(const __map& __do_map, const __reduce& __do, 
         fold_packets<__length, __count>(__do_map, __do, __sums, __space, __number, __q, __part_end, __inputs...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
-    if (__lane == 0 && __result < __space.outputs) {
-        const __folding __whole[1] = {__sums[0]};
-        __do_finish(__result, int(blockIdx.y), __whole, 1);
-    }
+    if (__lane == 0 && __result < __space.outputs) __do_finish(__result, int(blockIdx.y), __sums[0]);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
@@ -221,7 +218,7 @@ GRIDSTRIDE_INLINED void fold_block(const __map& __do_map, const __reduce& __do, 
             fold_columns<__length, __count>(__do_map, __do, __sums, __space, __number, __f, __part_end, __height, __last,
                                             __inputs...);
     join_columns(__do, __sums, __group, __y, __height, __shared);
-    if (__is_inside && __y == 0) __do_finish(__row * __space.kept_row + __element, int(blockIdx.y), __sums, __last);
+    hand_over(__do_finish, __sums, __space, __shared);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

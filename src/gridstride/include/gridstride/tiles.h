@@ -12,10 +12,10 @@
 
 namespace gridstride {
 
-constexpr int tile_threads = 256, tile_squares = 32, rows_at_once = tile_threads / tile_squares;
-constexpr int squares_of_thread = tile_squares / rows_at_once;
+constexpr int tile_threads = 256;
 
-// Small elements are handled in words of as many as make four bytes. A tile has 32 by 32 squares of a word's length.
+// Small elements are handled in words of as many as make four bytes. A tile has 32 by 32 squares of a word's length;
+// 64 by 64 of elements of four bytes, which are words of their own.
 template <class... __operands>
 __device__ constexpr int word_length() {
     return larger(int(sizeof(typename __operands::stored))...) == 1   ? 4
@@ -23,11 +23,17 @@ __device__ constexpr int word_length() {
                                                                       : 1;
 }
 
+template <class... __operands>
+__device__ constexpr int tile_squares() {
+    return larger(int(sizeof(typename __operands::stored))...) == 4 ? 64 : 32;
+}
+
 // The shared memory that `tiles` is handed.
 template <class... __operands>
 __device__ constexpr int tile_bytes() {
     return word_length<__operands...>() * word_length<__operands...>() *
-           larger(int(sizeof(typename __operands::stored))...) * tile_squares * (tile_squares + 1);
+           larger(int(sizeof(typename __operands::stored))...) * tile_squares<__operands...>() *
+           (tile_squares<__operands...>() + 1);
 }
 
 // One side of the tiles: how far an index along it leads.
@@ -61,23 +67,21 @@ struct tile_frame {
     long long x, y;
     GRIDSTRIDE_INLINED long long width() const { return x_side.length - x; }
     GRIDSTRIDE_INLINED long long height() const { return y_side.length - y; }
-    template <int __length>
-    GRIDSTRIDE_INLINED bool is_whole() const {
-        return width() >= tile_squares * __length && height() >= tile_squares * __length;
-    }
+    GRIDSTRIDE_INLINED bool is_whole(int __edge) const { return width() >= __edge && height() >= __edge; }
 };
 
-// What a thread holds of an operand: words of the tile's rows `threadIdx.x / 32`, that and `rows_at_once`, and so on.
+// What a thread holds of an operand: words of every row of the tile that is `rows_at_once` after another.
 // An operand that lies along y is read along y; its squares are turned in registers, and exchanged between the threads
 // in shared memory.
-template <class __operand, int __length, bool __is_split>
+template <class __operand, int __length, int __squares, bool __is_split>
 struct tile_part {
     typedef tile_frame<__is_split> frame;
     typedef __operand operand;
     typedef typename __operand::stored stored;
     typedef packet<stored, __length> word;
-    typedef word square_row[tile_squares][tile_squares + 1];
-    static constexpr int count = __length * squares_of_thread;
+    typedef word square_row[__squares][__squares + 1];
+    static constexpr int rows_at_once = tile_threads / __squares, squares_of_thread = __squares / rows_at_once;
+    static constexpr int count = __length * squares_of_thread, edge = __length * __squares;
 
     const __operand& source;
     char* corner;
@@ -118,7 +122,7 @@ struct tile_part {
     }
     template <bool __are_words>
     GRIDSTRIDE_INLINED void load_lines(const frame& __frame, char* __shared) {
-        const int __x = threadIdx.x % tile_squares, __y = threadIdx.x / tile_squares;
+        const int __x = threadIdx.x % __squares, __y = threadIdx.x / __squares;
         square_row* __tile = reinterpret_cast<square_row*>(__shared);
         word __lines[squares_of_thread][__length];
 #pragma unroll
@@ -147,7 +151,7 @@ struct tile_part {
         }
     }
     GRIDSTRIDE_INLINED void store_lines(const frame& __frame, char* __shared) const {
-        const int __x = threadIdx.x % tile_squares, __y = threadIdx.x / tile_squares;
+        const int __x = threadIdx.x % __squares, __y = threadIdx.x / __squares;
         square_row* __tile = reinterpret_cast<square_row*>(__shared);
         __syncthreads();
 #pragma unroll
@@ -156,7 +160,7 @@ struct tile_part {
             __tile[__row % __length][__row / __length][__x] = words[__k];
         }
         __syncthreads();
-        const bool __are_words = __frame.template is_whole<__length>() && has_words(__frame);
+        const bool __are_words = __frame.is_whole(edge) && has_words(__frame);
 #pragma unroll
         for (int __square = 0; __square < squares_of_thread; ++__square) {
             word __lines[__length];
@@ -184,13 +188,13 @@ struct tile_part {
 
     GRIDSTRIDE_INLINED int load(const frame& __frame, char* __shared) {
         if (!__operand::is_read) return 0;
-        const bool __are_words = __frame.template is_whole<__length>() && has_words(__frame);
+        const bool __are_words = __frame.is_whole(edge) && has_words(__frame);
         if (is_turned()) {
             if (__are_words) load_lines<true>(__frame, __shared);
             else load_lines<false>(__frame, __shared);
             return 0;
         }
-        const int __x = threadIdx.x % tile_squares * __length, __y = threadIdx.x / tile_squares;
+        const int __x = threadIdx.x % __squares * __length, __y = threadIdx.x / __squares;
 #pragma unroll
         for (int __k = 0; __k < count; ++__k) {
             char* __line = at_y(__frame, corner, __y + __k * rows_at_once);
@@ -212,8 +216,8 @@ struct tile_part {
             store_lines(__frame, __shared);
             return 0;
         }
-        const bool __are_words = __frame.template is_whole<__length>() && has_words(__frame);
-        const int __x = threadIdx.x % tile_squares * __length, __y = threadIdx.x / tile_squares;
+        const bool __are_words = __frame.is_whole(edge) && has_words(__frame);
+        const int __x = threadIdx.x % __squares * __length, __y = threadIdx.x / __squares;
 #pragma unroll
         for (int __k = 0; __k < count; ++__k) {
             char* __line = at_y(__frame, corner, __y + __k * rows_at_once);
@@ -230,10 +234,10 @@ struct tile_part {
     }
 };
 
-template <bool __is_split, int __length, class __operation, int __axes, class... __parts>
+template <bool __is_split, int __length, int __squares, class __operation, int __axes, class... __parts>
 GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                  __parts&&... __all) {
-    constexpr int __edge = tile_squares * __length, __count = __edge / rows_at_once, __walked = 4;
+    constexpr int __edge = __squares * __length, __rows_at_once = tile_threads / __squares, __walked = 4;
     const numbering<__axes>& __numbers = __space.numbers;
     tile_frame<__is_split> __frame = {{__space, __space.row, 2}, {__space, __space.column, 3}, 0, 0};
     long long __rest = blockIdx.x, __number = 0;
@@ -246,12 +250,12 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__
         __number += __at * __numbers.strides[__axis];
         swallow((__all.corner += __at * __all.source.strides[__axis])...);
     }
-    const int __x = threadIdx.x % tile_squares * __length, __y = threadIdx.x / tile_squares;
+    const int __x = threadIdx.x % __squares * __length, __y = threadIdx.x / __squares;
     swallow(__all.load(__frame, __shared)...);
-    const bool __is_whole = __frame.template is_whole<__length>();
+    const bool __is_whole = __frame.is_whole(__edge);
 #pragma unroll
-    for (int __k = 0; __k < __count; ++__k) {
-        const int __row = __y + __k * rows_at_once;
+    for (int __k = 0; __k < __edge / __rows_at_once; ++__k) {
+        const int __row = __y + __k * __rows_at_once;
         const long long __line = __number + __frame.y_side.offset(__frame.y + __row, __numbers.strides[0], __numbers.strides[2]);
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j)
@@ -265,8 +269,9 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__
 template <bool __is_split, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                               const __operands&... __all) {
-    constexpr int __length = word_length<__operands...>();
-    run_tile<__is_split, __length>(__do, __space, __shared, tile_part<__operands, __length, __is_split>(__all)...);
+    constexpr int __length = word_length<__operands...>(), __squares = tile_squares<__operands...>();
+    run_tile<__is_split, __length, __squares>(__do, __space, __shared,
+                                              tile_part<__operands, __length, __squares, __is_split>(__all)...);
 }
 
 }

@@ -164,9 +164,7 @@ def _fold_loop(
     )
     how = shared(pieces, prod(walk.kept) * prod(walk.fold), limits)
     joining = _joining(prod(walk.kept), parts, capacity, limits) if parts > 1 else None
-    return FoldLoop(
-        _FOLDS, name, "", capacity, space, (*inputs, *outputs), how, "", parts, WORKSPACE_AT, joining
-    )
+    return FoldLoop(_FOLDS, name, "", capacity, space, (*inputs, *outputs), how, parts, WORKSPACE_AT, joining)
 
 
 def _joining(results: int, parts: int, capacity: int, limits: Limits) -> Loop:

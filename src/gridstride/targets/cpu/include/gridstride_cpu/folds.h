@@ -62,12 +62,6 @@ struct pairs {
     }
 };
 
-// One result, as the end of a fold takes them.
-template <class __folding>
-struct alone {
-    __folding values[1];
-};
-
 struct share_of_pieces {
     long long first, last;
     GRIDSTRIDE_INLINED share_of_pieces(long long __pieces) {
@@ -145,7 +139,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         const long long __begin = __part * __space.part, __whole = __space.fold.count;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         if (__begin >= __end) {
-            __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
+            __do_finish(__result, int(__part), __start);
             continue;
         }
         pairs<typename __folding::type> __sums;
@@ -164,7 +158,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
                                       __space.position.step, __count, __all.items...));
             }
         }
-        __do_finish(__result, int(__part), alone<__folding>{__folding(__sums.whole(__do))}.values, 1);
+        __do_finish(__result, int(__part), __folding(__sums.whole(__do)));
     }
 }
 
@@ -235,14 +229,14 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
             for (int __k = 0; __k < __count; ++__k) {
                 const long long __result = __row * __space.kept_row + __element + __k;
                 if (!__batches) {
-                    __do_finish(__result, int(__part), alone<__folding>{__start}.values, 1);
+                    __do_finish(__result, int(__part), __start);
                     continue;
                 }
                 int __level = __builtin_ctzl(__batches);
                 __type __value = __joined[__level][__k];
                 for (unsigned long __rest = __batches >> __level >> 1; ++__level, __rest; __rest >>= 1)
                     if (__rest & 1) __value = __do(__joined[__level][__k], __value);
-                __do_finish(__result, int(__part), alone<__folding>{__folding(__value)}.values, 1);
+                __do_finish(__result, int(__part), __folding(__value));
             }
         }
     }
