@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.targets.cpu.contention import contending_kernels
 
 TEXT = r"""
 extern "C" __global__ void histogram(const int* values, unsigned* counts, int n) {
@@ -52,3 +53,17 @@ def test_blocks_that_take_longer_and_longer_all_run(threads: int) -> None:
     expected = sum(int(((k ^ i[i >> 6 > k]) & 0xFFFFFFFF).sum()) for k in range(n >> 6))
     assert total[0] == expected % 2**32
     assert np.array_equal(done, np.minimum(64 * np.arange(1, done.size + 1), n) - 1)
+
+
+def test_which_kernels_may_contend() -> None:
+    text = """
+    __device__ void add(int* x) { atomicAdd(x, 1); }
+    template <class T> __device__ void twice(T* x) { add(x); add(x); }
+    namespace a { __global__ void direct(int* x) { atomicMax(x, 2); } }
+    __global__ void calls(int* x) { twice<int>(x); }
+    __global__ void plain(int* x) { *x = 1; }
+    """
+    kernels = ("a::direct", "calls", "plain")
+    assert contending_kernels(text, kernels) == {"a::direct", "calls"}
+    assert contending_kernels("#define ADD(x) atomicAdd(x, 1)\n" + text, kernels) == set(kernels)
+    assert not contending_kernels(text.replace("atomic", ""), kernels)

@@ -48,6 +48,8 @@ _KIND_FLAGS = {
         "-fno-diagnostics-show-caret",
         # Arrays may overlap: loops ask at run time, also those of stencils with many neighbors.
         "--param=vect-max-version-for-alias-checks=200",
+        # For some processors it leaves sums in loops uncontracted, and then only where they are not made vectors.
+        "--param=avoid-fma-max-bits=0",
     ),
     "clang": _CLANG_FLAGS,
     # It traps undefined behavior, and takes optimization for a release without assertions.

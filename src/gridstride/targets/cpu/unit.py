@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from string import Template
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride.targets.base import Program
-from gridstride.targets.cpu import library, prelude
+from gridstride.targets.cpu import contention, library, prelude
 
 #: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
@@ -19,7 +18,6 @@ OPTIONS = "<options>"
 #: Prefix of constants that hold the threads of a kernel's ``__launch_bounds__``.
 LAUNCH_BOUNDS = "__launch_bounds__ of "
 
-_ATOMIC = re.compile("atomic|atom\\.|red\\.")
 _TEMPLATE = library.FOLDER / "templates" / "program.cpp"
 
 
@@ -35,9 +33,7 @@ def translation_unit(
     ours that it needs.
     """
     headers = (*headers, "entry.h")
-    may_contend = _ATOMIC.search(text) or any(_ATOMIC.search(item) for item in option_lines(program))
     return Template(_TEMPLATE.read_text()).substitute(
-        contention="#define GRIDSTRIDE_MAY_CONTEND 1" if may_contend else "",
         headers="\n".join(f"#include <gridstride_cpu/{name}>" for name in headers),
         options="\n".join(option_lines(program)),
         includes="\n".join(f"#include <{name}>" for name in program.includes),
@@ -89,8 +85,10 @@ def _entries(program: Program, flat_names: Mapping[str, str]) -> list[str]:
     }
     if "__launch_bounds__" in program.text:
         tables["CONSTANT"] += _launch_bounds(program)
+    contending = contention.contending_kernels(program.text, program.kernels)
     lines = [
         f"{_flat_entry(index, flat_names[row.name]) if row.name in flat_names and table == 'KERNEL' else ''}"
+        f"{f'GRIDSTRIDE_CONTENDS({index}) ' if row.name in contending and table == 'KERNEL' else ''}"
         f'{row.needed}GRIDSTRIDE_{table}({index}, "{_quoted(row.name)}", {row.expression})'
         for table, rows in tables.items()
         for index, row in enumerate(rows)

@@ -20,25 +20,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride._syntax import lexical
 from gridstride._syntax.parser import declared_name, text_of
-from gridstride.targets.cpu.edits import Edit, Rewritten
+from gridstride.targets.cpu.edits import Edit
 from gridstride.targets.cpu.flat import vocabulary
 from gridstride.targets.cpu.flat.admission import Text, parameters_of, walk
 from gridstride.targets.cpu.flat.constancy import changed_names, stored_through
+from gridstride.targets.cpu.flat.lanes import LaneText
 from gridstride.targets.cpu.flat.linear import (
-    INDEX_MEMBERS,
     Conversion,
     Linear,
     LinearReader,
-    depends_on_lane,
     exact,
     global_index,
-    is_plain_lane,
     member_text,
     wide,
 )
 from gridstride.targets.cpu.flat.locals import definitions_of, leaves_of
 from gridstride.targets.cpu.flat.obstacles import Obstacle
 from gridstride.targets.cpu.flat.strides import StrideLoop, stride_loop
+from gridstride.targets.cpu.flat.strips import Strip, StripFinder
 from gridstride.targets.cpu.prebuilt import FOLDER
 
 if TYPE_CHECKING:
@@ -82,8 +81,9 @@ class FlatForm:
         self._stride: StrideLoop | None = None
         self._reader = LinearReader(leaves_of(kernel, changed, constants), definitions_of(kernel, changed))
         self._comparisons: list[Comparison] = []
-        self._indices: list[Linear] = []
+        self._lane_text = LaneText(source, kernel, self._reader)
         self._removed: list[tuple[int, int]] = []
+        self._text = text
 
     def text(self, name: str) -> str:
         """Return the functions of the form, on one line, so that the lines behind keep their numbers."""
@@ -93,14 +93,19 @@ class FlatForm:
             "template_arguments": self._template_arguments(),
             "arguments": "".join(f", {item}" for item in self._parameter_names()),
         }
+        strip = self._strip()
+        heads = {
+            "head": self._template_head(),
+            "parameters": "".join(f", {self._plain(node)}" for node in parameters_of(self._kernel)),
+            "row": "gridstride_merged_row" if self._is_merged() else "gridstride_block_row",
+        }
         filled = Template(_template("kernel")).substitute(
             names,
-            head=self._template_head(),
-            parameters="".join(f", {self._plain(node)}" for node in parameters_of(self._kernel)),
-            row="gridstride_merged_row" if self._is_merged() else "gridstride_block_row",
+            **heads,
             body=self._lane_body(),
+            strip=Template(_template("strip")).substitute(names, **heads, **strip.holes()) if strip else "",
             narrowed=self._narrowed(),
-            rounds=self._rounds(names),
+            rounds=self._rounds(names, strip),
         )
         return " ".join(filled.split("\n"))
 
@@ -114,13 +119,37 @@ class FlatForm:
         active = (f"{wide(item.left)} {item.operator} {wide(item.right)}" for item in self._comparisons)
         return Template(_template("guards")).substitute(guards=" ".join(guards), active=" && ".join(active))
 
-    def _rounds(self, names: Mapping[str, str]) -> str:
+    def _strip(self) -> Strip | None:
+        """Return the loop inside the kernel that strips can make."""
+        if self._stride is not None:
+            return None
+        finder = StripFinder(self._source, self._kernel, self._text, self._reader, self._changed)
+        return finder.find(list(self._statements(self._body)))
+
+    def _statements(self, block: Node) -> Iterator[Node]:
+        """Yield the statements of the body without the guards."""
+        for node in block.named_children:
+            if any(start == node.start_byte for start, _ in self._removed):
+                consequence = node.child_by_field_name("consequence")
+                if (
+                    consequence is not None
+                    and consequence.type == "compound_statement"
+                    and not _returns(consequence)
+                ):
+                    yield from self._statements(consequence)
+            elif node.type not in ("comment", "preproc_call"):
+                yield node
+
+    def _rounds(self, names: Mapping[str, str], strip: Strip | None) -> str:
         """Return what checks the indices of the active threads, or runs them."""
         indices = " ".join(
-            f"{item};" for item in dict.fromkeys(exact(Conversion("long", index)) for index in self._indices)
+            f"{item};"
+            for item in dict.fromkeys(exact(Conversion("long", index)) for index in self._lane_text.indices)
         )
         if self._stride is None:
-            return Template(_template("once")).substitute(names, indices=indices)
+            return Template(_template("once")).substitute(
+                names, indices=indices, strips=Template(_STRIPS if strip else "").substitute(names)
+            )
         return Template(_template("strides")).substitute(
             names,
             indices=indices,
@@ -229,76 +258,15 @@ class FlatForm:
             yield from self._separate_indices(child)
 
     def _lane_body(self) -> str:
-        edits = [
-            Edit(start - self._body.start_byte, end - self._body.start_byte, b";")
-            for start, end in self._removed
-        ]
+        edits = [Edit(start, end, b";") for start, end in self._removed]
         if self._stride is not None:
             stride = self._stride
             value = (
                 f"; {stride.ctype} {stride.name} = static_cast<{stride.ctype}>({wide(stride.variable())}); "
             )
             edits[-1] = edits[-1]._replace(replacement=value.encode())
-            edits += [self._edit(node, "return;") for node in stride.continues]
-        edits += list(self._edits(self._body))
-        return lexical.without_comments(
-            Rewritten(self._source[self._body.start_byte : self._body.end_byte], edits).text
-        ).decode()
-
-    def _edits(self, node: Node) -> Iterator[Edit]:
-        """Yield the changes to the body, none within another."""
-        if any(start <= node.start_byte and node.end_byte <= end for start, end in self._removed):
-            return
-        if self._stride is not None and node in self._stride.continues:
-            return
-        written = global_index(node)
-        member = member_text(node)
-        if written is not None:
-            yield self._edit(node, f"static_cast<decltype({written})>(gridstride_global)")
-        elif member is not None:
-            yield self._edit(node, f"({INDEX_MEMBERS[member]})")
-        elif node.type == "comment" or node.type == "preproc_call":
-            yield self._edit(node, "")
-        else:
-            index = self._element(node)
-            for child in node.named_children:
-                if index is not None and child.type == "subscript_argument_list":
-                    yield self._edit(child, f"[{wide(index)}]")
-                else:
-                    yield from self._edits(child)
-
-    def _element(self, node: Node) -> Linear | None:
-        """Return the index of an element of an array, if it is better found in 64 bits."""
-        indices = node.child_by_field_name("indices") if node.type == "subscript_expression" else None
-        if (
-            indices is None
-            or indices.named_child_count != 1
-            or not self._is_pointer(node.child_by_field_name("argument"))
-        ):
-            return None
-        index = self._reader.read(indices.named_children[0])
-        if index is None or not depends_on_lane(index):
-            return None
-        if not is_plain_lane(index):
-            self._indices.append(index)
-        return index
-
-    def _is_pointer(self, node: Node | None) -> bool:
-        name = text_of(node)
-        return (
-            any(
-                text_of(declared_name(declarator)) == name
-                and declarator.type in ("pointer_declarator", "array_declarator")
-                for parameter in parameters_of(self._kernel)
-                if (declarator := parameter.child_by_field_name("declarator")) is not None
-            )
-            and node is not None
-            and node.type == "identifier"
-        )
-
-    def _edit(self, node: Node, text: str) -> Edit:
-        start = self._body.start_byte
-        return Edit(node.start_byte - start, node.end_byte - start, text.encode())
+            edits += [Edit(node.start_byte, node.end_byte, b"return;") for node in stride.continues]
+        return self._lane_text.of(self._body, edits)
 
     def _plain(self, node: Node | None) -> str:
         """Return the text of a node as it stands in the source, without comments."""
@@ -351,6 +319,12 @@ def _has_effects(statement: Node) -> bool:
             if not vocabulary.is_computation(name):
                 return True
     return False
+
+
+_STRIPS = (
+    "if (gridstride_strips_$name$template_arguments(gridstride_here, gridstride_begin, gridstride_end$arguments)) "
+    "gridstride_run_strips_$name$template_arguments(gridstride_here, gridstride_begin, gridstride_end$arguments); else "
+)
 
 
 @cache

@@ -89,7 +89,7 @@ def stride_loop(kernel: Node, statement: Node, reader: LinearReader, changed: Se
         for node in walk(body)
         if node.type == "break_statement" and not _is_inside(node, body, _BREAKABLE)
     ]
-    if carried or jumps or breaks or _changes(body, name) or declared_names(kernel).count(name) != 1:
+    if carried or jumps or breaks or changes(body, name) or declared_names(kernel).count(name) != 1:
         return None
     continues = [
         node
@@ -112,13 +112,14 @@ def _header(statement: Node, reader: LinearReader) -> tuple[str, str, Linear, Li
     if variable is None or variable.type != "identifier" or start is None or not is_plain_lane(start):
         return None
     name = text_of(variable)
-    bound, step = _bound(statement, name, reader), _step(statement, name, reader)
+    bound, step = bound_of(statement, name, reader), step_of(statement, name, reader)
     if bound is None or step is None or depends_on_lane(bound) or depends_on_lane(step):
         return None
     return name, ctype, start, bound, step
 
 
-def _bound(statement: Node, name: str, reader: LinearReader) -> Linear | None:
+def bound_of(statement: Node, name: str, reader: LinearReader) -> Linear | None:
+    """Return what a loop's variable stays below."""
     condition = statement.child_by_field_name("condition")
     if condition is None or condition.type != "binary_expression":
         return None
@@ -129,7 +130,8 @@ def _bound(statement: Node, name: str, reader: LinearReader) -> Linear | None:
     return reader.read(right) if operator == "<" and text_of(left) == name else None
 
 
-def _step(statement: Node, name: str, reader: LinearReader) -> Linear | None:
+def step_of(statement: Node, name: str, reader: LinearReader) -> Linear | None:
+    """Return what a loop adds to its variable by ``+=``."""
     update = statement.child_by_field_name("update")
     if (
         update is None
@@ -141,7 +143,7 @@ def _step(statement: Node, name: str, reader: LinearReader) -> Linear | None:
     return reader.read(update.child_by_field_name("right")) if operator == "+=" else None
 
 
-def _changes(body: Node, name: str) -> bool:
+def changes(body: Node, name: str) -> bool:
     """Return whether a loop's body may change its variable: anything but reading it as a value."""
     return any(
         node.type == "identifier" and text_of(node) == name and not _is_read(node) for node in walk(body)

@@ -2,7 +2,7 @@ ${head}static inline __attribute__((__always_inline__)) void gridstride_lane_$na
     (void)gridstride_x, (void)gridstride_global, (void)gridstride_offset;
     $body
 }
-${head}static bool gridstride_flat_$name(const $row gridstride_here, const gridstride_phase gridstride_now$parameters) {
+$strip${head}static bool gridstride_flat_$name(const $row gridstride_here, const gridstride_phase gridstride_now$parameters) {
     bool gridstride_exact = true;
     int gridstride_begin = gridstride_here.__begin, gridstride_end = gridstride_here.__end;
     $narrowed

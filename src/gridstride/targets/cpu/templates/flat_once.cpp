@@ -7,7 +7,7 @@ if (gridstride_now == GRIDSTRIDE_CHECK) {
         $indices
         if (gridstride_x == gridstride_end - 1) break;
     }
-} else {
+} else $strips{
     for (int gridstride_x = gridstride_begin; gridstride_x < gridstride_end; ++gridstride_x)
         gridstride_lane_$name$template_arguments(gridstride_here, gridstride_x, gridstride_here.__global(gridstride_x), 0$arguments);
 }

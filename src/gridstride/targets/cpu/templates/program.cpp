@@ -1,4 +1,3 @@
-$contention
 $headers
 extern "C" __attribute__((visibility("default"))) const char* const gridstride_source_path = "$path";
 #line 1 "$options_path"

@@ -17,16 +17,11 @@
 #include "flat.h"
 #include "type_traits.h"
 
-// Defined as 1 before this header where a program has atomics.
-#ifndef GRIDSTRIDE_MAY_CONTEND
-#define GRIDSTRIDE_MAY_CONTEND 0
-#endif
-
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
         static constexpr gridstride_kernel __make() { \
             return gridstride_entry<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make( \
-                __name, gridstride_flat_entry<__index>::__make()); \
+                __name, gridstride_flat_entry<__index>::__make(), gridstride_contention<__index>::__value); \
         } \
     };
 
@@ -37,6 +32,10 @@
             return gridstride_flat_row<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make(); \
         } \
     };
+
+// Stands before the entry of a kernel whose threads may meet at the same memory.
+#define GRIDSTRIDE_CONTENDS(__index) \
+    template <> struct gridstride_contention<__index> { static constexpr unsigned __value = 1; };
 
 #define GRIDSTRIDE_GLOBAL(__index, __name, ...) \
     template <> struct gridstride_global_entry<__index> { \
@@ -89,6 +88,10 @@ struct gridstride_kernel_entry;
 template <unsigned __index>
 struct gridstride_flat_entry {
     static constexpr gridstride_flat_form __make() { return {nullptr, 0}; }
+};
+template <unsigned __index>
+struct gridstride_contention {
+    static constexpr unsigned __value = 0;
 };
 template <unsigned __index>
 struct gridstride_global_entry;
@@ -318,8 +321,8 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
     typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
-    static constexpr gridstride_kernel __make(const char* __name, gridstride_flat_form __flat) {
-        return {__name, &run, __flat.run_row, __flat.is_merged, GRIDSTRIDE_MAY_CONTEND, signature::count, signature::offset(signature::count),
+    static constexpr gridstride_kernel __make(const char* __name, gridstride_flat_form __flat, unsigned __may_contend) {
+        return {__name, &run, __flat.run_row, __flat.is_merged, __may_contend, signature::count, signature::offset(signature::count),
                 gridstride_parameter_table<indices, __types...>::value, __ehdr_start, etext};
     }
     static void run() { unpack(gridstride_current_block(), indices()); }

@@ -34,6 +34,25 @@ struct gridstride_block_row : gridstride_row {
     __attribute__((always_inline)) long __global(int __x) const { return static_cast<long>(__first_x) + __x; }
 };
 
+// ---- loops inside kernels that strips of threads make together ----
+
+constexpr int gridstride_strip_width = 32;
+
+// The bytes that elements lie in.
+struct gridstride_range {
+    unsigned long __begin = ~0ul, __end = 0;
+
+    template <class __type>
+    __attribute__((always_inline)) void __add(const volatile __type* __element) {
+        const unsigned long __at = reinterpret_cast<unsigned long>(__element);
+        if (__at < __begin) __begin = __at;
+        if (__at + sizeof(__type) > __end) __end = __at + sizeof(__type);
+    }
+    __attribute__((always_inline)) bool __meets(const gridstride_range& __other) const {
+        return __begin < __other.__end && __other.__begin < __end;
+    }
+};
+
 // ---- arithmetic that notices when a number does not fit its type ----
 
 // Clears a variable of the function that it is used in.
