@@ -313,14 +313,8 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
-    return _fold_loop(
-        (_NARROW, "fold_narrow<4>"),
-        walk,
-        space,
-        inputs,
-        configuration(blocks, THREADS, parts),
-        "narrow_bytes",
-    )
+    how = configuration(blocks, THREADS, parts)
+    return _fold_loop((_NARROW, "fold_narrow<4>"), walk, space, inputs, how)
 
 
 def _fits_a_word(itemsize: int) -> bool:

@@ -27,14 +27,17 @@ GRIDSTRIDE_INLINED __type from_lane_below(const __type& __value, int __distance,
     return __result;
 }
 
-// Join the threads of a group (a power of two, neighbors) in its first one.
+// Join the threads of a group (a power of two, neighbors) in its first one. One has at most a warp's threads.
 template <class __folding, class __reduce>
-GRIDSTRIDE_INLINED void join_group(const __reduce& __do, __folding& __mine, int __group, char* __shared) {
-    const int __width = __group < 32 ? __group : 32;
-    for (int __distance = __width / 2; __distance > 0; __distance /= 2) {
-        const __folding __other = from_lane_below(__mine, __distance, __width);
+GRIDSTRIDE_INLINED void join_warp(const __reduce& __do, __folding& __mine, int __group) {
+    for (int __distance = __group / 2; __distance > 0; __distance /= 2) {
+        const __folding __other = from_lane_below(__mine, __distance, __group);
         __mine.add(__do, __other);
     }
+}
+template <class __folding, class __reduce>
+GRIDSTRIDE_INLINED void join_group(const __reduce& __do, __folding& __mine, int __group, char* __shared) {
+    join_warp(__do, __mine, __group < 32 ? __group : 32);
     if (__group <= 32) return;
     __folding* __warps = reinterpret_cast<__folding*>(__shared);
     __syncthreads();

@@ -7,11 +7,6 @@
 
 namespace gridstride {
 
-constexpr int most_columns = 256;
-
-template <class __folding, class... __inputs>
-__device__ constexpr int narrow_bytes() { return (fold_threads + most_columns) * int(sizeof(__folding)); }
-
 // Where the elements of a thread are: `threads` packets make a round, which has a whole number of rows.
 struct narrow_place {
     int row, threads;                   // columns there are, and packets of a round
@@ -104,26 +99,30 @@ GRIDSTRIDE_INLINED enable_for_bytes<__input, __length, long long> add_all_rounds
 // Join what threads hold of each column in `__columns`: first those whose packets have the same columns.
 template <int __length, class __folding, class __reduce>
 GRIDSTRIDE_INLINED void join_narrow(const __reduce& __do, __folding (&__sums)[__length], int __row, int __period,
-                                    int __threads, __folding* __exchange, __folding* __columns) {
-    const int __x = threadIdx.x, __shared_factor = __row / __period;  // columns that follow each other before others come
+                                    int __threads, __folding* __columns) {
+    const int __x = threadIdx.x;
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j) {
         __syncthreads();
-        if (__x < __threads) __exchange[__x] = __sums[__j];
+        if (__x < __threads) __columns[__x] = __sums[__j];
         for (int __left = __threads / __period; __left > 1;) {
             const int __half = (__left + 1) / 2;
             __syncthreads();
             if (__x < (__left - __half) * __period) {
-                __sums[__j].add(__do, __exchange[__x + __half * __period]);
-                __exchange[__x] = __sums[__j];
+                __sums[__j].add(__do, __columns[__x + __half * __period]);
+                __columns[__x] = __sums[__j];
             }
             __left = __half;
         }
-        if (__x < __period) {
-            __folding& __column = __columns[(__x * __length + __j) % __row];
-            if (__j < __shared_factor) __column = __sums[__j];
-            else __column.add(__do, __sums[__j]);
-        }
+    }
+    // Elements of as many numbers as the columns and the packets have a factor in common are in different columns.
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) {
+        __syncthreads();
+        if (__x >= __period) continue;
+        __folding& __column = __columns[(__x * __length + __j) % __row];
+        if (__j < __row / __period) __column = __sums[__j];
+        else __column.add(__do, __sums[__j]);
     }
     __syncthreads();
 }
@@ -157,9 +156,9 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
         swallow(__all.unpack(0)...);
         add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
     }
-    __folding* __exchange = reinterpret_cast<__folding*>(__shared);
-    join_narrow<__length>(__do, __sums, __row, __period, __threads, __exchange, __exchange + fold_threads);
-    if (__x < __row) __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __exchange[fold_threads + __x]);
+    __folding* __columns = reinterpret_cast<__folding*>(__shared);
+    join_narrow<__length>(__do, __sums, __row, __period, __threads, __columns);
+    if (__x < __row) __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __columns[__x]);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

@@ -8,12 +8,12 @@
 namespace gridstride {
 
 // So many bytes of each stretch lie next to each other; then a gap makes rows of a power of two start in other banks.
-constexpr int bank_row = 128;
+constexpr unsigned bank_row = 128;
 
 __device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
 // Room for so many elements that begin between two words.
 __device__ constexpr int stretch_bytes(int __elements, int __size) {
-    return (__elements * __size + 32 + bank_row - 1) / bank_row * (bank_row + gap_of(__size)) / 16 * 16 + 16;
+    return (__elements * __size + 32 + int(bank_row) - 1) / int(bank_row) * (int(bank_row) + gap_of(__size)) / 16 * 16 + 16;
 }
 __device__ constexpr int stretches_bytes(int) { return 0; }
 template <class... __rest>
@@ -51,7 +51,7 @@ struct stretch {
         memory = __shared;
         return __shared + stretch_bytes(__elements, size);
     }
-    static GRIDSTRIDE_INLINED int spread(int __byte) { return __byte + __byte / bank_row * gap; }
+    static GRIDSTRIDE_INLINED unsigned spread(unsigned __byte) { return __byte + __byte / bank_row * gap; }
     // Bring so many elements, from a number on.
     GRIDSTRIDE_INLINED int bring(long long __first, int __count) {
         const char* __at = base + __first * size;
@@ -70,7 +70,7 @@ struct stretch {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED void put(int __at, const uint4& __bits) {
+    GRIDSTRIDE_INLINED void put(unsigned __at, const uint4& __bits) {
         typedef typename word<gap>::type __piece;
         __piece __pieces[16 / gap];
         memcpy(__pieces, &__bits, 16);
@@ -79,6 +79,9 @@ struct stretch {
     }
     GRIDSTRIDE_INLINED stored& at(int __element) const {
         return *reinterpret_cast<stored*>(memory + spread(shift + __element * size));
+    }
+    GRIDSTRIDE_INLINED unsigned four_bytes(int __byte) const {
+        return *reinterpret_cast<const unsigned*>(memory + spread(shift + __byte));
     }
 };
 
@@ -90,10 +93,48 @@ GRIDSTRIDE_INLINED void place_stretches(char* __shared, __first& __one, __rest&.
 
 template <class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_stretched(const __map& __do_map, const __reduce& __do, __folding& __sum, const counted_from& __from,
-                                      int __row, int __element, __inputs&... __all) {
+                                      int __begin, int __element, __inputs&... __all) {
     __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
                              __from.position + __element * __from.position_step,
-                             element<typename __inputs::operand>(__all.at(__row + __element)).get()...));
+                             element<typename __inputs::operand>(__all.at(__begin + __element)).get()...));
+}
+
+// Elements `__first`, that and `__apart`, and so on, before `__end`, of a row that begins with element `__begin`.
+template <class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_each(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
+                                 const counted_from& __from, int __begin, int __first, int __end, int __apart,
+                                 __inputs&... __all) {
+    for (; __first + (most_sums - 1) * __apart < __end; __first += most_sums * __apart)
+#pragma unroll
+        for (int __j = 0; __j < most_sums; ++__j)
+            add_stretched(__do_map, __do, __sums[__j], __from, __begin, __first + __j * __apart, __all...);
+#pragma unroll
+    for (int __j = 0; __j < most_sums - 1; ++__j)
+        if (__first + __j * __apart < __end)
+            add_stretched(__do_map, __do, __sums[__j], __from, __begin, __first + __j * __apart, __all...);
+}
+
+template <class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
+                                      const counted_from& __from, int __begin, int __first, int __end, int __apart,
+                                      __inputs&... __all) {
+    add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
+}
+
+// The same for integers that are added, by words where rows are some.
+template <class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do,
+                                      __folding (&__sums)[most_sums], const counted_from& __from, int __begin,
+                                      int __first, int __end, int __apart, __input& __one) {
+    typedef typename __input::stored __stored;
+    if (__end * sizeof(__stored) % 4 != 0 || __one.shift % 4 != 0) {
+        add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
+        return;
+    }
+    int __sum = 0;
+    for (; __first * 4 < __end * int(sizeof(__stored)); __first += __apart)
+        __sum = with_word<__stored>(__one.four_bytes(__begin * int(sizeof(__stored)) + __first * 4), __sum);
+    __sums[0].add(__do, static_cast<typename __folding::type>(__sum));
 }
 
 template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
@@ -115,16 +156,9 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
         __folding __sums[most_sums];
 #pragma unroll
         for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
-        int __e = __lane;
-        for (; __e + (most_sums - 1) * __group < __end; __e += most_sums * __group)
-#pragma unroll
-            for (int __j = 0; __j < most_sums; ++__j)
-                add_stretched(__do_map, __do, __sums[__j], __from, __result * __row, __e + __j * __group, __all...);
-#pragma unroll 1
-        for (; __e < __end; __e += __group)
-            add_stretched(__do_map, __do, __sums[0], __from, __result * __row, __e, __all...);
+        add_short_row(__do_map, __do, __sums, __from, __result * __row, __lane, __end, __group, __all...);
         join_own(__do, __sums);
-        join_group(__do, __sums[0], __group, __shared);
+        join_warp(__do, __sums[0], __group);
         if (__lane == 0 && __result < __rows) __do_finish(__first + __result, 0, __sums[0]);
     }
 }
