@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free, whoever held them when it was made."""
+"""Locks that a forked child finds free, whoever held them when it was made, and locks that a fork waits for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def Lock() -> threading.Lock:  # noqa: N802 - named like what it stands for
 def RLock() -> threading.RLock:  # noqa: N802
     """Return a reentrant lock that is free in every forked child."""
     return _renewed(threading.RLock())  # type: ignore[no-any-return]
+
+
+def awaited_lock() -> threading.RLock:
+    """Return a reentrant lock that a fork waits for, whatever thread holds it."""
+    lock = threading.RLock()
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
 
 
 class Locks:
@@ -54,3 +61,7 @@ def _renew_all() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_all)
+
+#: Held while a process is started. A child that is forked meanwhile would keep the ends of its pipes open, and whoever
+#: reads what the process says would wait for the child's end too.
+starting = awaited_lock()

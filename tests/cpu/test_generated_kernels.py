@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from generated_kernels import FEATURES, Batch, generate_batch
+from generated_kernels import FEATURES, Batch, generate_batch, generate_cooperating
 from generated_kernels.running import Difference, difference, run_batch
 from generated_kernels.straight_line import SIZE, straight_line
 
@@ -20,6 +21,7 @@ from gridstride._compilation.functions import forget_programs
 from gridstride._syntax.parser import text_of
 from gridstride.targets.cpu.flat import forms
 from gridstride.targets.cpu.flat.linear import Leaf, LinearReader, wide
+from gridstride.targets.cpu.toolchain import find_toolchain
 
 #: Seeds of the batches for every run of the tests, and for the long one: 2000 kernels.
 SHORT, SOAK = range(1, 4), range(100, 150)
@@ -71,6 +73,40 @@ def test_every_feature_is_in_a_tenth_of_the_kernels() -> None:
     counted = Counter(feature for kernel in kernels for feature in kernel.features)
     assert set(counted) == set(FEATURES)
     assert not {feature: count for feature, count in counted.items() if count < len(kernels) / 10}
+
+
+@pytest.fixture
+def undefined_behavior_traps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile kernels so that overflows, shifts and conversions without a defined result are illegal instructions."""
+    compiler = find_toolchain()
+    if compiler.kind != "gcc":
+        pytest.skip("the checks are g++'s")
+    script = tmp_path / "checking-g++"
+    checks = "signed-integer-overflow,shift,float-cast-overflow,integer-divide-by-zero,bounds"
+    script.write_text(
+        f'#!/bin/sh\nexec {shlex.join(compiler.command)} "$@" -fno-wrapv '
+        f"-fsanitize={checks} -fsanitize-undefined-trap-on-error\n"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("GRIDSTRIDE_CXX", str(script))
+    forget_programs()
+
+
+@pytest.mark.usefixtures("undefined_behavior_traps")
+def test_generated_kernels_are_defined() -> None:
+    for seed in SHORT:
+        for batch in (generate_batch(seed, SHORT_KERNELS), generate_cooperating(seed, SHORT_KERNELS).batch):
+            assert len(list(run_batch(gs.RawModule(code=batch.text, **PLAIN), batch))) == SHORT_KERNELS
+
+
+@pytest.mark.usefixtures("undefined_behavior_traps")
+@pytest.mark.parametrize(
+    "change", ["*x += 1;", "*x = 1 << *x;", "float y = *x; *x = y * 4;", "*x /= *x - 2147483647;"]
+)
+def test_undefined_kernels_are_found_out(change: str) -> None:
+    kernel = gs.RawKernel(f'extern "C" __global__ void k(int* x) {{ {change} }}', "k", **PLAIN)
+    with pytest.raises(gs.LaunchError, match="illegal instruction"):
+        kernel((1,), (1,), (np.full(1, 2**31 - 1, "i4"),))
 
 
 def test_a_seed_determines_a_batch() -> None:

@@ -14,7 +14,7 @@ from cuda_support import ARCH, program
 
 from gridstride.errors import CompileError
 from gridstride.targets.base import ObjectCode
-from gridstride.targets.cuda import elf, nvcc, nvrtc, source, toolkit
+from gridstride.targets.cuda import elf, nvcc, nvrtc, parallel, source, toolkit
 from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.fingerprint import fingerprint, own_headers
@@ -368,6 +368,37 @@ def test_processes_compile_many_programs_and_report_each_failure(compiler: Compi
     assert second.source == texts[1]
     assert (first, third) == (compiler.compile(programs[0], ARCH), compiler.compile(programs[2], ARCH))
     assert compile_many(compiler, programs[:1], ARCH) == [first]
+
+
+_DIES_IN_AN_ANSWER = """
+import os, pickle, types
+from gridstride.targets.cuda import parallel
+
+def dump(item, file):
+    data = pickle.dumps(item)
+    if isinstance(item, Exception):
+        file.write(data[: len(data) // 2])
+        file.flush()
+        os._exit(9)
+    file.write(data)
+
+parallel.pickle = types.SimpleNamespace(load=pickle.load, dump=dump)
+parallel.serve()
+"""
+
+
+def test_a_compiling_process_that_ends_takes_one_program_with_it(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_WORKER", _DIES_IN_AN_ANSWER)
+    texts = ["this is no C++", PLAIN, "nor this", *(PLAIN.replace("= 1", f"= {k}") for k in range(3))]
+    results = compile_many(compiler, [program(text, "k") for text in texts], ARCH, jobs=2)
+    for text, result in zip(texts, results, strict=True):
+        if "=" in text:
+            assert result == compiler.compile(program(text, "k"), ARCH)
+        else:
+            assert isinstance(result, CompileError)
+            assert "the compiling process ended" in str(result)
 
 
 def test_object_code_can_be_pickled(compiler: Compiler) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from gridstride import _forks
+
 #: Bytes of a compiler's output that are kept.
 LOG_LIMIT = 4 << 20
 #: What shapes a compiler's output from outside, and is no part of any cache key.
@@ -58,10 +60,11 @@ def call(
         It could not be started, did not end in time, or was ended by a signal.
     """
     try:
-        process = subprocess.Popen(
-            command, cwd=folder, env=_without_influences(environment), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        with _forks.starting:
+            process = subprocess.Popen(
+                command, cwd=folder, env=_without_influences(environment), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
     except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
         raise CompilerFailed(f"the compiler cannot be started: {error}", command) from error
     assert process.stdout is not None

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gridstride import _forks
 from gridstride.errors import CUDAError
 from gridstride.targets.cuda import toolkit
 
@@ -176,8 +176,7 @@ class Nvrtc:
 
 
 #: Held while NVRTC works. A fork waits for it, because a child would find the library in the middle of its work.
-_lock = threading.RLock()
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = _forks.awaited_lock()
 
 
 def find(newest: int = KNOWN_VERSIONS[0]) -> Nvrtc | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from gridstride import _forks
 from gridstride.errors import CompileError, GridstrideError
 from gridstride.targets.base import ObjectCode, Program
 from gridstride.targets.cuda.compiler import Compiler
@@ -39,7 +41,7 @@ def compile_many(
     -------
     list of ObjectCode or GridstrideError
         In the order of the programs: what was compiled, or why it was not. One refused program
-        does not stop the others.
+        does not stop the others, nor one whose process ends.
     """
     jobs = min(jobs or len(os.sched_getaffinity(0)), len(programs))
     if jobs <= 1:
@@ -50,9 +52,15 @@ def compile_many(
         waiting.put(index)
 
     def work() -> None:
-        with _Worker(compiler, arch) as worker:
-            for index in _taken(waiting):
-                results[index] = worker.compile(programs[index])
+        worker = None
+        for index in _taken(waiting):
+            worker = worker or _Worker(compiler, arch)
+            results[index] = worker.compile(programs[index])
+            if worker.has_ended:
+                worker.end()
+                worker = None
+        if worker is not None:
+            worker.end()
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
     for thread in threads:
@@ -82,25 +90,31 @@ class _Worker:
 
     def __init__(self, compiler: Compiler, arch: str) -> None:
         path = os.pathsep.join(filter(None, [str(_SOURCE_ROOT), *sys.path]))
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
-        self._send((compiler.nvrtc.path, arch))
+        self.has_ended = False
+        with _forks.starting:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+            )  # fmt: skip
+        self._first: object = (compiler.nvrtc.path, arch)
 
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._pipe(self._process.stdin).close()
-        self._pipe(self._process.stdout).close()
+    def end(self) -> None:
+        """End the process; what it was asked for has been answered, or never will be."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # there may be words left for a process that is gone
+                self._pipe(pipe).close()
         self._process.wait()
 
     def compile(self, program: Program) -> Result:
         try:
+            if self._first is not None:
+                self._send(self._first)
+                self._first = None
             self._send(program)
             result: Result = pickle.load(self._pipe(self._process.stdout))
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, pickle.UnpicklingError) as error:  # also in the middle of an answer
+            self.has_ended = True
             return CompileError(f"{program.name}: the compiling process ended ({error})", name=program.name)
         return result
 
