@@ -17,7 +17,8 @@ from gridstride.errors import CUDAError, LaunchError, TargetUnavailable
 from gridstride.targets.base import CopyDirection, EventFlags, LaunchConfig, ObjectCode
 from gridstride.targets.cuda import create, nvrtc
 from gridstride.targets.cuda.compiler import Compiler
-from gridstride.targets.cuda.runtime import CudaFunction, CudaTarget, FunctionContext
+from gridstride.targets.cuda.functions import CudaFunction, FunctionContext
+from gridstride.targets.cuda.runtime import CudaTarget
 
 TEXT = """
 __constant__ float taps[4];
