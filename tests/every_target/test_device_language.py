@@ -229,6 +229,51 @@ def test_cpp20(xp):
     np.testing.assert_array_equal(got, np.stack(expected, 1))
 
 
+def test_numbers_that_become_integers_by_themselves_saturate(xp):
+    """By assignment, initialization, argument, return value, in compound operations, in instances and macros."""
+    code = r"""
+    #define SET(place, value) place = value
+    template <class I, class F> __device__ I halved(F x) { I y = x / 2; return y; }
+    template <class T> struct Holder { T held; template <class F> __device__ void hold(F x) { held = x; } };
+    __device__ long long whole(float f) { return f; }
+    __device__ int same(int v) { return v; }
+    extern "C" __global__ void k(const float* x, const double* z, int* out, unsigned* u, long long* l) {
+        int t = threadIdx.x, n = 9;
+        int a = x[t]; out[t] = a;
+        out[n + t] = z[t];
+        out[2 * n + t] = same(x[t]);
+        SET(out[3 * n + t], -x[t]);
+        out[4 * n + t] = 3; out[4 * n + t] += x[t];
+        int b = 2; b *= z[t]; out[5 * n + t] = b;
+        out[6 * n + t] = t % 2 ? x[t] : z[t];
+        out[7 * n + t] = halved<int>(x[t]);
+        Holder<int> holder; holder.hold(z[t]); out[8 * n + t] = holder.held + (halved<float>(1.5f) == 0.75f);
+        u[t] = x[t]; unsigned w = z[t] * 2; u[n + t] = w;
+        l[t] = x[t]; l[n + t] = whole(x[t]);
+    }"""
+    x = np.array([1.9, -1.9, 3e9, -3e9, 1e20, -1e20, np.nan, np.inf, 300], np.float32)
+    z = x.astype(float)
+    out, u, wide = xp.zeros((9, 9), np.int32), xp.zeros((2, 9), np.uint32), xp.zeros((2, 9), np.int64)
+    gs.RawKernel(code, "k")((1,), (9,), (xp.asarray(x), xp.asarray(z), out, u, wide))
+
+    def saturated(values, dtype, nan):
+        info = np.iinfo(dtype)
+        inside = np.trunc(np.nan_to_num(values, posinf=1e30, neginf=-1e30))
+        return [nan if value != value else min(max(int(whole), info.min), info.max)
+                for value, whole in zip(values.tolist(), inside.tolist())]  # fmt: skip
+
+    lowest = -(2**31)
+    of_float, of_double = (lambda v: saturated(v, np.int32, 0)), (lambda v: saturated(v, np.int32, lowest))
+    expected = [
+        of_float(x), of_double(z), of_float(x), of_float(-x), of_float(3 + x), of_double(2 * z),
+        of_double(z), of_float(x / 2), (np.array(of_double(z), np.int32) + np.int32(1)).tolist(),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(gs.asnumpy(out), expected)
+    unsigned = [saturated(x, np.uint32, 0), saturated(2 * z, np.uint32, 2**31)]
+    np.testing.assert_array_equal(gs.asnumpy(u), unsigned)
+    np.testing.assert_array_equal(gs.asnumpy(wide), [saturated(z, np.int64, -(2**63))] * 2)
+
+
 def test_virtual_functions_of_objects_on_the_heap_and_in_shared_memory(xp):
     code = r"""
     #include <new>

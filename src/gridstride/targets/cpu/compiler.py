@@ -22,6 +22,7 @@ from gridstride.targets.cpu import (
     calling,
     diagnostics,
     host,
+    implicit,
     library,
     prelude,
     rewrite,
@@ -111,16 +112,23 @@ class _Compilation:
         self._takes_whole_prelude = False
         self._headers = prelude.WHOLE
         self.texts: list[str] = []
+        self._converts = False
         self._building: threading.Thread | None = None
 
     def run(self) -> ObjectCode:
         try:
-            code = self._compile(self._source())
+            source = self._source()
+            code = self._compile(source)
         except CompileError as error:
             if not self.flat_names and self._headers == prelude.WHOLE:
                 raise
             self._simplify(error)
-            code = self._compile(self._source())
+            source = self._source()
+            code = self._compile(source)
+        if self._converts:
+            code = self._saturating(source, code)
+        if not self.program.options.warnings:
+            self.log = ""
         return self._object_code(code)
 
     def listing(self, form: str) -> str:
@@ -216,7 +224,7 @@ class _Compilation:
         """Blank out what is not the user's."""
         view = bytearray(lexical.blank(text))
         for region in regions:
-            if not region.system and not region.path.startswith("<") and not _is_ours(region.path):
+            if _is_the_users(region):
                 view[region.start : region.end] = text[region.start : region.end]
         return bytes(view)
 
@@ -243,6 +251,8 @@ class _Compilation:
         preprocessed = source.suffix == ".ii"
         arguments = [*self._flags(), "-x", _language(source)]
         arguments += [] if self.compiler.kind == "zig" else ["-pipe"]
+        # Those of a text that has its calls are left.
+        arguments += [implicit.WARNING] if self.compiler.kind == "gcc" and not self._converts else []
         arguments += [
             source.name,
             "-o",
@@ -251,6 +261,34 @@ class _Compilation:
         ]
         self._call(arguments if preprocessed else [*arguments, *_dependency_flags()], self._prepare_launch)
         return self._output("kernel.so")
+
+    def _saturating(self, source: Path, code: bytes) -> bytes:
+        """Compile once more, with conversions to integers that nobody wrote as the device makes them.
+
+        Where that cannot be, as for a bit field, they stay as the processor makes them.
+        """
+        log = self.log
+        try:
+            text = self._with_saturation(source)
+            return self._compile(self._write("saturating.ii", text)) if text else code
+        except CompileError:
+            self.log = log
+            return code
+
+    def _with_saturation(self, source: Path) -> bytes:
+        """Return the preprocessed text with these conversions as calls; empty where none is of the user's."""
+        text = source.read_bytes()
+        if source.suffix != ".ii":
+            calls = ["-include", "gridstride_cpu/casts.h"]
+            self._call([*self._flags(), *calls, "-x", "c++", "-E", source.name, "-o", "expanded.ii"])
+            text = self._output("expanded.ii")
+        # Without markers, lines are those of this text.
+        probe = self._write("probe.ii", _MARKER.sub(b"", text))
+        arguments = [*self._flags(), *implicit.PROBE, "-x", "c++-cpp-output", probe.name]
+        said = self.compiler.run(arguments, self.folder, None).stdout
+        places = [(region.start, region.end) for region in _regions(text) if _is_the_users(region)]
+        edits = implicit.edits(text, said, places)
+        return Rewritten(text, edits).text if edits else b""
 
     def _prepare_launch(self) -> None:
         """Do beside the compiler what comes after it: the runtime, and parsing for the parameters' names."""
@@ -273,7 +311,8 @@ class _Compilation:
             self.log += failure.log
             raise self._error(f"{failure}{_tail(failure.log)}") from failure.__cause__
         self.commands.append(shlex.join(done.args))
-        self.log += done.stdout
+        self._converts |= implicit.told_of(done.stdout)
+        self.log += implicit.without(done.stdout)
         if done.returncode != 0:
             raise self._rejected()
 
@@ -528,6 +567,10 @@ def _regions(text: bytes) -> list[_Region]:
         )
         for marker, end in zip(markers, ends, strict=True)
     ]
+
+
+def _is_the_users(region: _Region) -> bool:
+    return not region.system and not region.path.startswith("<") and not _is_ours(region.path)
 
 
 def _is_ours(path: str) -> bool:

@@ -37,6 +37,8 @@ _COMMON_FLAGS = (
     "-Wno-attributes", "-U_FORTIFY_SOURCE",
 )  # fmt: skip
 _CLANG_FLAGS = (
+    # Numbers that become integers saturate.
+    "-fno-strict-float-cast-overflow",
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value",
     "-Werror=invalid-pp-token",
 )  # fmt: skip
@@ -105,8 +107,6 @@ class Toolchain(NamedTuple):
             flags.append("-g")
         elif options.line_info or config.debug():
             flags.append("-g1")
-        if not options.warnings:
-            flags.append("-w")
         if options.fast_math:
             # The linker must not see it: it would switch the loading thread to flushing subnormals.
             flags += ["-freciprocal-math", "-fno-signed-zeros", "-D__USE_FAST_MATH__=1"]

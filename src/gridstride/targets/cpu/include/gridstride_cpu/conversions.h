@@ -1,7 +1,7 @@
 // Conversions between integers and floating point with a stated rounding: __float2int_rn, __ll2double_ru ...
 //
-// Out of range, they saturate as the GPU does. A plain C++ cast saturates only where the source pass writes it
-// as `gridstride_cast`; elsewhere (implicit conversions) an x86 processor yields the most negative integer.
+// Out of range, they saturate as the GPU does. So do casts, which the source pass writes as `gridstride_cast`, and
+// implicit conversions, which the compiler finds.
 #ifndef GRIDSTRIDE_CPU_CONVERSIONS_H
 #define GRIDSTRIDE_CPU_CONVERSIONS_H
 
