@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridstride as gs
+from gridstride import _native
 from gridstride.targets import registry, writers
 from tests.array_strategies import values
 from tests.every_target import test_elementwise as elementwise
@@ -31,8 +35,30 @@ LOWEST = gs.ReductionKernel(
 
 
 @pytest.fixture(autouse=True)
-def _block_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    forget_calls()
+    yield
+    forget_calls()
+
+
+def forget_calls() -> None:
+    """Let the next calls choose their loops anew."""
+    for module in (elementwise, reduction, sys.modules[__name__]):
+        for kernel in vars(module).values():
+            if isinstance(kernel, gs.ElementwiseKernel | gs.ReductionKernel):
+                kernel._known.clear()
+    _native.targets_forgotten()
+
+
+@contextmanager
+def loops_for_many_elements() -> Iterator[None]:
+    """Take the loops for many elements also for few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers, "_MANY", 1)
+        forget_calls()
+        yield
+    forget_calls()
 
 
 @given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17)), max_size=3).map(tuple))
@@ -56,16 +82,14 @@ def test_every_place(data: st.DataObject, shape: tuple[int, ...]) -> None:
 @given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
 @FEW
 def test_every_sum_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writers, "_MANY", 1)
+    with loops_for_many_elements():
         reduction.check_sums(np, data, shape)
 
 
 @given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
 @FEW
 def test_every_place_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writers, "_MANY", 1)
+    with loops_for_many_elements():
         reduction.check_places(np, data, shape)
 
 

@@ -68,7 +68,7 @@ class FinishedCall(NamedTuple):
         launches: tuple[Any, ...] = ()
         if self.prepared is not None and self.launched is not None:
             launches = tuple(
-                (how.grid, how.block, how.shared_mem, packed)
+                (how.grid, how.block, how.shared_mem, int(how.cooperative), packed)
                 for (_, _, how, *_), packed in zip(self.prepared.steps, self.launched.packed, strict=True)
             )
         return self.place.target, self.stream, launches
@@ -135,7 +135,8 @@ def _step(step: Step, operands: Sequence[Operand]) -> _native.ArrayStep | None:
     workspace = [(at, len(operands), _ADDRESS) for at in step.workspace]
     patches = [*addresses, *workspace, *((at, k, dtype) for at, k, dtype in numbers if dtype is not None)]
     return _native.ArrayStep(
-        *routine, step.function, how.grid, how.block, how.shared_mem, step.packed, tuple(patches)
+        *routine, step.function, how.grid, how.block, how.shared_mem, int(how.cooperative), step.packed,
+        tuple(patches),
     )
 
 

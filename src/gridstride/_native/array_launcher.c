@@ -226,9 +226,9 @@ static PyObject *replayed_form(const struct array_record *record, const struct a
         if (!fill_step(step, call, made->addresses, packed))
             continue; /* `do_numbers_fit` was asked before */
         PyTuple_SetItem(launches, k,
-                        Py_BuildValue("((III)(III)Iy#)", of->grid[0], of->grid[1], of->grid[2], of->block[0],
-                                      of->block[1], of->block[2], of->shared_mem, (const char *)packed,
-                                      PyBytes_Size(step->packed)));
+                        Py_BuildValue("((III)(III)IIy#)", of->grid[0], of->grid[1], of->grid[2], of->block[0],
+                                      of->block[1], of->block[2], of->shared_mem, of->flags,
+                                      (const char *)packed, PyBytes_Size(step->packed)));
     }
     return launches == NULL ? NULL : Py_BuildValue("(OKN)", record->choice.target, stream, launches);
 }

@@ -34,9 +34,9 @@ static int read_step(PyObject *description, struct array_step *step)
     unsigned long long routine, context;
     PyObject *function, *packed, *patches;
     struct gridstride_configuration *to = &step->configuration;
-    if (!PyArg_ParseTuple(description, "KKO(III)(III)IO!O!", &routine, &context, &function, &to->grid[0], &to->grid[1],
-                          &to->grid[2], &to->block[0], &to->block[1], &to->block[2], &to->shared_mem, &PyBytes_Type,
-                          &packed, &PyTuple_Type, &patches))
+    if (!PyArg_ParseTuple(description, "KKO(III)(III)IIO!O!", &routine, &context, &function, &to->grid[0], &to->grid[1],
+                          &to->grid[2], &to->block[0], &to->block[1], &to->block[2], &to->shared_mem, &to->flags,
+                          &PyBytes_Type, &packed, &PyTuple_Type, &patches))
         return 0;
     step->routine = (gridstride_launch_routine)(uintptr_t)routine;
     step->context = (void *)(uintptr_t)context;

@@ -128,6 +128,8 @@ class ArrayStep(NamedTuple):
     routine, context, function
         As in `Entry`.
     grid, block, shared_mem
+    flags : int
+        1: cooperative.
     packed : bytes
         The arguments, in which addresses and numbers are still to be filled in.
     patches : tuple of (offset, operand, dtype)
@@ -141,6 +143,7 @@ class ArrayStep(NamedTuple):
     grid: Extent
     block: Extent
     shared_mem: int
+    flags: int
     packed: bytes
     patches: tuple[tuple[int, int, int], ...]
 

@@ -29,14 +29,17 @@ from gridstride.targets.writers import (
 _LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
 #: Elements of a tile, so that its decoding costs little beside it.
 _TILE = 4096
-#: Edge of a tile of operands that lie along different axes: its lines fit into the first-level cache.
-_EDGE = 64
+#: A tile of operands that lie along different axes: the lines of a row of it fit into the first-level cache, and
+#: rows are long enough for what is written to be written in streams.
+_TILE_WIDTH, _TILE_HEIGHT = 256, 64
 #: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
-_FOLD_CHUNK, _RESULTS, _PIECES = 256, 512, 32
+_FOLD_CHUNK, _RESULTS, _PIECES = 1024, 512, 32
 #: Axes shorter than this are not worth a square tile.
 _SHORT = 16
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
+#: Elements of a block: it takes less time than the runtime lets one run before it tries another.
+_BLOCK = 1 << 17
 
 
 class CpuLoops:
@@ -48,7 +51,7 @@ class CpuLoops:
         walk = by_tiles or walk
         row, column, *outer = (*walk.shape, 1) if len(walk.shape) == 1 else walk.shape
         if by_tiles is not None:
-            width, height = _EDGE, _EDGE
+            width, height = _TILE_WIDTH, _TILE_HEIGHT
         else:
             width = min(row, 4 * _TILE)
             height = max(1, min(column, _TILE // width))
@@ -178,8 +181,9 @@ def _joining(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
 
 
 def shared(pieces: int, elements: int, limits: Limits) -> LaunchConfig:
-    """Return a launch of one block for each thread that pays, or some more, so that none waits long for another."""
+    """Return a launch of one block for each thread that pays, or more short ones, so that none waits for another."""
     if elements < _SHARED or limits.multiprocessors == 1:
         return LaunchConfig((1, 1, 1), (1, 1, 1))
+    blocks = min(pieces, max(4 * limits.multiprocessors, elements // _BLOCK))
     # Cooperative launches ask all threads to help at once, however few blocks there are.
-    return LaunchConfig((min(pieces, 4 * limits.multiprocessors), 1, 1), (1, 1, 1), cooperative=True)
+    return LaunchConfig((blocks, 1, 1), (1, 1, 1), cooperative=True)

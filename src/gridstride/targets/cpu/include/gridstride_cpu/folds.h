@@ -11,7 +11,7 @@
 
 namespace gridstride {
 
-constexpr int fold_chunk = 256;  // elements that are folded before they are joined with others
+constexpr int fold_chunk = 1024;  // elements that are folded before they are joined with others
 
 // An input on its way along a row.
 template <class __operand, int __buffered>
@@ -34,7 +34,7 @@ struct streamed_input {
             return 0;
         }
         items = reinterpret_cast<stored*>(buffer);
-        for (int __k = 0; __k < __count; ++__k) __builtin_memcpy(items + __k, __at + __k * __step, sizeof(stored));
+        gather(reinterpret_cast<stored*>(buffer), __at, __step, __count);
         return 0;
     }
 };
@@ -100,33 +100,96 @@ GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long _
 
 // ---- along ----
 
-template <class __type, class __map, class __reduce, class... __operands>
-GRIDSTRIDE_INLINED __type folded_chunk(const __map& __do_map, const __reduce& __do, long long __number, long long __step,
-                                       long long __position, long long __position_step, int __count,
-                                       typename __operands::stored* const... __items) {
-    auto __value = [&](int __k) {
-        return __do_map(__number + __k * __step, __position + __k * __position_step,
-                        element<__operands>(__items[__k]).get()...);
-    };
-    constexpr int __lanes = sizeof(__type) <= 16 ? 128 / int(sizeof(__type)) : 1;
-    if (__count < 2 * __lanes) {
-        __type __sum = __value(0);
-        for (int __k = 1; __k < __count; ++__k) __sum = __do(__sum, __value(__k));
-        return __sum;
+// Values that are folded side by side, in vectors; those of one lane only with each other until all is folded.
+template <class __type>
+struct lanes {
+    static constexpr int count = sizeof(__type) <= 16 ? 128 / int(sizeof(__type)) : 1;
+    // Vectors across lines of the cache would wait for each other.
+    alignas(sizeof(__type) <= 16 ? 64 : alignof(__type)) __type values[count];
+};
+template <class __reduce>
+struct by_lanes {
+    const __reduce& reduce;
+    template <class __type>
+    GRIDSTRIDE_INLINED lanes<__type> operator()(const lanes<__type>& __first, const lanes<__type>& __second) const {
+        lanes<__type> __both;
+        GRIDSTRIDE_LANES
+        for (int __lane = 0; __lane < lanes<__type>::count; ++__lane)
+            __both.values[__lane] = reduce(__first.values[__lane], __second.values[__lane]);
+        return __both;
     }
-    __type __sums[__lanes];
-    for (int __lane = 0; __lane < __lanes; ++__lane) __sums[__lane] = __value(__lane);
-    int __k = __lanes;
-    for (; __k + __lanes <= __count; __k += __lanes) {
-        GRIDSTRIDE_INDEPENDENT
-        for (int __lane = 0; __lane < __lanes; ++__lane) __sums[__lane] = __do(__sums[__lane], __value(__k + __lane));
-    }
-    for (int __lane = 0; __k < __count; ++__k, ++__lane) __sums[__lane] = __do(__sums[__lane], __value(__k));
-    for (int __half = __lanes / 2; __half > 0; __half /= 2)
+};
+template <class __type, class __reduce>
+GRIDSTRIDE_INLINED __type joined_lanes(lanes<__type> __all, const __reduce& __do) {
+    for (int __half = lanes<__type>::count / 2; __half > 0; __half /= 2)
         for (int __lane = 0; __lane < __half; ++__lane)
-            __sums[__lane] = __do(__sums[__lane], __sums[__lane + __half]);
-    return __sums[0];
+            __all.values[__lane] = __do(__all.values[__lane], __all.values[__lane + __half]);
+    return __all.values[0];
 }
+
+// Pairs of lanes; of nothing where there is one lane, since large structures lie on the stack.
+template <class __type, bool __are_many = (lanes<__type>::count > 1)>
+struct pairs_of_lanes : pairs<lanes<__type>> {};
+template <class __type>
+struct pairs_of_lanes<__type, false> {
+    static constexpr unsigned long count = 0;
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void push(const __reduce&, const lanes<__type>&) {}
+    template <class __reduce>
+    GRIDSTRIDE_INLINED lanes<__type> whole(const __reduce&) const { return lanes<__type>(); }
+};
+
+// What is folded of one result: most of it in lanes, what is too short for them apart.
+template <class __type, class __map, class __reduce>
+struct folded_along {
+    const __map& do_map;
+    const __reduce& reduce;
+    pairs_of_lanes<__type> in_lanes;
+    pairs<__type> apart;
+
+    GRIDSTRIDE_INLINED folded_along(const __map& __do_map, const __reduce& __do) : do_map(__do_map), reduce(__do) {}
+
+    template <class... __operands>
+    GRIDSTRIDE_INLINED void add(long long __number, long long __step, long long __position, long long __position_step,
+                                int __count, typename __operands::stored* const... __items) {
+        auto __value = [&](long long __k) {
+            return do_map(__number + __k * __step, __position + __k * __position_step,
+                          element<__operands>(__items[__k]).get()...);
+        };
+        constexpr int __lanes = lanes<__type>::count;
+        if (__lanes == 1 || __count < __lanes) {
+            __type __sum = __value(0);
+            for (long long __k = 1; __k < __count; ++__k) __sum = reduce(__sum, __value(__k));
+            apart.push(reduce, __sum);
+            return;
+        }
+        lanes<__type> __sums;
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __sums.values[__lane] = __value(__lane);
+        long long __k = __lanes;  // 32 bits may wrap, so they would not be seen to be consecutive
+        for (; __k + 4 * __lanes <= __count; __k += 4 * __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) {
+                const __type __first = reduce(__value(__k + __lane), __value(__k + __lanes + __lane));
+                const __type __second = reduce(__value(__k + 2 * __lanes + __lane), __value(__k + 3 * __lanes + __lane));
+                __sums.values[__lane] = reduce(__sums.values[__lane], reduce(__first, __second));
+            }
+        }
+        for (; __k + __lanes <= __count; __k += __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __sums.values[__lane] = reduce(__sums.values[__lane], __value(__k + __lane));
+        }
+        for (long long __lane = 0; __k < __count; ++__k, ++__lane)
+            __sums.values[__lane] = reduce(__sums.values[__lane], __value(__k));
+        in_lanes.push(by_lanes<__reduce>{reduce}, __sums);
+    }
+    GRIDSTRIDE_INLINED __type whole() const {
+        if (!in_lanes.count) return apart.whole(reduce);
+        const __type __most = joined_lanes(in_lanes.whole(by_lanes<__reduce>{reduce}), reduce);
+        return apart.count ? reduce(__most, apart.whole(reduce)) : __most;
+    }
+};
 
 template <int __buffered, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
@@ -142,7 +205,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
             __do_finish(__result, int(__part), __start);
             continue;
         }
-        pairs<typename __folding::type> __sums;
+        folded_along<typename __folding::type, __map, __reduce> __sums(__do_map, __do);
         for (long long __q = __begin; __q < __end; ++__q) {
             long long __rest = __q, __numbers = __number, __position = 0;
             const long long __chunk = taken_off(__space.fold, __rest, 0) * fold_chunk;
@@ -152,13 +215,12 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
                 const long long __more = __end_of_chunk - __element;
                 const int __count = int(__more < __buffered ? __more : __buffered);
                 swallow(__all.begin(__element, __count)...);
-                __sums.push(__do, folded_chunk<typename __folding::type, __map, __reduce, typename __inputs::operand...>(
-                                      __do_map, __do, __numbers + __element * __space.fold_numbers.step,
-                                      __space.fold_numbers.step, __position + __element * __space.position.step,
-                                      __space.position.step, __count, __all.items...));
+                __sums.template add<typename __inputs::operand...>(
+                    __numbers + __element * __space.fold_numbers.step, __space.fold_numbers.step,
+                    __position + __element * __space.position.step, __space.position.step, __count, __all.items...);
             }
         }
-        __do_finish(__result, int(__part), __folding(__sums.whole(__do)));
+        __do_finish(__result, int(__part), __folding(__sums.whole()));
     }
 }
 
@@ -196,7 +258,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
     constexpr int __fitting = sizeof(__type) < 1024 ? 1024 / int(sizeof(__type)) : 1;
     constexpr int __most = __fitting < __buffered ? __fitting : __buffered;  // of neighboring results at once
     constexpr int __batch = 64, __levels = 44;  // rows that are folded one after the other, and pairs of batches
-    __type __sums[__most], __joined[__levels][__most];
+    alignas(64) __type __sums[__most], __joined[__levels][__most];
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;

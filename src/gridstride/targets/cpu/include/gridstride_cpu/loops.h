@@ -16,6 +16,12 @@ namespace gridstride {
 #else
 #define GRIDSTRIDE_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+// A short loop with a constant count is to become vectors, not a list of statements.
+#if defined(__clang__)
+#define GRIDSTRIDE_LANES GRIDSTRIDE_INDEPENDENT
+#else
+#define GRIDSTRIDE_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
 
 // Elements of a row that are handled at once where buffers are needed: at most 4 KiB of each operand, since all lie on
 // the stack.
@@ -39,6 +45,33 @@ GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& _
     const long long __rest = __index - __quotient * __length;
     __index = __quotient;
     return __rest;
+}
+
+// Elements between memory and a buffer. The arguments are variables of their own, which nothing that is stored changes.
+template <class __stored, int __times>
+GRIDSTRIDE_INLINED void gather_every(__stored* __to, const char* __from, int __count) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k)
+        __builtin_memcpy(__to + __k, __from + __k * (__times * (long long)sizeof(__stored)), sizeof(__stored));
+}
+template <class __stored>
+GRIDSTRIDE_INLINED void gather(__stored* __to, const char* __from, long long __step, int __count) {
+    switch (__step) {
+    case 2 * sizeof(__stored): return gather_every<__stored, 2>(__to, __from, __count);
+    case 3 * sizeof(__stored): return gather_every<__stored, 3>(__to, __from, __count);
+    case 4 * sizeof(__stored): return gather_every<__stored, 4>(__to, __from, __count);
+    }
+    for (int __k = 0; __k < __count; ++__k, __from += __step) __builtin_memcpy(__to + __k, __from, sizeof(__stored));
+}
+template <class __stored>
+GRIDSTRIDE_INLINED void repeat(__stored* __to, const char* __from, int __count) {
+    __stored __same;
+    __builtin_memcpy(&__same, __from, sizeof(__stored));
+    for (int __k = 0; __k < __count; ++__k) __to[__k] = __same;
+}
+template <class __stored>
+GRIDSTRIDE_INLINED void scatter(char* __to, long long __step, const __stored* __from, int __count) {
+    for (int __k = 0; __k < __count; ++__k, __to += __step) __builtin_memcpy(__to, __from + __k, sizeof(__stored));
 }
 
 // An operand on its way along a row: `items` points to consecutive elements, its own or the buffer's.
@@ -65,26 +98,18 @@ struct streamed {
         }
         items = reinterpret_cast<stored*>(buffer);
         if (!__operand::is_read) return 0;
-        const long long __step = source.step;
-        if (__step == 0) {
-            if (!__operand::is_written && repeated == __at && filled >= __count) return 0;
-            stored __same;
-            __builtin_memcpy(&__same, __at, sizeof(stored));
-            for (int __k = 0; __k < __count; ++__k) items[__k] = __same;
+        if (source.step != 0) {
+            gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
+        } else if (__operand::is_written || repeated != __at || filled < __count) {
+            repeat(reinterpret_cast<stored*>(buffer), __at, __count);
             repeated = __at;
             filled = __count;
-        } else if (__step == 2 * sizeof(stored)) {
-            for (int __k = 0; __k < __count; ++__k)
-                __builtin_memcpy(items + __k, __at + __k * (2 * sizeof(stored)), sizeof(stored));
-        } else {
-            for (int __k = 0; __k < __count; ++__k) __builtin_memcpy(items + __k, __at + __k * __step, sizeof(stored));
         }
         return 0;
     }
     GRIDSTRIDE_INLINED int end(char* __at, int __count) const {
-        if (!__operand::is_written || is_direct()) return 0;
-        for (int __k = 0; __k < __count; ++__k)
-            __builtin_memcpy(__at + __k * source.step, items + __k, sizeof(stored));
+        if (__operand::is_written && !is_direct())
+            scatter(__at, source.step, reinterpret_cast<const stored*>(buffer), __count);
         return 0;
     }
 };
