@@ -135,7 +135,13 @@ def _step(step: Step, operands: Sequence[Operand]) -> _native.ArrayStep | None:
     workspace = [(at, len(operands), _ADDRESS) for at in step.workspace]
     patches = [*addresses, *workspace, *((at, k, dtype) for at, k, dtype in numbers if dtype is not None)]
     return _native.ArrayStep(
-        *routine, step.function, how.grid, how.block, how.shared_mem, int(how.cooperative), step.packed,
+        *routine,
+        step.function,
+        how.grid,
+        how.block,
+        how.shared_mem,
+        int(how.cooperative),
+        step.packed,
         tuple(patches),
     )
 
