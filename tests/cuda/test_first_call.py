@@ -201,6 +201,14 @@ def test_a_rehearsal_goes_all_the_way_and_reaches_no_device(
     assert rehearsal not in (*registry._targets.values(), *registry._found.values())
 
 
+def test_nothing_is_rehearsed_while_somebody_watches(cupy: Any, rehearsal: Rehearsal) -> None:
+    before = _native.statistics()
+    _native.watchers(+1)
+    rehearse(rehearsal)
+    _native.watchers(-1)
+    assert _native.statistics() == before
+
+
 def test_a_rehearsal_without_a_library_for_the_device_prepares_functions(
     cupy: Any, stub: Stub, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
