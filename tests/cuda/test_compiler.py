@@ -174,6 +174,49 @@ def test_templates_globals_and_constants_are_found_in_any_spelling(compiler: Com
     assert code.constants == {"sizeof(Point)": 16, "offsetof(Point, x)": 8, "-7": -7, "1 << 20": 1 << 20}
 
 
+LONG = {
+    "a texture": """
+        extern "C" __global__ void k(cudaTextureObject_t t, float* x) { x[0] = tex1Dfetch<float>(t, 0); }""",
+    "a texture by its function alone": """
+        extern "C" __global__ void k(unsigned long long t, float* x) { x[0] = tex1Dfetch<float>(t, 0); }""",
+    "an error of the runtime": """
+        extern "C" __global__ void k(int* x) { x[0] = cudaSuccess + sizeof(cudaError_t); }""",
+    "a stream": """
+        extern "C" __global__ void k(int* x) { x[0] = sizeof(cudaStream_t); }""",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_a_short_compilation_leaves_out_compiles(compiler: Compiler, name: str) -> None:
+    assert compiler.compile(program(LONG[name], "k"), ARCH).functions["k"].signature is not None
+
+
+def test_a_short_compilation_gives_the_same_code_and_is_tried_where_it_can_serve(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if compiler.nvrtc.version < (12, 4):
+        pytest.skip("this NVRTC has no short compilations")
+    asked = []
+    compile_once = nvrtc.Nvrtc.compile
+
+    def counted(self: nvrtc.Nvrtc, *arguments: Any, options: list[str], **rest: Any) -> nvrtc.Compilation:
+        asked.append("--minimal" in options)
+        return compile_once(self, *arguments, options=options, **rest)
+
+    monkeypatch.setattr(nvrtc.Nvrtc, "compile", counted)
+    short = compiler.compile(program(PLAIN, "k"), ARCH)
+    monkeypatch.setattr(nvrtc.Nvrtc, "version", (12, 3))
+    assert compiler.compile(program(PLAIN, "k"), ARCH) == short
+    monkeypatch.setattr(nvrtc.Nvrtc, "version", (12, 4))
+    compiler.compile(program(LONG["a texture"], "k"), ARCH)
+    compiler.compile(program("// cudaError_t\n" + PLAIN, "k"), ARCH)
+    assert asked == [True, False, False, True]
+    with pytest.raises(CompileError) as caught:
+        compiler.compile(program(PLAIN.replace("= 1", "= nothing"), "k"), ARCH)
+    assert asked[4:] == [True, False]
+    assert "--minimal" not in caught.value.command
+
+
 @BOTH_COMPILERS
 def test_an_error_points_at_the_users_line(compiler: Compiler, backend: str) -> None:
     text = 'extern "C" __global__ void k(float* x)\n{\n    x[0] = wrong;\n}'

@@ -26,6 +26,8 @@ typedef struct { char name[256]; Context *context; int max_dynamic; } Function;
 typedef struct { unsigned grid[3], block[3], shared; void *stream; struct Attribute *attributes; unsigned count; } Extended;
 struct Attribute { unsigned id, padding; unsigned value[16]; };
 
+typedef struct { unsigned long long used, reserved, threshold; } Pool;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *lines;
 static size_t length, capacity;
@@ -33,6 +35,7 @@ static char failing[64];
 static int failure, calls_before_failure;
 static int static_shared;
 static Context contexts[DEVICES] = {{0}, {1}};
+static Pool device_pools[DEVICES];
 static _Thread_local Context *current;
 
 /* ---- what tests call ---- */
@@ -42,6 +45,7 @@ void stub_clear(void) {
     length = 0;
     failing[0] = 0;
     static_shared = 0;
+    for (int k = 0; k < DEVICES; ++k) device_pools[k].reserved = device_pools[k].used;
     pthread_mutex_unlock(&lock);
 }
 
@@ -216,8 +220,6 @@ Result cuMemFreeHost(void *address) { NEED_CONTEXT; CALL("\"address\": %llu", (A
 /* ---- pools ---- */
 
 enum { MOST_PIECES = 64, RESERVED_NOW = 5, USED_NOW = 7 };
-typedef struct { unsigned long long used, reserved, threshold; } Pool;
-static Pool device_pools[DEVICES];
 static struct { void *address; size_t size; Pool *pool; } pieces[MOST_PIECES];
 
 Result cuMemPoolCreate(Pool **pool, const int properties[6]) {

@@ -27,6 +27,8 @@ FALLBACK_FOLDER = HEADER_ROOTS[0] / "fallback"
 PRELUDE = "gridstride_cuda/prelude.h"
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(_next)?\b[ \t]*(<|\")?", re.MULTILINE)
+#: Begins the names of CUDA's runtime, and of the macros by which a text can ask what there is of it.
+_RUNTIME = re.compile(rb"cuda|CUDACC|DRIVER_TYPES")
 _HAS_INCLUDE = re.compile(rb"\b__has_include\b")
 
 
@@ -43,12 +45,16 @@ class Includes(NamedTuple):
         The other files that are read; None where they cannot be told.
     uses_nvidia : bool
         Whether headers of NVIDIA are among them.
+    names_runtime : bool
+        Whether the texts that are not ours have a name that can be one of CUDA's runtime, such as
+        ``cudaTextureObject_t``; so it is where not all of them are known.
     """
 
     own: tuple[str, ...]
     folders: tuple[Path, ...]
     dependencies: tuple[tuple[str, str], ...] | None
     uses_nvidia: bool
+    names_runtime: bool
 
 
 def walk(program: Program) -> Includes:
@@ -60,6 +66,7 @@ def walk(program: Program) -> Includes:
         folders=search.folders,
         dependencies=search.dependencies(),
         uses_nvidia=search.uses_nvidia,
+        names_runtime=search.names_runtime or not search.is_known,
     )
 
 
@@ -79,6 +86,7 @@ class _Search:
         #: What would be read instead of a file if it were there.
         self.shadows: set[Path] = set()
         self.uses_nvidia = False
+        self.names_runtime = False
         self.is_known = True
 
     @cached_property
@@ -106,6 +114,8 @@ class _Search:
 
     def _scan(self, text: bytes, folder: Path | None, *, from_own: bool = False) -> None:
         masked = lexical.mask(text)
+        if not from_own and _RUNTIME.search(masked):
+            self.names_runtime = True
         found = list(_includes(text, masked))
         if None in found:
             self.is_known = False
