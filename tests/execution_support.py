@@ -22,6 +22,10 @@ FLAGS = (
 )  # fmt: skip
 if platform.machine() == "x86_64":
     FLAGS += ("-mno-red-zone",)
+_AARCH64_FLAGS = (
+    "-std=gnu++17", "-O2", "-fno-exceptions", "-fno-strict-aliasing", "-fwrapv",
+    f"-I{CPU / 'include'}", f"-I{PACKAGE / '_native'}",
+)  # fmt: skip
 
 
 class Kernel(ctypes.Structure):
@@ -170,6 +174,25 @@ def build(command: list[str], folder: Path, standard: str = "gnu++17") -> None:
     _compile([*command, *FLAGS, *kernel_flags, str(KERNELS)], folder / "kernels.so")
 
 
+def build_for_aarch64(folder: Path) -> list[Path]:
+    """Compile the runtime and the kernels for 64-bit Arm with the packaged compiler; return the object files."""
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "c++",
+        "-target",
+        "aarch64-linux-gnu",
+        "-fno-sanitize=all",
+        "-c",
+    ]
+    texts = CPU / "runtime" / "runtime.cpp", KERNELS
+    objects = [folder / text.with_suffix(".o").name for text in texts]
+    for text, compiled in zip(texts, objects, strict=True):
+        _compile([*command, *_AARCH64_FLAGS, "-fPIC", str(text)], compiled)
+    return objects
+
+
 def can_emulate_aarch64() -> bool:
     """Return whether `run_emulated_driver` can work."""
     return bool(shutil.which("aarch64-linux-gnu-g++") and _emulator())
@@ -177,15 +200,7 @@ def can_emulate_aarch64() -> bool:
 
 def run_emulated_driver(folder: Path) -> str:
     """Build runtime, kernels and a driver for aarch64 and return what the driver prints."""
-    compiler = [
-        "aarch64-linux-gnu-g++",
-        "-std=gnu++17",
-        "-O2",
-        "-fno-exceptions",
-        "-fno-strict-aliasing",
-        "-fwrapv",
-    ]
-    compiler += [f"-I{CPU / 'include'}", f"-I{PACKAGE / '_native'}"]
+    compiler = ["aarch64-linux-gnu-g++", *_AARCH64_FLAGS]
     shared = ["-fPIC", "-shared", "-Wl,-Bsymbolic"]
     driver = KERNELS.with_name("execution_driver.cpp")
     libraries = [str(folder / "libruntime.so"), str(folder / "libkernels.so")]

@@ -21,6 +21,8 @@ from execution_support import Machine
 
 SEGMENTATION, BUS, ARITHMETIC, ILLEGAL, STACK_OVERFLOW, DIVERGENCE, ASSERTION, TRAP = range(1, 9)
 TIMEOUT, INTERRUPTED, TOO_MANY_BLOCKS, OUT_OF_MEMORY, UNSUPPORTED = range(9, 14)
+#: Machine of an ELF file.
+EM_AARCH64 = 183
 
 
 @pytest.fixture(scope="session")
@@ -583,6 +585,12 @@ def test_functions_that_were_removed(tmp_path: Path, compiler: str, name: str) -
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert f"{name.partition('(')[0]} does not exist on compute capability 7.0 and later" in done.stderr
+
+
+def test_aarch64_is_built_by_the_packaged_compiler(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    for compiled in support.build_for_aarch64(tmp_path):
+        assert int.from_bytes(compiled.read_bytes()[18:20], "little") == EM_AARCH64
 
 
 @pytest.mark.skipif(not support.can_emulate_aarch64(), reason="needs aarch64-linux-gnu-g++ and qemu-aarch64")

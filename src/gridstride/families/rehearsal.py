@@ -17,7 +17,12 @@ _REHEARSALS = 2
 
 
 def rehearse(target: Target) -> None:
-    """Call kernels on a target that runs nothing, so that the first real call finds no code cold."""
+    """Call kernels on a target that runs nothing, so that the first real call finds no code cold.
+
+    Nothing is rehearsed while somebody watches launches.
+    """
+    if _native.watchers(0):
+        return
     # What fails here fails again, and is reported, where somebody makes a call. An import does not.
     with suppress(Exception), registry.rehearsing(target):
         make_calls(target)
