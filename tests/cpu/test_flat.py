@@ -227,7 +227,7 @@ def unknown(written: str, kind: str) -> str:
         ("#define SYNC __syncthreads()\n" + kernel("SYNC; y[0] = 1;"), "calls `__syncthreads`"),
         ("#define SLOW volatile\n" + kernel("SLOW float* p = y; p[0] = 1;"), VOLATILE),
         (
-            "__device__ int me() { return threadIdx.x; }\n" + kernel("y[me()] = 1;"),
+            "__device__ int me() { int t = threadIdx.x; return t; }\n" + kernel("y[me()] = 1;"),
             "uses `threadIdx.x` in a function that is called",
         ),
         (OPERATOR + kernel("S s{n}; y[0] = s + 1;"), "calls `__syncthreads`"),
@@ -237,6 +237,55 @@ def unknown(written: str, kind: str) -> str:
 )
 def test_what_is_not_understood_runs_among_fibers(text: str, reason: str) -> None:
     assert obstacle(text)[0] == reason
+
+
+def test_the_line_of_an_obstacle_is_that_of_the_text() -> None:
+    text = "#define LONG " + "1 + " * 50 + "1\n" + kernel("\ny[0] = LONG;\ny[1] = LONG;\n__threadfence();")
+    assert obstacle(text) == ("calls `__threadfence`", 5)
+
+
+HELPERS = """
+__device__ __forceinline__ int column() { return blockIdx.x * blockDim.x + threadIdx.x; }
+static __device__ unsigned
+row(void) {
+    return (blockIdx.y * blockDim.y + threadIdx.y);  // not column()
+}
+__device__ long all_columns() { return gridDim.x * (long)1 * blockDim.x; }
+__device__ long columns() { return gridDim.x * blockDim.x; }
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int i = column(); if (i < n) y[i] = x[i] + row();",
+        "if (column() < n) y[column()] = columns();",
+        "for (int i = column(); i < n; i += columns()) y[i] = 2 * x[i];",
+        "int j = (column(\n)) + (int)row(); if (j < n) y[j] = x[j] - 1;",
+    ],
+)
+def test_functions_that_return_an_index_are_seen_through(body: str) -> None:
+    rng = np.random.default_rng(5)
+    y, x = rng.standard_normal((2, 70)).astype(np.float32)
+    both(HELPERS + kernel(body), (3, 1), 17, (y, x, 50))
+
+
+@pytest.mark.parametrize(
+    ("helper", "body"),
+    [
+        ("__device__ int me(int k) { return threadIdx.x + k; }", "y[me(1)] = 1;"),
+        (
+            "__device__ int me() { return threadIdx.x; } struct S { int me() { return 1; } };",
+            "S s; y[s.me()] = 1;",
+        ),
+        ("__device__ int me() { return threadIdx.x; }", "auto f = me; y[f()] = me();"),
+        ("__device__ int me() { return threadIdx.x % 7; }", "y[me()] = 1;"),
+        ("__device__ float me() { return threadIdx.x; }", "y[(int)me()] = 1;"),
+        ("namespace a { __device__ int me() { return threadIdx.x; } }", "y[a::me()] = 1;"),
+    ],
+)
+def test_other_functions_with_indices_are_not(helper: str, body: str) -> None:
+    assert gs.RawKernel(f"{helper}\n{kernel(body)}", "f").explain().tier == "fibers"
 
 
 def test_what_is_nested_too_deeply_runs_among_fibers() -> None:

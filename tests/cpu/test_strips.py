@@ -85,6 +85,23 @@ def test_strips_agree_with_fibers(body: str, n: int, w: int) -> None:
     both(text, -(-w // 24), 24, (*operands(max(n, 2), w), n, w))
 
 
+@pytest.mark.parametrize(("ctype", "dtype"), [("float", "f4"), ("double", "f8"), ("int", "i4")])
+def test_variables_of_a_templates_type(ctype: str, dtype: str) -> None:
+    text = (
+        f"template <typename T> __global__ void f(const T* a, const T* b, T* c, int n, int w) {{ {GUARD} T s = 0; "
+        "size_t m = 1; for (int k = 0; k < n; ++k) { s += a[k] * b[k * w + i]; m += k; } c[i] = s + (T)m; }"
+    )
+    assert is_in_strips(text)
+    buffer = np.random.default_rng(3).uniform(-9, 9, 700).astype(dtype)
+    results = []
+    for tier in ("flat", "fibers"):
+        module = gs.RawModule(text, name_expressions=(f"f<{ctype}>",), tier=tier, options=UNFUSED)
+        whole = buffer.copy()
+        module.get_function(f"f<{ctype}>")(2, 25, (whole[:6], whole[6 : 6 + 240], whole[300:340], 6, 40))
+        results.append(whole.tobytes())
+    assert results[0] == results[1] != buffer.tobytes()
+
+
 def test_a_grid_of_two_axes_and_indices_within_blocks() -> None:
     body = (
         "const int x = threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y; float s = 0; "

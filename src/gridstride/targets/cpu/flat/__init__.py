@@ -3,6 +3,7 @@
 flatten(text, kernels)      the text with the flat forms behind their kernels, and what kept the others
   survey      what the text declares
   expansion   macros
+  index_functions   functions that return a thread's index
   admission   is every construct known?
   forms       the form of one kernel
     locals, constancy, linear   what is known of its integers
@@ -19,6 +20,7 @@ from gridstride.targets.cpu.edits import Edit, Rewritten
 from gridstride.targets.cpu.flat.admission import Admission, is_constant
 from gridstride.targets.cpu.flat.expansion import expand
 from gridstride.targets.cpu.flat.forms import FlatForm
+from gridstride.targets.cpu.flat.index_functions import inline_index_functions
 from gridstride.targets.cpu.flat.obstacles import Obstacle
 from gridstride.targets.cpu.flat.survey import survey
 
@@ -64,7 +66,7 @@ def flatten(source: bytes, kernels: Sequence[str], macros: Sequence[tuple[str, s
 
 
 def _flatten(source: bytes, kernels: Sequence[str], macros: Sequence[tuple[str, str]]) -> Flattened:
-    expanded = expand(source)
+    expanded = inline_index_functions(expand(source))
     content = survey(expanded, macros)
     ends = content.ends if expanded is source else survey(source, macros).ends
     admission = Admission(content.text)
@@ -90,8 +92,16 @@ def _flatten(source: bytes, kernels: Sequence[str], macros: Sequence[tuple[str, 
                 edits[definition.id] = Edit(end, end, f" {form.text(_simple_name(kernel))}".encode())
             names[kernel] = _flat_name(kernel)
         except Obstacle as obstacle:
-            obstacles[kernel] = obstacle
+            obstacles[kernel] = Obstacle(
+                None, obstacle.reason, _same_line(expanded, source, obstacle.position)
+            )
     return Flattened(Rewritten(source, list(edits.values())), names, obstacles)
+
+
+def _same_line(text: bytes, source: bytes, position: int) -> int:
+    """Return a position in the source on the line of one in a text with the same lines."""
+    lines = source.split(b"\n")[: text.count(b"\n", 0, position)]
+    return sum(len(line) + 1 for line in lines)
 
 
 def _definition_of(kernel: str, kernels: dict[str, list[Node]]) -> Node | None:

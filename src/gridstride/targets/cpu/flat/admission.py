@@ -45,7 +45,7 @@ _LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 _UNROLL = re.compile(r"#\s*pragma\s+(?:GCC\s+)?unroll\b")
 _QUALIFIERS = frozenset({"const", "constexpr", "__restrict__", "__restrict", "restrict", "mutable"})
 _IMPLICIT = re.compile(r"operator\b|~")
-_INTEGER_TYPE = re.compile(r"(?:u?int(?:8|16|32|64|ptr)|size|ptrdiff)_t|u(?:char|short|int|long)")
+INTEGER_TYPE = re.compile(r"(?:u?int(?:8|16|32|64|ptr)|size|ptrdiff)_t|u(?:char|short|int|long)")
 _SHARED = "uses `__shared__` memory, with which threads wait for each other"
 _WORD = re.compile(rb"\b[A-Za-z_]\w*")
 _PLAIN_MACRO = re.compile(
@@ -136,7 +136,7 @@ class Admission:
     def check_type(self, node: Node, name: str) -> None:
         """Raise `Obstacle` unless a type that is not local is one of the text's, or CUDA's."""
         is_known = name in self.text.macros or name in self.text.types or vocabulary.is_computation(name)
-        if not is_known and not _INTEGER_TYPE.fullmatch(name):
+        if not is_known and not INTEGER_TYPE.fullmatch(name):
             is_shared = name.startswith("gridstride_type_")
             raise Obstacle(node, _SHARED if is_shared else f"uses the type `{name}`")
 

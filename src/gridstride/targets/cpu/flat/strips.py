@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride._syntax.parser import text_of
 from gridstride.targets.cpu.flat import vocabulary
-from gridstride.targets.cpu.flat.admission import Text, declared_names, parameters_of, walk
+from gridstride.targets.cpu.flat.admission import INTEGER_TYPE, Text, declared_names, parameters_of, walk
 from gridstride.targets.cpu.flat.lanes import LaneText, element_of, pointer_parameters
 from gridstride.targets.cpu.flat.linear import (
     Conversion,
@@ -335,7 +335,7 @@ class StripFinder:
         for declaration in before:
             written = declaration.child_by_field_name("type")
             ctype = text_of(written)
-            is_plain = written is not None and (written.type in _SCALARS or vocabulary.is_vector(ctype))
+            is_plain = written is not None and (written.type in _SCALARS or self._is_kept_whole(ctype))
             for declarator in declaration.children_by_field_name("declarator"):
                 inner = declarator.child_by_field_name("declarator") or declarator
                 name = text_of(inner)
@@ -345,6 +345,14 @@ class StripFinder:
                     return None
                 found.append(Private(name, ctype, name in self._changed))
         return found
+
+    def _is_kept_whole(self, ctype: str) -> bool:
+        """Return whether arrays of a named type can be made: vectors, integers, parameters of the kernel's template."""
+        parent = self._kernel.parent
+        parameters = parent.child_by_field_name("parameters") if parent is not None else None
+        types = (text_of(node) for node in walk(parameters) if node.type == "type_parameter_declaration")
+        is_parameter = any(_WORD.findall(item)[-1:] == [ctype] for item in types)
+        return vocabulary.is_vector(ctype) or INTEGER_TYPE.fullmatch(ctype) is not None or is_parameter
 
 
 def _component_count(ctype: str) -> int:
