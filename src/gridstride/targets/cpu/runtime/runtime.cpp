@@ -28,8 +28,10 @@ static void print_service(gridstride_block* block, const char* format, ...) {
     va_end(arguments);
 }
 
+static void end_thread(gridstride_block* block) { gridstride_end_thread(block); }
+
 static gridstride_services services = {
-    0, choose, yield, complete_barrier, end_thread, gather, ask_active_lanes, synchronize_grid,
+    0, choose, yield, complete_barrier, successor, end_sequential, end_thread, gather, ask_active_lanes, synchronize_grid,
     fail_service, print_service};
 
 // ---- the last failure of each OS thread ----
@@ -115,6 +117,7 @@ static void cut(Launch& launch) {
 __attribute__((constructor)) static void initialize() {
     services.block_offset = reinterpret_cast<char*>(&gridstride_running_block) -
                             static_cast<char*>(__builtin_thread_pointer());
+    gridstride_runtime = &services;
     pool.set_thread_limit(usable_processors());
 }
 

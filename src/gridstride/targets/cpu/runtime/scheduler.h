@@ -288,11 +288,10 @@ inline void release_completed(Block* block, unsigned warp) {
     }
 }
 
-// The last thread of a sequential block ended: leave, and return as the first one of the next block.
-inline void end_sequential(Block* block) { leave(block, Outcome::finished, &block->threads->stack_pointer); }
-
 // The thread to go on with: on the current fiber if it has none of its own.
-__attribute__((noinline)) inline gridstride_thread* successor(Block* block, gridstride_thread* self) {
+inline gridstride_thread* successor(gridstride_block* of_kernel) {
+    Block* block = runtime_block(of_kernel);
+    gridstride_thread* self = block->current_thread;
     block->yields = 0;
     if (block->live_threads == 0) {
         leave(block, Outcome::finished, &self->stack_pointer);
@@ -308,29 +307,9 @@ __attribute__((noinline)) inline gridstride_thread* successor(Block* block, grid
     return next;
 }
 
-inline void end_interleaved(Block* block, gridstride_thread* self) {
-    const unsigned bit = bit_of(self);
-    gridstride_warp& warp = block->warps[warp_of(self)];
-    gridstride_thread* next = self + 1;
-    warp.live_lanes &= ~bit;
-    warp.ready_lanes &= ~bit;
-    --block->live_threads;
-    const bool may_be_awaited = block->arrived_threads || block->gathering_count || !block->live_threads;
-    if (may_be_awaited || !(warp.ready_lanes & (bit << 1)) || !next->stack_pointer) next = successor(block, self);
-    if (next != self) {
-        block->current_thread = next;
-        if (next->stack_pointer) gridstride_switch(&self->stack_pointer, next->stack_pointer);
-    }
-    block->current_thread->waiting_line = 0;
-}
-
-inline void end_thread(gridstride_block* of_kernel) {
+inline void end_sequential(gridstride_block* of_kernel) {
     Block* block = runtime_block(of_kernel);
-    gridstride_thread* self = block->current_thread;
-    gridstride_enter_wait(block, self, "", GRIDSTRIDE_ENDED);
-    if (block->is_interleaved) end_interleaved(block, self);
-    else end_sequential(block);
-    gridstride_leave_wait(block);
+    leave(block, Outcome::finished, &block->threads->stack_pointer);
 }
 
 }  // namespace gridstride

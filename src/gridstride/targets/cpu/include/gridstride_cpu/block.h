@@ -114,7 +114,9 @@ struct gridstride_services {
     gridstride_thread* (*choose)(gridstride_block*);  // after the current thread's ready bit was cleared
     gridstride_thread* (*yield)(gridstride_block*);   // every other thread that can go on comes first
     gridstride_thread* (*complete_barrier)(gridstride_block*);  // as many threads arrived as are alive
-    void (*end_thread)(gridstride_block*);  // returns as another thread of the block, or as the next block's first
+    gridstride_thread* (*successor)(gridstride_block*);  // of a thread that ended, after counts and masks were updated
+    void (*end_sequential)(gridstride_block*);        // the last thread ended; returns as the next block's first
+    void (*end_thread)(gridstride_block*);            // all of gridstride_end_thread
     gridstride_thread* (*gather)(gridstride_block*, unsigned kind, unsigned mask);
     gridstride_thread* (*ask_active_lanes)(gridstride_block*);
     gridstride_thread* (*synchronize_grid)(gridstride_block*);
@@ -179,6 +181,37 @@ __attribute__((always_inline)) inline void gridstride_suspend(
 
 // End the current thread; returns as another one of the block, or as the same one of the worker's next block.
 __attribute__((always_inline)) inline void gridstride_end_thread(gridstride_block* __block) {
+    gridstride_thread* __self = __block->current_thread;
+    if (__builtin_expect(!__block->is_interleaved && __self != __block->last_thread, 1)) {
+        __block->current_thread = __self + 1;
+        return;
+    }
+    gridstride_enter_wait(__block, __self, "", GRIDSTRIDE_ENDED);
+    if (__builtin_expect(!__block->is_interleaved, 1)) {
+        gridstride_runtime->end_sequential(__block);
+        gridstride_leave_wait(__block);
+        return;
+    }
+    const unsigned __rank = __self->linear_rank, __bit = 1u << __rank % GRIDSTRIDE_WARP_SIZE;
+    gridstride_warp& __warp = __block->warps[__rank / GRIDSTRIDE_WARP_SIZE];
+    const unsigned __live = __block->live_threads - 1, __ready = __warp.ready_lanes & ~__bit;
+    gridstride_thread* __next = __self + 1;
+    __warp.live_lanes &= ~__bit;
+    __warp.ready_lanes = __ready;
+    __block->live_threads = __live;
+    const bool __may_be_awaited = __block->arrived_threads | __block->gathering_count | !__live;
+    if (__builtin_expect(__may_be_awaited || !(__ready & (__bit << 1)) || !__next->stack_pointer, 0))
+        __next = gridstride_runtime->successor(__block);
+    if (__next != __self) {
+        __block->current_thread = __next;
+        if (__next->stack_pointer) gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
+    }
+    __block->current_thread->waiting_line = 0;
+    gridstride_leave_wait(__block);
+}
+
+// The same for kernels whose threads wait for nobody: a switch in them would take longer to compile than all the rest.
+__attribute__((always_inline)) inline void gridstride_end_lone_thread(gridstride_block* __block) {
     gridstride_thread* __self = __block->current_thread;
     if (__builtin_expect(!__block->is_interleaved && __self != __block->last_thread, 1))
         __block->current_thread = __self + 1;

@@ -20,7 +20,7 @@
 #define GRIDSTRIDE_KERNEL(__index, __name, ...) \
     template <> struct gridstride_kernel_entry<__index> { \
         static constexpr gridstride_kernel __make() { \
-            return gridstride_entry<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make( \
+            return gridstride_entry<decltype(&__VA_ARGS__), &__VA_ARGS__, gridstride_flat_entry<__index>::__is_taken>::__make( \
                 __name, gridstride_flat_entry<__index>::__make(), gridstride_contention<__index>::__value); \
         } \
     };
@@ -28,6 +28,7 @@
 // Stands before the entry of the kernel whose flat form this function is.
 #define GRIDSTRIDE_FLAT(__index, ...) \
     template <> struct gridstride_flat_entry<__index> { \
+        static constexpr bool __is_taken = true; \
         static constexpr gridstride_flat_form __make() { \
             return gridstride_flat_row<decltype(&__VA_ARGS__), &__VA_ARGS__>::__make(); \
         } \
@@ -87,6 +88,7 @@ template <unsigned __index>
 struct gridstride_kernel_entry;
 template <unsigned __index>
 struct gridstride_flat_entry {
+    static constexpr bool __is_taken = false;
     static constexpr gridstride_flat_form __make() { return {nullptr, 0}; }
 };
 template <unsigned __index>
@@ -314,10 +316,19 @@ struct gridstride_argument {
 // The linker's names for the ends of this library's code.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
-template <class __function, __function __kernel>
+template <bool __is_lone>
+struct gridstride_end {
+    __attribute__((always_inline)) static void thread(gridstride_block* __block) { gridstride_end_thread(__block); }
+};
+template <>
+struct gridstride_end<true> {
+    __attribute__((always_inline)) static void thread(gridstride_block* __block) { gridstride_end_lone_thread(__block); }
+};
+
+template <class __function, __function __kernel, bool __has_lone_threads>
 struct gridstride_entry;
-template <class... __types, void (*__kernel)(__types...)>
-struct gridstride_entry<void (*)(__types...), __kernel> {
+template <class... __types, void (*__kernel)(__types...), bool __has_lone_threads>
+struct gridstride_entry<void (*)(__types...), __kernel, __has_lone_threads> {
     typedef typename gridstride_indices_below<sizeof...(__types)>::__list indices;
     typedef gridstride_signature<__types...> signature;
 
@@ -334,7 +345,7 @@ struct gridstride_entry<void (*)(__types...), __kernel> {
         __block->is_scheduling = 0;
         for (;;) {
             __kernel(__arguments.value()...);
-            gridstride_end_thread(__block);
+            gridstride_end<__has_lone_threads>::thread(__block);
         }
     }
 };
