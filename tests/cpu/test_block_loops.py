@@ -111,6 +111,19 @@ def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
             )
 
 
+@pytest.mark.parametrize("shape", [(9, 7, 301), (2, 5, 20_003), (300, 3, 260)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
+    x = values((*shape[:2], shape[2] + 3), dtype, 1)[:, :, 2:-1]
+    for axis in ((0, 2), (1, 2), (0, 1, 2)):
+        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
+        np.testing.assert_array_equal(
+            reduction.NUMBERS(x, axis=axis), np.arange(x.size).reshape(shape).sum(axis)
+        )
+    if dtype != "complex128":
+        np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("shape", [(40_003,), (4, 20_001), (3000, 512), (20_000, 7), (20_000, 32)])
 def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
@@ -169,6 +182,17 @@ def test_rows_that_start_between_two_words(offset: int) -> None:
     assert not out[:, 2 + x.shape[1] :].any()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("offset", [0, 1, 3])
+def test_pieces_of_long_rows(dtype: str, offset: int) -> None:
+    x, out = values((3, 20_001), dtype, 1)[:, offset:], np.zeros((3, 20_010), dtype)
+    column = values((3, 1), dtype, 2)
+    elementwise.ADD(x, column, out[:, 2 : 2 + x.shape[1]])
+    np.testing.assert_array_equal(out[:, 2 : 2 + x.shape[1]], x + column)
+    assert not out[:, :2].any()
+    assert not out[:, 2 + x.shape[1] :].any()
+
+
 @pytest.mark.parametrize("shape", [(20_011,), (129, 131), (5000, 3), (3, 5000), (8, 65, 66)])
 def test_parts_of_large_folds(shape: tuple[int, ...]) -> None:
     x: Any = values(shape, "f4", 1)
@@ -178,6 +202,10 @@ def test_parts_of_large_folds(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(
         [float(mean), float(variance)], [x.mean(dtype="f8"), x.var(dtype="f8")], rtol=1e-10
     )
+
+
+def test_many_shapes_compile_a_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    elementwise.test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(np, monkeypatch)
 
 
 def test_raw_and_empty() -> None:

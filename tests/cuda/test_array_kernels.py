@@ -57,6 +57,7 @@ CALLS = {
     )(ones("f4", 4, 5), ones("f4", 5, 4).T),
     "sum along": lambda: reduction.TOTAL(ones("f4", 3, 400_000), axis=1),
     "sum across": lambda: reduction.TOTAL(ones("f2", 400_000, 3), axis=0),
+    "sum of rows with gaps": lambda: reduction.TOTAL(ones("f2", 500, 4000)[:, 1:-1]),
     "sum of a narrow array": lambda: reduction.TOTAL(ones("f8", 5000, 3), axis=0),
     "sums of short rows": lambda: reduction.DOT(ones("f4", 5000, 3), ones("i2", 5000, 3), 2, axis=1),
     "sums of small integers": lambda: reduction.TOTAL(ones("i1", 5000, 300), axis=0),

@@ -29,9 +29,11 @@ from gridstride.targets.walks import (
 
 #: Threads of a block; the headers have the same number.
 THREADS = 256
+_WARP = 32
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
 _TILES = "gridstride/tiles.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
+_ROWS = "gridstride/fold_rows.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
 #: Elements along the edge of a tile by the size of the largest, as in the header; else 32.
@@ -68,7 +70,11 @@ class BlockLoops:
             return _narrow(walk, limits)
         # A few elements are folded by one thread, which then has several results.
         is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
-        return _along(walk, limits) if folds_innermost(walk) and not is_tiny else _across(walk, limits)
+        if not folds_innermost(walk) or is_tiny:
+            return _across(walk, limits)
+        length = packet_length([each.itemsize for each in walk.inputs])
+        has_long_rows = len(walk.fold) > 1 and walk.fold[0] >= _WARP * length
+        return _rows_of_fold(walk, limits) if has_long_rows else _along(walk, limits)
 
 
 def packet_length(itemsizes: Sequence[int]) -> int:
@@ -234,6 +240,30 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, "fold_lines<4>")
     return _fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
+
+
+def _rows_of_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.fold
+    packets, rows, results = _blocks(row, length), prod(outer), prod(walk.kept)
+    wanted, group = 16 * limits.multiprocessors, _WARP
+    if _blocks(results * group, THREADS) < wanted:
+        group = min(THREADS, _power_of_two_up_to(packets))
+    blocks = _blocks(results * group, THREADS)
+    parts = _blocks(wanted, blocks) if blocks < wanted else 1
+    pieces = max(1, min(_blocks(parts, rows), packets // (group * 4)))
+    parts = min(parts, pieces * rows, 65535)
+    part = _blocks(pieces * rows, parts)
+    parts = _blocks(pieces * rows, part)
+    fold_axes = axes_bytes(pieces * rows, (pieces, *outer), capacity := room_of(walk))
+    kept_axes = axes_bytes(results, walk.kept, capacity)
+    inputs = tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
+        for each in walk.inputs
+    )
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(blocks, THREADS, parts)
+    return _fold_loop((_ROWS, "fold_rows<4>"), walk, space, inputs, how)
 
 
 def has_short_rows(walk: FoldWalk) -> bool:

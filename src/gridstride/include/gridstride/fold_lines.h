@@ -90,6 +90,26 @@ GRIDSTRIDE_INLINED long long add_lines(const __map& __do_map, const __reduce& __
     return __first;
 }
 
+// Packets `__packet`, that and `__apart`, and so on, before `__end`, of a line of so many elements.
+template <int __length, int __count, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_part_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                         const counted_from& __from, long long __packet, long long __end, int __apart,
+                                         long long __elements, __inputs&... __all) {
+    const long long __whole = __elements / __length, __words_end = __end < __whole ? __end : __whole;
+    if (all_of(__all.has_words()...)) {
+        __packet = add_lines<__length, __count, true>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
+        __packet = add_lines<__length, 1, true>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
+    } else {
+        __packet = add_lines<__length, 1, false>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
+    }
+    if (__packet == __whole && __packet < __end) {
+        const int __last = int(__elements - __whole * __length);
+        swallow(__all.load(0, __packet, __last)...);
+        swallow(__all.unpack(0)...);
+        add_line<__length>(__do_map, __do, __sums, __from, __packet, __last, 0, __all...);
+    }
+}
+
 template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
@@ -99,26 +119,14 @@ GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, c
     const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
     const bool __is_inside = __result < __space.outputs;
     const counted_from __from(__space, settle(__space, __is_inside ? __result : 0, 0, __all...));
-    const long long __whole = __space.fold_row / __length, __begin = blockIdx.y * __space.part;
+    const long long __begin = blockIdx.y * __space.part;
     long long __end = __begin + __space.part;
     if (__end > __space.fold.count) __end = __space.fold.count;
-    const long long __words_end = !__is_inside ? 0 : __end < __whole ? __end : __whole;
+    if (!__is_inside) __end = 0;
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-    long long __packet = __begin + __lane;
-    if (all_of(__all.has_words()...)) {
-        __packet = add_lines<__length, __count, true>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
-        __packet = add_lines<__length, 1, true>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
-    } else {
-        __packet = add_lines<__length, 1, false>(__do_map, __do, __sums, __from, __packet, __words_end, __group, __all...);
-    }
-    if (__is_inside && __packet == __whole && __packet < __end) {
-        const int __last = int(__space.fold_row - __whole * __length);
-        swallow(__all.load(0, __packet, __last)...);
-        swallow(__all.unpack(0)...);
-        add_line<__length>(__do_map, __do, __sums, __from, __packet, __last, 0, __all...);
-    }
+    add_part_of_line<__length, __count>(__do_map, __do, __sums, __from, __begin + __lane, __end, __group, __space.fold_row, __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
     if (__lane == 0 && __is_inside) __do_finish(__result, int(blockIdx.y), __sums[0]);

@@ -140,7 +140,7 @@ GRIDSTRIDE_INLINED void fold_along(const __map& __do_map, const __reduce& __do, 
 // ---- across: the innermost axis that is kept is the fastest ----
 
 template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __staged>
-GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                      const fold_space<__axes>& __space, long long __number, long long __begin,
                                      long long __end, int __stride, int __last, __staged&... __inputs) {
     long long __numbers[__count], __positions[__count];
@@ -215,7 +215,7 @@ GRIDSTRIDE_INLINED void fold_block(const __map& __do_map, const __reduce& __do, 
     for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
     if (__is_inside)
         for (long long __f = __part_begin + __y; __f < __part_end; __f += static_cast<long long>(__height) * __count)
-            fold_columns<__length, __count>(__do_map, __do, __sums, __space, __number, __f, __part_end, __height, __last,
+            add_packets_of_rows<__length, __count>(__do_map, __do, __sums, __space, __number, __f, __part_end, __height, __last,
                                             __inputs...);
     join_columns(__do, __sums, __group, __y, __height, __shared);
     hand_over(__do_finish, __sums, __space, __shared);
