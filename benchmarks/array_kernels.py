@@ -88,10 +88,13 @@ def main() -> None:
         import arrays_on_gpu as machine
     else:
         import arrays_on_cpu as machine
-    rows = machine.measure(families, dtypes, wanted.rows, not wanted.no_peers)
+    rows: list[dict[str, Any]] = []
     whole = not wanted.parts and wanted.rows is None and not wanted.no_peers
-    if whole or on_gpu:
-        print("written to", save(f"array-kernels-{'gpu' if on_gpu else 'cpu'}", rows))
+    try:
+        machine.measure(rows, families, dtypes, wanted.rows, not wanted.no_peers)
+    finally:  # what was measured before an interrupt counts
+        if whole or on_gpu:
+            print("written to", save(f"array-kernels-{'gpu' if on_gpu else 'cpu'}", rows))
 
 
 if __name__ == "__main__":

@@ -31,12 +31,15 @@ _NUMPY = {
 
 
 def measure(
-    families: Sequence[str], dtypes: Sequence[str], rows: Sequence[str] | None, with_peers: bool
-) -> list[dict[str, Any]]:
-    """Return the lines of the tables, which are printed as they are made."""
+    lines: list[dict[str, Any]],
+    families: Sequence[str],
+    dtypes: Sequence[str],
+    rows: Sequence[str] | None,
+    with_peers: bool,
+) -> None:
+    """Append the lines of the tables, which are printed as they are made."""
     source, target = np.ones(4 * ELEMENTS, np.int8), np.empty(4 * ELEMENTS, np.int8)
     copy = partial(np.copyto, target, source)
-    lines = []
     for dtype in dtypes:
         if dtype == "bfloat16":
             continue  # no peer has it
@@ -46,7 +49,6 @@ def measure(
                 if rows is None or case.id.rpartition(f".{dtype}")[0].partition(".")[2] in rows:
                     lines.append(_line(case, copy, with_peers))
                     print(_shown(lines[-1]), flush=True)
-    return lines
 
 
 def _random(dtype: str) -> Any:

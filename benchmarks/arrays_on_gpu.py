@@ -27,12 +27,16 @@ _MOST_RUNS, _LEAST_RUNS, _ENOUGH = 15, 3, 0.08  # seconds
 
 
 def measure(
-    families: Sequence[str], dtypes: Sequence[str], rows: Sequence[str] | None, with_peers: bool
-) -> list[dict[str, Any]]:
-    """Return the lines of the tables, which are printed as they are made."""
+    lines: list[dict[str, Any]],
+    families: Sequence[str],
+    dtypes: Sequence[str],
+    rows: Sequence[str] | None,
+    with_peers: bool,
+) -> None:
+    """Append the lines of the tables, which are printed as they are made."""
     rate = copy_rate()
     print(f"copy {rate / 1e9:.0f} GB/s")
-    lines: list[dict[str, Any]] = [{"id": "cuda.copy", "GB/s": rate / 1e9}, _fill(rate)]
+    lines += [{"id": "cuda.copy", "GB/s": rate / 1e9}, _fill(rate)]
     for dtype in dtypes:
         flat = [_random(dtype) for _ in range(3)]
         for family in families:
@@ -42,7 +46,6 @@ def measure(
                     print(_shown(lines[-1]), flush=True)
         del flat
         torch.cuda.empty_cache()
-    return lines
 
 
 def copy_rate() -> float:

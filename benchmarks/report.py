@@ -12,6 +12,13 @@ from typing import Any
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "reference" / "benchmarks.md"
 BEGIN, END = "<!-- from here on written by benchmarks/report.py -->\n", "<!-- to here -->\n"
+#: Topics whose rows are shown as they are, and what their tables are called.
+_PLAIN_TOPICS = {
+    "array-launch": "Host time of a call of an array kernel",
+    "array-start": "First call of an array kernel",
+    "array-kernels-gpu": "Array kernels on a GPU",
+    "array-kernels-cpu": "Array kernels on the CPU target",
+}
 _PEERS = ("native", "PoCL", "numba", "numexpr", "NumPy")
 
 
@@ -37,6 +44,9 @@ def tables() -> Iterator[str]:
         yield from kernel_table(record)
     for record in records("cpu-start"):
         yield from start_table(record)
+    for topic, title in _PLAIN_TOPICS.items():
+        for record in records(topic):
+            yield from plain_table(title, record)
 
 
 def records(topic: str) -> Iterator[dict[str, Any]]:
@@ -80,6 +90,23 @@ def start_table(record: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def plain_table(title: str, record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield rows with a column for everything that any of them tells."""
+    columns = list(dict.fromkeys(name for row in record["rows"] for name in row))
+    yield from _heading(title, record)
+    yield f"| {' | '.join(columns)} |"
+    yield "| --- |" + " --- |" * (len(columns) - 1)
+    for row in record["rows"]:
+        yield f"| {' | '.join(_cell(row.get(name, '')) for name in columns)} |"
+    yield ""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _heading(title: str, record: Mapping[str, Any], remark: str = "") -> Iterator[str]:

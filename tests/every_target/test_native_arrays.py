@@ -234,3 +234,23 @@ def test_streams(target, xp):
             k(1.0, x, y, y)
     stream.synchronize()
     np.testing.assert_array_equal(gs.asnumpy(y), 6 * np.arange(100))
+
+
+def test_launches_follow_the_number_of_threads(target, xp, hits):
+    if "threads" not in target.features:
+        pytest.skip("the target runs kernels on no host threads")
+    k, x = gs.ElementwiseKernel("T x", "T y", "y = x + 1", "threads_again"), xp.zeros(1 << 18, np.float32)
+    before = gs.get_num_threads()
+    blocks = []
+    try:
+        for count in (1, 3):
+            gs.set_num_threads(count)
+            for _ in range(3):
+                k(x)
+            (how,) = (step.configuration for step in k._launch(x).prepared.steps)
+            blocks.append(how.grid[0])
+    finally:
+        gs.set_num_threads(before)
+    assert blocks[0] == 1
+    assert blocks[1] >= 3
+    assert hits() == 3

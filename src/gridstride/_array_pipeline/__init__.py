@@ -51,7 +51,7 @@ class KnownCall(NamedTuple):
     results : int
         How many elements the outputs have.
     prepared : dict
-        By target, device and where arrays start between two words.
+        By target, device, how many multiprocessors it has, and where arrays start between two words.
     """
 
     bound: Bound | BoundFold
@@ -129,7 +129,8 @@ def _prepared(
     place: Place,
 ) -> PreparedCall:
     starts = tuple(operand.view.address % _WORD for operand in operands if operand.view is not None)
-    key = place.target.name, place.device, starts
+    # Of the limits, the number of threads on a host can change.
+    key = place.target.name, place.device, place.target.limits(place.device).multiprocessors, starts
     prepared = call.prepared.get(key)
     if prepared is None:
         if len(call.prepared) >= _MOST_KNOWN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, cast
 
+from gridstride import _native
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
 
@@ -44,6 +45,7 @@ def set_num_threads(count: int) -> None:
         raise ValueError(f"the number of threads must be a whole number of at least 1, got {count!r}")
     for target in _threaded_targets():
         target.set_num_threads(int(count))
+    _native.targets_forgotten()  # array kernels choose their launches by the number of threads
 
 
 def get_num_threads() -> int:
