@@ -67,7 +67,7 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "load": os.getloadavg()[0],
         "compiler": _first_line(["g++", "--version"]),
-        "kernel compiler": os.environ.get("GRIDSTRIDE_CXX", "the default"),
+        "kernel compiler": _without_folder(os.environ.get("GRIDSTRIDE_CXX", "the default")),
         "gpu": _first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]),
         "python": platform.python_version(),
         "packages": packages,
@@ -86,6 +86,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _without_folder(command: str) -> str:
+    """Return a command without the folder of its program."""
+    program, blank, rest = command.partition(" ")
+    return Path(program).name + blank + rest
 
 
 def _processor() -> str:
