@@ -41,6 +41,8 @@ _CLANG_FLAGS = (
     "-fno-strict-float-cast-overflow",
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-Wno-unknown-attributes", "-Wno-unused-value",
     "-Werror=invalid-pp-token",
+    # An endless loop is a time-out to report, not undefined behavior.
+    "-fno-finite-loops",
 )  # fmt: skip
 _KIND_FLAGS = {
     # Unique symbols would tie the statics of all loaded kernels together and keep them loaded for ever.
