@@ -90,15 +90,16 @@ def _reductions(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
     is_integer = np.dtype(dtype).kind == "i"
     for fold in folds(ELEMENTS):
         x = flat[0][: prod(fold.shape)].reshape(fold.shape)
-        total = partial(np.sum, x, axis=fold.axis)
-        peers = {"NumPy": total}
+        # Given an output, as numba is: else the time of new pages is most of that of many results.
+        out = np.empty(x.sum(fold.axis).shape, np.int64 if is_integer else dtype)
+        peers = {"NumPy": partial(np.sum, x, axis=fold.axis, out=out)}
         for name, module in (("numexpr", arrays_by_numexpr), ("numba", arrays_by_numba)):
             run = module.reduction(x, fold.axis)
             if run is not None:
                 peers[name] = run
         yield Case(
-            f"cpu.sum.{fold.id}.{dtype}", partial(ours["sum64" if is_integer else "sum"], x, axis=fold.axis), peers,
-            partial(_check_sum, fold, x), x.nbytes, x.nbytes, _GOAL,
+            f"cpu.sum.{fold.id}.{dtype}", partial(ours["sum64" if is_integer else "sum"], x, axis=fold.axis, out=out),
+            peers, partial(_check_sum, fold, x), x.nbytes, x.nbytes, _GOAL,
         )  # fmt: skip
 
 

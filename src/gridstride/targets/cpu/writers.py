@@ -34,6 +34,8 @@ _TILE = 4096
 _TILE_WIDTH, _TILE_HEIGHT = 256, 64
 #: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
 _FOLD_CHUNK, _RESULTS, _PIECES = 1024, 512, 32
+#: Elements of a fold that are too few for lanes, and neighboring results that make lanes instead.
+_FEW, _MANY = 24, 64
 #: Axes shorter than this are not worth a square tile.
 _SHORT = 16
 #: Elements from which on a second thread pays.
@@ -77,7 +79,8 @@ class CpuLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
-        return _along(walk, limits) if folds_innermost(walk) else _across(walk, limits)
+        few = prod(walk.fold) <= _FEW and walk.kept[0] >= _MANY
+        return _along(walk, limits) if folds_innermost(walk) and not few else _across(walk, limits)
 
 
 def tiled(walk: ElementWalk) -> ElementWalk | None:
