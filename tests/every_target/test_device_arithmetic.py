@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from device_support import evaluate
 
 
@@ -28,6 +29,18 @@ def test_norms_neither_overflow_nor_vanish(xp):
     np.testing.assert_allclose(got["norm"], [5e300, 5e-300, np.inf, np.nan, 0], rtol=1e-15)
     np.testing.assert_allclose(got["rnorm"], [2e-301, 2e299, 0, np.nan, np.inf], rtol=1e-15)
     np.testing.assert_allclose(got["hypot"], got["norm"], rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_cast_to_an_integer_and_back_has_no_negative_zero(xp, dtype):
+    x = np.array([-0.5, -0.0, 0.25, -1.5], dtype)
+    types = ("int", "long long", "unsigned", "short", "signed char")
+    ctype = "float" if dtype == "float32" else "double"
+    calls = {f"to{k}": f"1 / ({ctype})({type_})a" for k, type_ in enumerate(types)}
+    got = evaluate(xp, calls, dtype, x)
+    for k, type_ in enumerate(types):
+        last = np.inf if type_ == "unsigned" else -1
+        np.testing.assert_array_equal(got[f"to{k}"], np.array([np.inf, np.inf, np.inf, last], dtype), type_)
 
 
 def test_products_and_sums_to_nearest_are_never_fused(xp):

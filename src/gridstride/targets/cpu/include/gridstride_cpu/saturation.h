@@ -12,6 +12,14 @@ struct gridstride_integer_range {
     static constexpr double above = 2.0 * static_cast<double>(1ull << (bits - (is_signed ? 2 : 1)));
 };
 
+// What g++ takes for something else than a conversion. It makes `trunc(x)` of `(float)(int)x`, whose zero has the sign
+// of x, unless something stands between; this generates no code.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define GRIDSTRIDE_KEPT(integer) __builtin_assoc_barrier(integer)
+#else
+#define GRIDSTRIDE_KEPT(integer) (integer)
+#endif
+
 // The integer nearest to the whole number `__x`, and `__for_nan` for a NaN.
 template <class __integer, class __float>
 constexpr __integer gridstride_saturated(__float __x, __integer __for_nan) {
@@ -19,7 +27,7 @@ constexpr __integer gridstride_saturated(__float __x, __integer __for_nan) {
     return __x != __x ? __for_nan
          : __x >= static_cast<__float>(__range::above) ? __range::largest
          : __x <= static_cast<__float>(__range::is_signed ? -__range::above : 0.0) ? __range::lowest
-         : static_cast<__integer>(__x);
+         : static_cast<__integer>(GRIDSTRIDE_KEPT(static_cast<__integer>(__x)));
 }
 
 // What a NaN becomes: zero between 32-bit types, the top bit alone where either side has 64 bits.
