@@ -17,6 +17,12 @@ template <typename T> struct Bounds {
     }
 };
 
+// A conversion as the CPU target writes it, which g++ takes for nothing else.
+template <typename U, typename T> __device__ U whole(T number) {
+    if constexpr ((U)2 == (U)1) return number != 0;  // bool
+    else return gridstride_cast<U>(number);
+}
+
 template <typename T> struct Fusing {
     T low, high;
     // The factors, if it is a product whose rounding may be left out.
@@ -32,7 +38,7 @@ template <typename T> struct Fusing {
         if (bounds.is_nan) low = high = (T)__int_as_float(0x7fc00000);
     }
     template <typename U> __device__ explicit operator U() const {
-        const U least = (U)low, most = (U)high;
+        const U least = whole<U>(low), most = whole<U>(high);
         if (least != most || (low < 0 && high > 0 && least != (U)0)) undecided = 1;
         return least;
     }
