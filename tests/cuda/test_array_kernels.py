@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.base import Program
 from gridstride.targets.cuda.compiler import Compiler
+from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 
@@ -81,6 +83,42 @@ def test_texts_compile_without_a_warning(
         code = compiler.compile(program, ARCH)
         assert set(code.functions) == set(program.kernels)
         assert not code.log
+
+
+#: NVRTC takes members of a copied structure of 128 bytes or more from the original, as if they were aligned there.
+LARGE = np.dtype([("head", "f8"), ("rest", "u1", (201,))])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: gs.ElementwiseKernel("P p", "float64 y", "y = p.head", "heads")(ones(LARGE, 30, 4)),
+        lambda: gs.ElementwiseKernel("", "P p", "p.head += 1", "raise_heads")(ones(LARGE, 30)),
+        lambda: gs.ReductionKernel("P p", "float64 y", "p.head", "a + b", "y = a", "0", "sum_of_heads")(
+            ones(LARGE, 30, 4), axis=0
+        ),
+    ],
+)
+def test_members_of_large_structures_are_read_as_unaligned_as_they_are(
+    call: Any, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+    compile_ = Nvrtc.compile
+
+    def to_ptx(self: Nvrtc, *arguments: Any, **named: Any) -> Any:
+        code = compile_(self, *arguments, **{**named, "form": "ptx"}).code
+        assert code is not None
+        texts.append(code.decode())
+        return compile_(self, *arguments, **named)
+
+    for program in programs(call, monkeypatch):
+        monkeypatch.setattr(Nvrtc, "compile", to_ptx)
+        compiler.compile(program, ARCH)
+        monkeypatch.undo()
+    assert texts
+    for text in texts:
+        assert re.search(r"\bld\S*\.[bu]8", text)
+        assert not re.search(r"\bld(\.global)?\.f64", text)
 
 
 def test_bfloat16(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

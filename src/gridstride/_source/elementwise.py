@@ -114,7 +114,7 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
         elements="".join(
             f", {role.ctype}& {role.parameter.name}"
             if role.parameter.name in outputs
-            else f", const {role.ctype} {role.parameter.name}"
+            else f", {role.input_ctype} {role.parameter.name}"
             for role in elements
         ),
         index=index_line("i", form.ndim) if uses_index(source) else "",

@@ -173,7 +173,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
                 *(_parameter(role, outputs, form.capacity, post) for role in form.roles),
             ]
         ),
-        elements="".join(f", const {role.ctype} {role.parameter.name}" for role in inputs),
+        elements="".join(f", {role.input_ctype} {role.parameter.name}" for role in inputs),
         map_expr=section(f"map_expr of {name}", source.map_expr),
         loop=form.loop,
         reduce=_handed_reduce(source, form, inputs),

@@ -45,6 +45,11 @@ class Role(NamedTuple):
         return self.parameter.ctype
 
     @property
+    def input_ctype(self) -> str:
+        """The type of the body's name for an element that it reads; structures are not copied."""
+        return f"const {self.ctype}{'&' if self.is_structure else ''}"
+
+    @property
     def is_structure(self) -> bool:
         """Whether its type is a structure."""
         return self.value.names is not None and not _dtypes.is_bfloat16(self.value)

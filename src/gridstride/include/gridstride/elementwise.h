@@ -90,7 +90,8 @@ GRIDSTRIDE_INLINED void run_packet(const __operation& __do, const element_space<
                                    long long __element, bool __are_words, __staged&... __all) {
     const long long __step = __space.numbers.step, __left = __space.row - __element;
     __number += __element * __step;
-    if (__element < 0 || __left < __length) {  // the ends of a row, one by one
+    constexpr bool __are_large = larger(int(sizeof(typename __staged::stored))...) > largest_copy;
+    if (__are_large || __element < 0 || __left < __length) {  // the ends of a row, one by one
         const int __last = __left < __length ? int(__left) : __length;
 #pragma unroll 1
         for (int __j = __element < 0 ? int(-__element) : 0; __j < __last; ++__j)

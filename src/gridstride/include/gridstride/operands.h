@@ -80,13 +80,42 @@ struct fold_space {
     numbering<__axes> result;                      // in the order of the output's axes
 };
 
+// ---- large structures ----
+
+// NVRTC (13.5 too) takes what is read of a copy of 128 bytes or more from the original, and as if it were aligned
+// there. So larger structures are seen where they are, and are copied by bytes where they have to be copied.
+constexpr int largest_copy = 16;
+
+template <class __type, bool = (sizeof(__type) > largest_copy)>
+struct seen { typedef __type type; };
+template <class __type>
+struct seen<__type, true> { typedef const __type& type; };
+
+template <class __type>
+__host__ __device__ inline void copy(__type& __to, const __type& __from) {
+#ifdef __CUDA_ARCH__
+    if (sizeof(__type) > largest_copy) {
+        const volatile unsigned char* __bytes = reinterpret_cast<const volatile unsigned char*>(&__from);
+#pragma unroll 1
+        for (int __k = 0; __k < int(sizeof(__type)); ++__k) reinterpret_cast<unsigned char*>(&__to)[__k] = __bytes[__k];
+        return;
+    }
+#endif
+    __to = __from;
+}
+
+template <class __type>
+__host__ __device__ inline void convert(__type& __to, const __type& __from) { copy(__to, __from); }
+template <class __value, class __stored>
+__host__ __device__ inline void convert(__value& __to, const __stored& __from) { __to = static_cast<__value>(__from); }
+
 // A structure passed by value, wherever its bytes may stand.
 template <class __type>
 struct bytes_of {
     unsigned char __bytes[sizeof(__type)];
     __host__ __device__ __type value() const {
         __type __copy;
-        memcpy(&__copy, __bytes, sizeof(__type));
+        copy(__copy, *reinterpret_cast<const __type*>(__bytes));
         return __copy;
     }
 };
@@ -99,17 +128,15 @@ struct element {
     typedef typename __operand::stored stored;
     const stored& __place;
     __host__ __device__ element(stored& __at) : __place(__at) {}
-    __host__ __device__ typename __operand::value get() const {
-        return static_cast<typename __operand::value>(__place);
-    }
+    typedef typename seen<typename __operand::value>::type type;
+    __host__ __device__ type get() const { return static_cast<type>(__place); }
 };
 template <class __operand>
 struct element<__operand, true, true> {
     typedef typename __operand::stored stored;
     stored& __place;
     typename __operand::value __kept;
-    __host__ __device__ element(stored& __at)
-        : __place(__at), __kept(static_cast<typename __operand::value>(__at)) {}
+    __host__ __device__ element(stored& __at) : __place(__at) { convert(__kept, __at); }
     __host__ __device__ ~element() { __place = static_cast<stored>(__kept); }
     __host__ __device__ typename __operand::value& get() { return __kept; }
 };

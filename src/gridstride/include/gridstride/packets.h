@@ -164,9 +164,9 @@ template <int __length, class __stored>
 GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char* __at, long long __step, int __first,
                                     int __last) {
     if (__step == 0) {
-        const __stored __same = *reinterpret_cast<const __stored*>(__at);
+        copy(__to.items[0], *reinterpret_cast<const __stored*>(__at));
 #pragma unroll
-        for (int __k = 0; __k < __length; ++__k) __to.items[__k] = __same;
+        for (int __k = 1; __k < __length; ++__k) __to.items[__k] = __to.items[0];
     } else if (__step == sizeof(__stored) && __first == 0 && __last == __length &&
                whole<__length, __stored>::fits(__at)) {
         whole<__length, __stored>::load(__to, __at);
@@ -177,7 +177,7 @@ GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char
     } else {
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
-            if (__k >= __first && __k < __last) __to.items[__k] = *reinterpret_cast<const __stored*>(__at + __k * __step);
+            if (__k >= __first && __k < __last) copy(__to.items[__k], *reinterpret_cast<const __stored*>(__at + __k * __step));
     }
 }
 
