@@ -6,8 +6,9 @@ import ctypes
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -90,6 +91,10 @@ def _triangles(bench: Bench) -> Results:
     from scipy.spatial import Delaunay
 
     points = np.random.default_rng(23).random((200, 2))
+    # CuPy's arrays import these themselves, which must not happen while another module has CuPy's name.
+    for name in ("cupyx.scipy.special", "cupyx.scipy.spatial"):
+        with suppress(ImportError):
+            import_module(name)
     with _as_cupy(bench):
         kernels = _package(bench)
         triangulation = kernels.GDel2D(bench.array(points))
@@ -102,8 +107,10 @@ def _triangles(bench: Bench) -> Results:
 
 def _package(bench: Bench) -> ModuleType:
     """Load what the triangulation is made of, in the order in which the parts need each other."""
-    for name in ("cupyx", "cupyx.scipy", "cupyx.scipy.spatial", "cupyx.scipy.spatial.delaunay_2d"):
-        sys.modules[name] = ModuleType(name)
+    *packages, own = ("cupyx", "cupyx.scipy", "cupyx.scipy.spatial", "cupyx.scipy.spatial.delaunay_2d")
+    for name in packages:
+        sys.modules.setdefault(name, ModuleType(name))
+    sys.modules[own] = ModuleType(own)
     *first, last = bench.row.sources
     for source in first:
         name = f"cupyx.scipy.spatial.delaunay_2d.{bench.path(source).stem}"
