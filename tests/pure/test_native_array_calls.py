@@ -116,7 +116,7 @@ def test_read_only_outputs_get_the_pipelines_error(recorder):
 
 
 @pytest.mark.parametrize(
-    "unusual", [None, "text", [1.0], object(), np.zeros(8, "U1"), np.zeros(8, ">f4")], ids=str
+    "unusual", [None, "text", [1.0], object(), np.zeros(8, "U1"), np.zeros(8, ">f4")], ids=range(6)
 )
 def test_unusual_arguments_get_the_pipelines_errors(recorder, unusual):
     k, (x, y, z) = add(), arrays()
