@@ -106,7 +106,7 @@ class SmallTarget(FakeTarget):
         return super().allocate(size, device)
 
     def memory_info(self, device: int) -> tuple[int, int]:
-        return self.capacity - sum(map(len, self.memory.values())), self.capacity
+        return self.capacity - sum(map(len, list(self.memory.values()))), self.capacity
 
     def event_done(self, event: int) -> bool:
         return event not in self.unfinished

@@ -82,7 +82,7 @@ def undefined_behavior_traps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     if compiler.kind != "gcc":
         pytest.skip("the checks are g++'s")
     script = tmp_path / "checking-g++"
-    checks = "signed-integer-overflow,shift,float-cast-overflow,integer-divide-by-zero,bounds"
+    checks = "signed-integer-overflow,shift,integer-divide-by-zero,bounds"
     script.write_text(
         f'#!/bin/sh\nexec {shlex.join(compiler.command)} "$@" -fno-wrapv '
         f"-fsanitize={checks} -fsanitize-undefined-trap-on-error\n"
@@ -100,9 +100,7 @@ def test_generated_kernels_are_defined() -> None:
 
 
 @pytest.mark.usefixtures("undefined_behavior_traps")
-@pytest.mark.parametrize(
-    "change", ["*x += 1;", "*x = 1 << *x;", "float y = *x; *x = y * 4;", "*x /= *x - 2147483647;"]
-)
+@pytest.mark.parametrize("change", ["*x += 1;", "*x = 1 << *x;", "*x /= *x - 2147483647;"])
 def test_undefined_kernels_are_found_out(change: str) -> None:
     kernel = gs.RawKernel(f'extern "C" __global__ void k(int* x) {{ {change} }}', "k", **PLAIN)
     with pytest.raises(gs.LaunchError, match="illegal instruction"):
