@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 import peers
-from measure import interleave, medians, save, table
+from measure import compiler_suffix, interleave, medians, save, table
 from workloads import BLOCK, BLOCKS, BODIES, MATRIX, QUICK, WIDTH, WORKLOADS, A, Arrays, N, Workload
 
 import gridstride as gs
-from gridstride.targets.cpu.toolchain import find_toolchain
 
 KERNELS = Path(__file__).parent / "kernels" / "cpu.cu"
 #: Nanoseconds that one thread may spend at a barrier.
@@ -146,12 +145,6 @@ def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     base = middle.get("native", middle["ours"])
     ratios = {name: value / base for name, value in middle.items() if name not in ("native", "copy")}
     return {"id": row["id"], "ours ms": middle["ours"] * 1e3, **ratios, "goal": row["goal"] or ""}
-
-
-def compiler_suffix() -> str:
-    """Return what tells the results of kernels by another compiler than g++ apart."""
-    kind = find_toolchain().kind
-    return "" if kind == "gcc" else f"-{kind}"
 
 
 if __name__ == "__main__":

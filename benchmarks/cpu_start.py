@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from measure import save, table
+from measure import compiler_suffix, save, table
 
 ROUNDS = 15
 #: Seconds.
@@ -67,7 +67,7 @@ def main() -> None:
         row("cpu.launch.warm", "one block of 32 threads, warm", warm),
     ]
     print(table(rows))
-    print("written to", save("cpu-start", rows))
+    print("written to", save(f"cpu-start{compiler_suffix()}", rows))
 
 
 def run(program: str, cache: str, *arguments: str) -> list[float]:

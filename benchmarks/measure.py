@@ -44,6 +44,14 @@ def save(topic: str, rows: Any) -> Path:
     return path
 
 
+def compiler_suffix() -> str:
+    """Return what tells the results of kernels by another compiler than g++ apart."""
+    from gridstride.targets.cpu.toolchain import find_toolchain
+
+    kind = find_toolchain().kind
+    return "" if kind == "gcc" else f"-{kind}"
+
+
 def machine() -> dict[str, Any]:
     """Return what the numbers depend on: processor, cores, compiler, Python and packages."""
     from importlib.metadata import PackageNotFoundError, version
