@@ -6,7 +6,7 @@ output=${1:-device-output}
 mkdir -p "$output"
 export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 python3 setup.py -q build_ext --inplace >"$output/build.txt" 2>&1 || tail -5 "$output/build.txt"
-timeout 240 python3 -m pytest tests/every_target tests/cuda tests/interop -m gpu -q -p no:cacheprovider \
+timeout 240 python3 -m pytest tests/every_target tests/cuda tests/interop -m "gpu and not soak" -q -p no:cacheprovider \
     --require-target cuda >"$output/tests.txt" 2>&1
 for topic in raw_launch raw_start array_launch array_start array_kernels runtime_objects; do
     timeout 120 python3 benchmarks/$topic.py >"$output/$topic.txt" 2>&1
