@@ -123,10 +123,8 @@ _SUBMODULES = frozenset(
 )
 
 
-# Raw kernels come last: their first launch is short, and what runs in between makes their code cold again.
 for _target in import_module("gridstride.targets.registry").anticipate():
     import_module("gridstride.families.rehearsal").rehearse(_target)
-    import_module("gridstride.families.raw").rehearse(_target)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,8 @@ import gridstride as gs
 from gridstride import _native
 from gridstride._runtime.hooks import MemoryHook
 from gridstride.errors import CompileError, CUDAError
-from gridstride.families.raw import RawKernel, rehearse
-from gridstride.families.rehearsal import rehearse as rehearse_array_kernels
+from gridstride.families.raw import RawKernel
+from gridstride.families.rehearsal import rehearse_array_kernels, rehearse_raw_kernels
 from gridstride.targets import registry
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.rehearsal import Rehearsal, rehearsal_of
@@ -195,7 +195,7 @@ def test_a_rehearsal_goes_all_the_way_and_reaches_no_device(
 ) -> None:
     hits, misses = _native.statistics()
     stub.clear()
-    rehearse(rehearsal)
+    rehearse_raw_kernels(rehearsal)
     assert (_native.statistics()[0] > hits, _native.statistics()[1]) == (True, misses)
     assert stub.calls() == []
     assert rehearsal not in (*registry._targets.values(), *registry._found.values())
@@ -204,7 +204,7 @@ def test_a_rehearsal_goes_all_the_way_and_reaches_no_device(
 def test_nothing_is_rehearsed_while_somebody_watches(cupy: Any, rehearsal: Rehearsal) -> None:
     before = _native.statistics()
     _native.watchers(+1)
-    rehearse(rehearsal)
+    rehearse_raw_kernels(rehearsal)
     _native.watchers(-1)
     assert _native.statistics() == before
 
@@ -216,7 +216,7 @@ def test_a_rehearsal_without_a_library_for_the_device_prepares_functions(
     made: list[object] = []
     monkeypatch.setattr(RawKernel, "_foresee", lambda *arguments: made.append(foresee(*arguments)))
     stub.clear()
-    rehearse(rehearsal)
+    rehearse_raw_kernels(rehearsal)
     assert made
     assert None not in made
     assert stub.calls() == []

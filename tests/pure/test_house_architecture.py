@@ -13,7 +13,7 @@ import pytest
 
 import gridstride
 from gridstride.errors import CUDAError
-from gridstride.families.raw import rehearse
+from gridstride.families.rehearsal import rehearse_raw_kernels
 from gridstride.targets import registry
 from gridstride.targets.null import NullTarget
 from gridstride.targets.null import create as create_null
@@ -231,7 +231,7 @@ def test_a_rehearsal_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
     target = create_null()
     target.name = "nobody"
-    rehearse(target)
+    rehearse_raw_kernels(target)
     assert [call for call in target.calls if call[0] == "launch"]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     assert registry.default() is not target
@@ -245,5 +245,5 @@ def test_a_rehearsal_raises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
     target = create_null()
-    rehearse(target)
+    rehearse_raw_kernels(target)
     assert not target.calls

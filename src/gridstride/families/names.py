@@ -25,9 +25,8 @@ def checked_name(name: str) -> str:
     """Return a raw kernel's name, perhaps of a template instance, or raise what is wrong with it."""
     if not isinstance(name, str):
         raise TypeError(f"name must be the kernel's name (str), got {name!r}")
-    if (
-        name not in _TAKEN and name.isascii() and name.isidentifier()
-    ):  # nearly every name, in a fraction of the time
+    # Nearly every name is one identifier, which is found out in a fraction of the time.
+    if name not in _TAKEN and name.isascii() and name.isidentifier():
         return name
     match = _NAME.fullmatch(name)
     if match is None:

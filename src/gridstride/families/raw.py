@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import IO, Any
 
-import numpy as np
-
-from gridstride import _native, _store, arrays
-from gridstride._compilation.encoding import decode, encode
-from gridstride._compilation.functions import forget_programs
 from gridstride._module import Function, LazyModule, Module, default_place
 from gridstride._source.raw import RawSource
 from gridstride.errors import CompileError
 from gridstride.families.names import checked_name
-from gridstride.targets import registry
-from gridstride.targets.base import Target
-
-#: Python's interpreter adapts code to its data while it runs the first times.
-_REHEARSALS = 3
 
 Headers = Sequence[str] | Mapping[str, str]
 #: Takes the place of ``<cuComplex.h>``.
@@ -238,29 +227,6 @@ def compile_with_cache(
     )
     _compile(lazy, log_stream)
     return Module._of(lazy)
-
-
-def rehearse(target: Target) -> None:
-    """Launch raw kernels on a target that runs nothing, so that the first real launch finds no code cold.
-
-    Nothing is rehearsed while somebody watches launches.
-    """
-    if _native.watchers(0):
-        return
-    # What fails here fails again, and is reported, where somebody asks for a launch. An import does not.
-    with suppress(Exception), registry.rehearsing(target):
-        array = np.empty(1, np.float32) if arrays.HOST in target.device_types else _native.meet()
-        for salt in range(_REHEARSALS):
-            kernel = RawKernel(
-                f'extern "C" __global__ void rehearsal(float *, float, int) {{}} // {salt}', "rehearsal"
-            )
-            if array is None:
-                kernel._foresee(arrays.CUDA, 0, (1, 1, 1), (32, 1, 1), 0)
-            else:
-                kernel((1,), (32,), (array, np.float32(1), np.int32(1)))
-            entry = _store.pack("", encode(kernel.load(default_place(), None).object_code))
-            decode(_store.unpack("", entry) or b"")
-    forget_programs()
 
 
 # Pickles and tracebacks name what users import.
