@@ -223,6 +223,9 @@ def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | N
             error.args = (f"`{kernel}`: argument {position}: {error}",)
             error.kernel, error.position = kernel, position
             raise
+        except ValueError as error:  # memory that was given back, or what a library says of its array
+            error.args = (f"`{kernel}`: argument {position}: {error}",)
+            raise
     return tuple(views)
 
 

@@ -64,7 +64,7 @@ def test_memory_that_was_given_back_is_passed_to_no_kernel(pool, monkeypatch, na
     add(pointer, 1)
     pool.free(pointer)
     for freed in (pointer, later):
-        with pytest.raises(ValueError, match="given back to their pool"):
+        with pytest.raises(ValueError, match=r"`add`: argument 0: .* given back to their pool"):
             add(freed, 1)
         with pytest.raises(ValueError, match="given back to their pool"):
             freed.__gridstride_view__()
