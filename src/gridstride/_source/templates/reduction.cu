@@ -20,12 +20,10 @@ $map_expr
         );
     };
 $operations
-    auto gridstride_finish = [&](const long long at, const int part, const gridstride_folding& folded) {
-        if (gridstride_space.parts == 1)
-            gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
-        else
-            reinterpret_cast<gridstride_folding*>(
-                gridstride_space.workspace)[at * gridstride_space.parts + part] = folded;
+    // Of one result or of neighbors.
+    auto gridstride_finish = [&](const long long at, const int part, const auto& folded) {
+        if (gridstride_space.parts == 1) gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
+        else gridstride::keep(folded, gridstride_space, at, part);
     };
     gridstride::$loop(gridstride_map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands);
 }

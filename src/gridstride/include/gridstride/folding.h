@@ -112,6 +112,13 @@ __host__ __device__ inline void assign(const __post& __do_post, const __folding&
     assign_placed(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
 }
 
+// Keep what is folded in a part of a result for the launch that joins the parts.
+template <class __folding, int __axes>
+__host__ __device__ inline void keep(const __folding& __folded, const fold_space<__axes>& __space, long long __result,
+                                     int __part) {
+    reinterpret_cast<__folding*>(__space.workspace)[__result * __space.parts + __part] = __folded;
+}
+
 }
 
 #endif
