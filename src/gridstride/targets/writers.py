@@ -121,10 +121,11 @@ def _rows(walk: ElementWalk, limits: Limits) -> Loop:
     packets = _packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
+    order = str(are_in_order(walk)).lower()
     if packets < _LONG_PACKETS and outer:
         index = "unsigned" if total < 2**31 else "unsigned long long"
         return _loop_of_rows(
-            walk, f"rows<{index}>", (packets, *outer), (1, packets), _blocks(total, THREADS), total
+            walk, f"rows<{index}, {order}>", (packets, *outer), (1, packets), _blocks(total, THREADS), total
         )
     # Several packets for a thread, unless there are too few then for all multiprocessors.
     each = min(4, max(1, total // (16 * THREADS * limits.multiprocessors)))
@@ -132,7 +133,15 @@ def _rows(walk: ElementWalk, limits: Limits) -> Loop:
     width = _blocks(packets, pieces)
     pieces = _blocks(packets, width)
     count = pieces * prod(outer)
-    return _loop_of_rows(walk, "long_rows", (pieces, *outer), (width, packets), count, count)
+    return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, packets), count, count)
+
+
+def are_in_order(walk: ElementWalk) -> bool:
+    """Return whether rows of all operands are consecutive, or one element that is read again and again."""
+    return all(
+        operand.strides[0] == operand.itemsize or (operand.strides[0] == 0 and not operand.written)
+        for operand in walk.operands
+    )
 
 
 def _loop_of_rows(

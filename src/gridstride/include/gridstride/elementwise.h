@@ -11,68 +11,75 @@ namespace gridstride {
 
 constexpr int block_threads = 256;
 
-// What a thread holds of an operand: a packet of it and where its row starts.
-template <class __operand, int __length>
+// What a thread holds of an operand: a packet of it and where its row starts. Where all operands are in order, no more
+// is made for others: what is not in order takes many registers.
+template <class __operand, int __length, bool __are_in_order>
 struct staged {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
     const __operand& source;
     char* row;
-    stored same;  // of a row that is one element
-    word_of<stored, __length> whole_word;
+    arriving<__length, stored> words;
     packet<stored, __length> items;
 
     GRIDSTRIDE_INLINED staged(const __operand& __source) : source(__source), row(__source.data) {}
     // How many elements before the start of a row the packet starts that ends at a multiple of its size.
     GRIDSTRIDE_INLINED int phase() const {
         if (source.step != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
-        return reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length;
+        return int(reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length);
     }
     GRIDSTRIDE_INLINED bool is_same() const { return __operand::is_read && !__operand::is_written && source.step == 0; }
-    GRIDSTRIDE_INLINED char* at(long long __element) const {
-        return row + __element * static_cast<long long>(sizeof(stored));
+    GRIDSTRIDE_INLINED char* at(long long __element) const { return row + __element * source.step; }
+    GRIDSTRIDE_INLINED char* in_order(int __element) const { return row + __element * int(sizeof(stored)); }
+    // Whether packets from where the row starts are words in memory.
+    GRIDSTRIDE_INLINED bool is_word() const {
+        return is_same() || (source.step == sizeof(stored) && whole<__length, stored>::fits(row));
     }
-    GRIDSTRIDE_INLINED bool is_word(long long __element) const {
-        return is_same() || word_of<stored, __length>::is_at(at(__element), source.step);
-    }
-    GRIDSTRIDE_INLINED int load_word(long long __element) {
-        if (is_same()) same = *reinterpret_cast<const stored*>(row);
-        else if (__operand::is_read) whole_word.load(at(__element));
+    GRIDSTRIDE_INLINED int move(long long __elements) {
+        row += __elements * source.step;
         return 0;
     }
-    GRIDSTRIDE_INLINED int repeat_same() {
+    GRIDSTRIDE_INLINED int load_same() {
         if (is_same()) {
             packet<stored, __length> __repeated;
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __repeated.items[__j] = same;
-            whole_word.pack(__repeated);
+            load_packet<__length>(__repeated, row, 0, 0, __length);
+            words.pack(__repeated);
         }
         return 0;
     }
-    // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
+    GRIDSTRIDE_INLINED int load_word(int __element) {
+        if (__operand::is_read && !is_same()) words.load_word(in_order(__element));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load(int __element) {
+        if (!__operand::is_read || is_same()) return 0;
+        if (__are_in_order) {
+            words.load(in_order(__element));
+        } else {
+            packet<stored, __length> __gathered;
+            load_packet<__length>(__gathered, at(__element), source.step, 0, __length);
+            words.pack(__gathered);
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int join(int __element) {
+        if (__operand::is_read && !is_same() && __are_in_order) words.join(in_order(__element));
+        return 0;
+    }
     GRIDSTRIDE_INLINED int unpack() {
-        if (__operand::is_read && is_one_word<stored, __length>::value) whole_word.unpack(items);
+        if (__operand::is_read) words.unpack(items);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store_word(long long __element) const {
-        if (__operand::is_written) whole<__length, stored>::store(items, at(__element));
+    GRIDSTRIDE_INLINED int store_word(int __element) const {
+        if (__operand::is_written) whole<__length, stored>::store(items, in_order(__element));
         return 0;
     }
-    GRIDSTRIDE_INLINED int load(long long __element) {
-        if (__operand::is_read)
-            load_packet<__length>(items, row + __element * source.step, source.step, 0, __length);
-        if (__operand::is_read && is_one_word<stored, __length>::value) whole_word.pack(items);
+    GRIDSTRIDE_INLINED int store(int __element) const {
+        if (__operand::is_written) store_packet<__length>(items, at(__element), source.step, 0, __length);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(long long __element) const {
-        if (__operand::is_written)
-            store_packet<__length>(items, row + __element * source.step, source.step, 0, __length);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED stored& in_memory(long long __element) const {
-        return *reinterpret_cast<stored*>(row + __element * source.step);
-    }
+    GRIDSTRIDE_INLINED stored& in_memory(long long __element) const { return *reinterpret_cast<stored*>(at(__element)); }
 };
 
 // The phase of the last operand, an output where there is one.
@@ -84,30 +91,37 @@ GRIDSTRIDE_INLINED int last_phase(const __first&, const __second& __next, const 
     return last_phase(__next, __others...);
 }
 
-// Do the elements of a packet that begins with number `__element` of a row.
-template <int __length, class __operation, int __axes, class... __staged>
-GRIDSTRIDE_INLINED void run_packet(const __operation& __do, const element_space<__axes>& __space, long long __number,
-                                   long long __element, bool __are_words, __staged&... __all) {
-    const long long __step = __space.numbers.step, __left = __space.row - __element;
-    __number += __element * __step;
-    constexpr bool __are_large = larger(int(sizeof(typename __staged::stored))...) > largest_copy;
-    if (__are_large || __element < 0 || __left < __length) {  // the ends of a row, one by one
-        const int __last = __left < __length ? int(__left) : __length;
-#pragma unroll 1
-        for (int __j = __element < 0 ? int(-__element) : 0; __j < __last; ++__j)
-            __do(__number + __j * __step, element<typename __staged::operand>(__all.in_memory(__element + __j)).get()...);
-        return;
-    }
+// Large structures are seen where they are.
+template <class... __staged>
+__device__ constexpr bool are_large() { return larger(int(sizeof(typename __staged::stored))...) > largest_copy; }
+
+// The numbers of elements along a row.
+struct row_numbers {
+    long long first, step;
+    GRIDSTRIDE_INLINED long long of(long long __element) const { return first + __element * step; }
+};
+
+template <class __operation, class... __staged>
+GRIDSTRIDE_INLINED void do_one(const __operation& __do, const row_numbers& __numbers, long long __element,
+                               __staged&... __all) {
+    __do(__numbers.of(__element), element<typename __staged::operand>(__all.in_memory(__element)).get()...);
+}
+
+// Do the packet that begins with an element. The words of all operands are loaded before one is taken apart: a load whose
+// value is needed at once keeps the next from being issued.
+template <int __length, class __operation, class... __staged>
+GRIDSTRIDE_INLINED void do_packet(const __operation& __do, const row_numbers& __numbers, int __element, bool __are_words,
+                                  __staged&... __all) {
     if (__are_words) {
         swallow(__all.load_word(__element)...);
-        swallow(__all.repeat_same()...);
     } else {
         swallow(__all.load(__element)...);
+        swallow(__all.join(__element)...);
     }
     swallow(__all.unpack()...);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        __do(__number + __j * __step, element<typename __staged::operand>(__all.items.items[__j]).get()...);
+        __do(__numbers.of(__element + __j), element<typename __staged::operand>(__all.items.items[__j]).get()...);
     if (__are_words) swallow(__all.store_word(__element)...);
     else swallow(__all.store(__element)...);
 }
@@ -132,39 +146,70 @@ GRIDSTRIDE_INLINED void run_rows(const __operation& __do, const element_space<__
                                  __staged&&... __all) {
     const __index __within = __space.outer.ndim > 1 ? remainder_of(__space.outer, __packet, 0) : __packet;
     const long long __number = __space.outer.ndim > 1 ? enter_row(__space, __packet, __all...) : 0;
-    const long long __element = static_cast<long long>(__within) * __length - last_phase(__all...);
-    run_packet<__length>(__do, __space, __number, __element, all_of(__all.is_word(__element)...), __all...);
+    const long long __first = static_cast<long long>(__within) * __length - last_phase(__all...);
+    const long long __left = __space.row - __first;
+    const row_numbers __numbers = {__number + __first * __space.numbers.step, __space.numbers.step};
+    swallow(__all.move(__first)...);
+    if (are_large<__staged...>() || __first < 0 || __left < __length) {  // the ends of a row, one by one
+        const int __last = __left < __length ? int(__left) : __length;
+#pragma unroll 1
+        for (int __j = __first < 0 ? int(-__first) : 0; __j < __last; ++__j) do_one(__do, __numbers, __j, __all...);
+        return;
+    }
+    swallow(__all.load_same()...);
+    do_packet<__length>(__do, __numbers, 0, all_of(__all.is_word()...), __all...);
 }
 
-// `__index` has room for the number of packets.
-template <class __index, class __operation, int __axes, class... __operands>
+// `__index` has room for the number of packets. In order: consecutive along rows, or one element for a whole row.
+template <class __index, bool __are_in_order, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void rows(const __operation& __do, const element_space<__axes>& __space,
                              const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
     const __index __packet = static_cast<__index>(blockIdx.x) * block_threads + threadIdx.x;
-    if (__packet < __space.outer.count) run_rows<__length>(__do, __space, __packet, staged<__operands, __length>(__all)...);
+    if (__packet >= __space.outer.count) return;
+    run_rows<__length>(__do, __space, __packet, staged<__operands, __length, __are_in_order>(__all)...);
 }
+
+// The elements of a row outside whole packets, fewer than two packets: those before `head` and those from `tail` on.
+struct row_ends {
+    int head, count;
+    long long tail;
+
+    GRIDSTRIDE_INLINED row_ends(long long __row, int __length, int __phase)
+        : head(__phase ? __length - __phase : 0), tail((__row + __phase) / __length * __length - __phase) {
+        if (head > __row) head = int(__row);
+        if (tail < head) tail = head;
+        count = head + int(__row - tail);
+    }
+    GRIDSTRIDE_INLINED long long element(int __k) const { return __k < head ? __k : tail + (__k - head); }
+};
 
 template <int __length, class __operation, int __axes, class... __staged>
 GRIDSTRIDE_INLINED void run_piece(const __operation& __do, const element_space<__axes>& __space, __staged&&... __all) {
-    // Axis 0 counts the pieces of a row, of `width` packets each; a row has `height` packets.
+    // Axis 0 counts the pieces of a row, of `width` packets each.
     unsigned __row = blockIdx.x;
     const unsigned __piece = __space.outer.ndim > 1 ? remainder_of(__space.outer, __row, 0) : __row;
-    const long long __number = __space.outer.ndim > 1 ? enter_row(__space, __row, __all...) : 0;
-    const int __phase = last_phase(__all...);
-    const long long __first = __piece * __space.width, __packets = __space.height - __first;
-    const int __end = int(__packets < __space.width ? __packets : __space.width);
-    const bool __are_words = all_of(__all.is_word(-__phase)...);
+    const row_numbers __of_row = {__space.outer.ndim > 1 ? enter_row(__space, __row, __all...) : 0, __space.numbers.step};
+    const row_ends __ends(__space.row, __length, last_phase(__all...));
+    if (__piece == 0 && threadIdx.x < __ends.count) do_one(__do, __of_row, __ends.element(threadIdx.x), __all...);
+    const long long __width = __space.width * __length, __begin = __ends.head + __piece * __width;
+    const int __end = int(__ends.tail - __begin < __width ? __ends.tail - __begin : __width);
+    const row_numbers __numbers = {__of_row.of(__begin), __of_row.step};
+    swallow(__all.move(__begin)...);
+    const bool __are_words = all_of(__all.is_word()...);
+    swallow(__all.load_same()...);
 #pragma unroll 1
-    for (int __packet = threadIdx.x; __packet < __end; __packet += block_threads)
-        run_packet<__length>(__do, __space, __number, (__first + __packet) * __length - __phase, __are_words, __all...);
+    for (int __element = threadIdx.x * __length; __element < __end; __element += block_threads * __length) {
+        if (are_large<__staged...>()) do_one(__do, __numbers, __element, __all...);
+        else do_packet<__length>(__do, __numbers, __element, __are_words, __all...);
+    }
 }
 
-template <class __operation, int __axes, class... __operands>
+template <bool __are_in_order, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void long_rows(const __operation& __do, const element_space<__axes>& __space,
                                   const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
-    run_piece<__length>(__do, __space, staged<__operands, __length>(__all)...);
+    run_piece<__length>(__do, __space, staged<__operands, __length, __are_in_order>(__all)...);
 }
 
 }

@@ -121,10 +121,11 @@ struct between<__length, __stored, 4> {
 };
 template <int __length, class __stored>
 struct between<__length, __stored, 16> {
-    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
-        const unsigned __off = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);  // not 0
-        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
-        const uint4 __low = __from[0], __high = __from[1];
+    static GRIDSTRIDE_INLINED unsigned past_word(const char* __at) {
+        return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
+    }
+    // The 16 bytes that begin `__off` bytes, not 0, into two words.
+    static GRIDSTRIDE_INLINED uint4 joined(uint4 __low, uint4 __high, unsigned __off) {
         unsigned __bits[8] = {__low.x, __low.y, __low.z, __low.w, __high.x, __high.y, __high.z, __high.w};
         if (__off & 8)
 #pragma unroll
@@ -135,9 +136,50 @@ struct between<__length, __stored, 16> {
         if (sizeof(__stored) < 4)
 #pragma unroll
             for (int __k = 0; __k < 4; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __off % 4 * 8);
-        memcpy(&__to, __bits, 16);
+        uint4 __whole = {__bits[0], __bits[1], __bits[2], __bits[3]};
+        return __whole;
+    }
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
+        const unsigned __off = past_word(__at);
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
+        whole<__length, __stored>::unpack(__to, joined(__from[0], __from[1], __off));
         return true;
     }
+};
+
+// Consecutive elements on their way: the words that they touch, which are joined when those of all operands are under
+// way. Packets of other sizes than 16 bytes arrive at once.
+template <int __length, class __stored, bool = sizeof(__stored) * __length == 16>
+struct arriving {
+    packet<__stored, __length> items;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        if (whole<__length, __stored>::fits(__at)) whole<__length, __stored>::load(items, __at);
+        else if (!between<__length, __stored>::load(items, __at))
+#pragma unroll
+            for (int __k = 0; __k < __length; ++__k)
+                copy(items.items[__k], reinterpret_cast<const __stored*>(__at)[__k]);
+    }
+    GRIDSTRIDE_INLINED void load_word(const char* __at) { whole<__length, __stored>::load(items, __at); }
+    GRIDSTRIDE_INLINED void join(const char*) {}
+    GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) { items = __from; }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { __to = items; }
+};
+template <int __length, class __stored>
+struct arriving<__length, __stored, true> {
+    uint4 low, high;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        const unsigned __off = between<__length, __stored>::past_word(__at);
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
+        low = __from[0];
+        if (__off) high = __from[1];
+    }
+    GRIDSTRIDE_INLINED void load_word(const char* __at) { low = *reinterpret_cast<const uint4*>(__at); }
+    GRIDSTRIDE_INLINED void join(const char* __at) {
+        const unsigned __off = between<__length, __stored>::past_word(__at);
+        if (__off) low = between<__length, __stored>::joined(low, high, __off);
+    }
+    GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) { low = whole<__length, __stored>::packed(__from); }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
 };
 
 // Every second of neighboring elements of one or two bytes, from two words of 16 bytes.
