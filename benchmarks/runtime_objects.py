@@ -53,6 +53,11 @@ FLOORS = {
     GRAPH: "launch_graph",
     REPLAY: "launch_graph",
 }
+#: What else is timed, to see where the time of a launch goes.
+BESIDE = {
+    "the driver's launch where the GIL is given up": "launch_graph_without_lock",
+    "the driver's launch of CuPy's graph": "launch_peer_graph",
+}
 
 
 def main() -> None:
@@ -65,6 +70,7 @@ def main() -> None:
             **{f"ours {name}": case for name, case in ours.items()},
             **{f"CuPy {name}": case for name, case in theirs.items()},
             **{f"floor {name}": floors[call] for name, call in FLOORS.items()},
+            **{name: floors[call] for name, call in BESIDE.items()},
         }
     )
     rows = []
@@ -74,7 +80,9 @@ def main() -> None:
         goal += peer if name == "with stream" else 0
         rows.append({"id": f"cuda.runtime.{name}", "ours": own, "CuPy": peer, "floor": floor, "goal": goal})
     print(table(rows))
-    print("floor: the driver's own calls in a C loop; microseconds")
+    print("floor: the driver's own calls in a C loop, of graphs with the same graph; microseconds")
+    for name in BESIDE:
+        print(f"{name}: {times[name]:.4g}")
     print("written to", save("runtime-objects", rows))
 
 
@@ -170,20 +178,27 @@ def graph_cases() -> tuple[Callable[[], Any], Callable[[], Any], dict[str, Calla
     return (
         launches(graph, stream),
         launches(peer_graph, peer_stream),
-        floor_cases(peer_graph.graphExec, peer_stream.ptr),
+        floor_cases((graph._content.executable, stream.ptr), (peer_graph.graphExec, peer_stream.ptr)),
     )
 
 
-def floor_cases(graph: int, stream: int) -> dict[str, Callable[[], Any]]:
-    """Return for each function of runtime_floors.cpp one call that makes the driver's calls `BURST` times."""
+def floor_cases(own: tuple[int, int], peer: tuple[int, int]) -> dict[str, Callable[[], Any]]:
+    """Return for each function of runtime_floors.cpp one call that makes the driver's calls `BURST` times.
+
+    Parameters
+    ----------
+    own, peer : tuple of int
+        Executable graph and stream, ours and CuPy's.
+    """
     library = Path(tempfile.mkdtemp()) / "floors.so"
     source = Path(__file__).with_name("runtime_floors.cpp")
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True)
-    floors = ctypes.CDLL(str(library))
+    floors, with_lock = ctypes.CDLL(str(library)), ctypes.PyDLL(str(library))
     pool, event, timed = ctypes.c_void_p(), cupy.cuda.Event(disable_timing=True), cupy.cuda.Event()
     assert floors.create_pool(ctypes.byref(pool)) == 0
-    handle = ctypes.c_void_p(stream)
+    launch, peer_launch = (tuple(map(ctypes.c_void_p, each)) for each in (own, peer))
+    handle = launch[1]
     marker, timed_marker = ctypes.c_void_p(event.ptr), ctypes.c_void_p(timed.ptr)
     arguments = {
         "current_context": (),
@@ -193,10 +208,14 @@ def floor_cases(graph: int, stream: int) -> dict[str, Callable[[], Any]]:
         "record_event_with_time": (timed_marker, handle),
         "wait_event": (marker, handle),
         "allocate_and_free": (pool, handle, ctypes.c_size_t(SIZE)),
-        "launch_graph": (ctypes.c_void_p(graph), handle),
+        "launch_graph": launch,
     }
     functions = {name: getattr(floors, name.removesuffix("_with_time")) for name in arguments}
-    return {name: burst(functions[name], (event, timed), *rest) for name, rest in arguments.items()}
+    return {
+        **{name: burst(functions[name], (event, timed), *rest) for name, rest in arguments.items()},
+        "launch_graph_without_lock": burst(with_lock.launch_graph_without_lock, (), *launch),
+        "launch_peer_graph": burst(floors.launch_graph, (), *peer_launch),
+    }
 
 
 def burst(function: Any, kept: object, *arguments: Any) -> Callable[[], None]:

@@ -26,7 +26,7 @@ static int function_init(PyObject *object, PyObject *arguments, PyObject *keywor
     return 0;
 }
 
-static int read_value(PyObject *argument, value *read)
+int read_driver_value(PyObject *argument, value *read)
 {
     if (argument == Py_None)
         *read = 0;
@@ -44,11 +44,12 @@ static int read_values(PyObject *const *arguments, Py_ssize_t count, value *valu
         return 0;
     }
     for (Py_ssize_t k = 0; k < count; ++k)
-        if (!read_value(arguments[k], &values[k]))
+        if (!read_driver_value(arguments[k], &values[k]))
             return 0;
     return 1;
 }
 
+/* The GIL is given up: a driver whose queue is full waits for a GPU, whose work may wait for a Python function. */
 static int call_driver(const struct driver_function *self, const value *values)
 {
     int code;
@@ -58,8 +59,25 @@ static int call_driver(const struct driver_function *self, const value *values)
     return code;
 }
 
-/* Return None, or what the driver wrote behind its first argument; where it failed, what `fail(code)` returns.
-   NotImplemented from there: what was missing is there now, so the driver is asked once more. */
+/* Return what the driver wrote behind its first argument, or None. */
+static PyObject *result_of(const struct driver_function *self, const value *result)
+{
+    if (self->has_result)
+        return PyLong_FromUnsignedLongLong(*result);
+    Py_RETURN_NONE;
+}
+
+/* Return what `fail(code)` returns. NotImplemented: what was missing is there now, so the driver is asked once more. */
+static PyObject *recover(const struct driver_function *self, const value *values, const value *result, int code)
+{
+    PyObject *answer = PyObject_CallFunction(self->fail, "i", code);
+    if (answer != Py_NotImplemented)
+        return answer;
+    Py_DECREF(answer);
+    code = call_driver(self, values);
+    return code == 0 ? result_of(self, result) : PyObject_CallFunction(self->fail, "i", code);
+}
+
 static PyObject *function_call(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
 {
     const struct driver_function *self = (struct driver_function *)object;
@@ -71,27 +89,27 @@ static PyObject *function_call(PyObject *object, PyObject *const *arguments, Py_
     if (self->has_result)
         values[0] = (value)(uintptr_t)&result;
     int code = call_driver(self, values);
-    if (code != 0) {
-        PyObject *answer = PyObject_CallFunction(self->fail, "i", code);
-        if (answer != Py_NotImplemented)
-            return answer;
-        Py_DECREF(answer);
-        code = call_driver(self, values);
-        if (code != 0)
-            return PyObject_CallFunction(self->fail, "i", code);
-    }
-    if (self->has_result)
-        return PyLong_FromUnsignedLongLong(result);
-    Py_RETURN_NONE;
+    return code == 0 ? result_of(self, &result) : recover(self, values, &result, code);
 }
 
-PyObject *call_with_handles(PyObject *function, PyObject *first, PyObject *second)
+PyObject *driver_function_behind(PyObject *callable)
 {
-    PyCFunction known = (PyCFunction)(void (*)(void))function_call;
-    PyObject *const arguments[] = {first, second};
-    if (Py_TYPE(function) == &PyCFunction_Type && PyCFunction_GetFunction(function) == known)
-        return function_call(PyCFunction_GetSelf(function), arguments, 2);
-    return PyObject_CallFunctionObjArgs(function, first, second, NULL);
+    PyCFunction call = (PyCFunction)(void (*)(void))function_call;
+    if (Py_TYPE(callable) != &PyCFunction_Type || PyCFunction_GetFunction(callable) != call)
+        return NULL;
+    PyObject *function = PyCFunction_GetSelf(callable);
+    const struct driver_function *found = (struct driver_function *)function;
+    return found->function == NULL || found->has_result ? NULL : function;
+}
+
+PyObject *call_with_handles(PyObject *function, unsigned long long first, unsigned long long second)
+{
+    const struct driver_function *self = (struct driver_function *)function;
+    const value values[MOST_VALUES] = {first, second};
+    int code = call_driver(self, values);
+    if (code != 0)
+        return recover(self, values, NULL, code);
+    Py_RETURN_NONE;
 }
 
 static int function_traverse(PyObject *object, visitproc visit, void *arg)

@@ -60,7 +60,7 @@ static PyObject *event_del(PyObject *object, PyObject *const *arguments, Py_ssiz
 static const struct stream_record *stream_to_record_in(const struct event_record *event, PyObject *given)
 {
     PyObject *stream = given == Py_None ? stream_of_thread(event->target, event->device_id) : given;
-    if (stream == NULL || !is_record(stream, stream_type))
+    if (stream == NULL || !is_record(stream, &stream_type))
         return NULL;
     const struct stream_record *found = (const struct stream_record *)stream;
     if (!is_plain_stream(found) || found->target != event->target)
@@ -101,7 +101,7 @@ static PyObject *stream_wait(PyObject *object, PyObject *const *arguments, Py_ss
     const struct stream_record *self = (struct stream_record *)object;
     const struct event_record *event = NULL;
     if (shortcuts_are_on && watchers == 0 && names == NULL && count == 1 && is_plain_stream(self) &&
-        is_record(arguments[0], event_type))
+        is_record(arguments[0], &event_type))
         event = (const struct event_record *)arguments[0];
     if (event == NULL || !is_whole_event(event) || event->target != self->target)
         return call_definition(&event_shortcuts[WAIT], object, arguments, count, names);

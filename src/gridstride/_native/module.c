@@ -110,8 +110,8 @@ PyMODINIT_FUNC PyInit__launcher(void)
     if (intern_names() && intern_array_names() && intern_launcher_names() && add_type(module, &launcher_spec) &&
         add_type(module, &array_launcher_spec) && add_type(module, &prepared_launch_spec) &&
         add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
-        add_type(module, &contexts_spec) && add_entries(module) && prepare_current() && prepare_events() &&
-        prepare_pools() && prepare_graphs() &&
+        add_type(module, &contexts_spec) && add_entries(module) && prepare_shortcuts() && prepare_current() &&
+        prepare_events() && prepare_pools() && prepare_graphs() &&
         add_records(module) && PyModule_AddFunctions(module, shortcut_functions) == 0 &&
         PyModule_AddFunctions(module, current_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&
         PyModule_AddFunctions(module, array_functions) == 0 &&

@@ -141,7 +141,11 @@ PyObject *raise_failure(PyObject *function, int code);
 /* ---- contexts.c, driver_call.c: what a target's attributes are called with, without a detour for known functions ---- */
 
 PyObject *call_without_arguments(PyObject *function);
-PyObject *call_with_handles(PyObject *function, PyObject *first, PyObject *second);
+/* Return the DriverFunction whose `call` this is, where it is one without a result (borrowed); else null. */
+PyObject *driver_function_behind(PyObject *callable);
+int read_driver_value(PyObject *argument, unsigned long long *read);
+/* Call a DriverFunction without a result. */
+PyObject *call_with_handles(PyObject *function, unsigned long long first, unsigned long long second);
 
 /* ---- launcher.c ---- */
 

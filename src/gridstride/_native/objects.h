@@ -8,7 +8,7 @@
 
 #include "native.h"
 
-/* ---- records.c: all fields are objects, or null before they are set ---- */
+/* ---- records.c: fields are objects, or null before they are set ---- */
 
 struct device_record {
     PyObject_HEAD
@@ -78,15 +78,31 @@ struct content_record {
     PyObject_HEAD
     PyObject *target, *device, *executable;
     PyObject *streams; /* a dictionary of where it was launched */
-    PyObject *latest;  /* hidden: the last of them */
+    /* Hidden: the launch in the last of them, ready to be made again. */
+    PyObject *latest;        /* the stream */
+    PyObject *latest_handle; /* its handle and the executable then, from which the numbers were read */
+    PyObject *latest_executable;
+    PyObject *function; /* a driver's; null: the target's method must be looked up */
+    /* No objects from here on. */
+    unsigned long long handle_number, executable_number;
 };
 
-extern PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type,
-    *device_pool_type, *pool_type, *async_pool_type, *graph_type, *content_type;
+/* The type of a record, and the class derived from it that was met last: of most there is one. */
+struct record_type {
+    PyTypeObject *type, *met;
+};
+
+extern struct record_type device_type, stream_type, event_type, memory_type, pointer_type, block_type,
+    device_pool_type, pool_type, async_pool_type, graph_type, content_type;
+
+int is_record_of_other_class(PyObject *object, struct record_type *of);
+int add_records(PyObject *module);
 
 /* Return whether an object is of a record's type or one derived from it. */
-int is_record(PyObject *object, PyTypeObject *type);
-int add_records(PyObject *module);
+static inline int is_record(PyObject *object, struct record_type *of)
+{
+    return Py_TYPE(object) == of->met || is_record_of_other_class(object, of);
+}
 
 /* ---- entries.c ---- */
 
@@ -102,13 +118,14 @@ void drop_entry(PyObject *entries);
 
 struct shortcut {
     const char *name; /* of the definition: __qualname__ */
-    PyTypeObject **owner; /* of a method; null for a function */
+    struct record_type *owner; /* of a method; null for a function */
     PyMethodDef method;
     PyObject *definition;
 };
 
 /* Whether shortcuts do anything; tests drive the definitions too. */
 extern int shortcuts_are_on;
+int prepare_shortcuts(void);
 extern PyMethodDef shortcut_functions[];
 
 /* Call the definition; `self` is null for a function. */

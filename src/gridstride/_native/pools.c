@@ -62,7 +62,7 @@ static PyObject *stream_of_request(const struct device_pool_record *pool)
 static int fits(PyObject *object, long long rounded, PyObject *arena)
 {
     const struct block_record *block = (const struct block_record *)object;
-    return is_record(object, block_type) && block->size != NULL && block->arena == arena &&
+    return is_record(object, &block_type) && block->size != NULL && block->arena == arena &&
            PyLong_AsLongLong(block->size) == rounded;
 }
 
@@ -147,7 +147,7 @@ static PyObject *pooled_del(PyObject *object, PyObject *unused)
     PyObject *block = self->block;
     if (block == NULL || block == Py_None)
         Py_RETURN_NONE;
-    if (!shortcuts_are_on || hooks_entered > 0 || self->pool == NULL || !is_record(self->pool, device_pool_type))
+    if (!shortcuts_are_on || hooks_entered > 0 || self->pool == NULL || !is_record(self->pool, &device_pool_type))
         return call_definition(&pool_shortcuts[RETURN], object, NULL, 0, NULL);
     self->block = Py_NewRef(Py_None);
     int failed = PyList_Append(((struct device_pool_record *)self->pool)->returned, block);
@@ -198,7 +198,7 @@ static PyObject *allocate(PyObject *pool, PyObject *device, PyObject *handle, Py
 {
     const struct async_pool_record *self = (struct async_pool_record *)pool;
     PyObject *stream = stream_of_thread(self->target, device);
-    if (stream == NULL || !is_record(stream, stream_type) || !is_plain_stream((struct stream_record *)stream))
+    if (stream == NULL || !is_record(stream, &stream_type) || !is_plain_stream((struct stream_record *)stream))
         return NULL;
     Py_INCREF(stream);
     PyObject *order = ((struct stream_record *)stream)->handle;

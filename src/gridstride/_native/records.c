@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <structmember.h>
 
-PyTypeObject *device_type, *stream_type, *event_type, *memory_type, *pointer_type, *block_type, *device_pool_type,
-    *pool_type, *async_pool_type, *graph_type, *content_type;
+struct record_type device_type, stream_type, event_type, memory_type, pointer_type, block_type, device_pool_type,
+    pool_type, async_pool_type, graph_type, content_type;
 
 static PyObject **fields_of(PyObject *record)
 {
@@ -36,9 +36,9 @@ static void free_record(PyObject *record, int count)
     Py_DECREF(type);
 }
 
-/* Define the type of a record with the fields of a struct; `members` names them. */
-#define RECORD(kind, python_name, text)                                                                    \
-    enum { kind##_fields = (sizeof(struct kind##_record) - sizeof(PyObject)) / sizeof(PyObject *) };       \
+/* Define the type of a record with the fields of a struct, which end after `size` bytes; `members` names them. */
+#define RECORD_OF_SIZE(kind, size, python_name, text)                                                      \
+    enum { kind##_fields = ((size) - sizeof(PyObject)) / sizeof(PyObject *) };                             \
     static int kind##_traverse(PyObject *record, visitproc visit, void *arg)                               \
     {                                                                                                      \
         return visit_fields(record, kind##_fields, visit, arg);                                            \
@@ -59,6 +59,7 @@ static void free_record(PyObject *record, int count)
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,                            \
         .slots = kind##_slots,                                                                             \
     }
+#define RECORD(kind, python_name, text) RECORD_OF_SIZE(kind, sizeof(struct kind##_record), python_name, text)
 
 #define FIELD(kind, field, name) {name, T_OBJECT_EX, offsetof(struct kind##_record, field), 0, NULL}
 
@@ -164,17 +165,21 @@ static PyMemberDef content_members[] = {
     FIELD(content, streams, "streams"),
     {NULL},
 };
-RECORD(content, "ContentRecord", "Keep those fields of what a graph holds that a launch looks at.");
+RECORD_OF_SIZE(content, offsetof(struct content_record, handle_number), "ContentRecord",
+               "Keep those fields of what a graph holds that a launch looks at.");
 
-int is_record(PyObject *object, PyTypeObject *type)
+int is_record_of_other_class(PyObject *object, struct record_type *of)
 {
-    return PyObject_TypeCheck(object, type);
+    if (!PyObject_TypeCheck(object, of->type))
+        return 0;
+    set_reference((PyObject **)&of->met, (PyObject *)Py_TYPE(object));
+    return 1;
 }
 
-static int add_record(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+static int add_record(PyObject *module, PyType_Spec *spec, struct record_type *made)
 {
-    *type = (PyTypeObject *)PyType_FromSpec(spec);
-    return *type != NULL && PyModule_AddType(module, *type) == 0;
+    made->type = (PyTypeObject *)PyType_FromSpec(spec);
+    return made->type != NULL && PyModule_AddType(module, made->type) == 0;
 }
 
 int add_records(PyObject *module)

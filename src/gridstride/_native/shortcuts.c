@@ -17,6 +17,77 @@ static struct shortcut *find_shortcut(const char *name)
     return NULL;
 }
 
+/* ---- methods ---- */
+
+/* Stands for a method until its class is made. The interpreter calls a method of C without a detour only on objects
+   of the very class that it was made for, so it is made for that class and not for the record. */
+struct method_to_be {
+    PyObject_HEAD
+    struct shortcut *shortcut;
+};
+
+static PyTypeObject *method_to_be_type;
+
+static PyObject *new_method_to_be(struct shortcut *shortcut)
+{
+    struct method_to_be *made = PyObject_New(struct method_to_be, method_to_be_type);
+    if (made != NULL)
+        made->shortcut = shortcut;
+    return (PyObject *)made;
+}
+
+/* __set_name__(owner, name) */
+static PyObject *make_method(PyObject *object, PyObject *arguments)
+{
+    struct shortcut *shortcut = ((struct method_to_be *)object)->shortcut;
+    PyTypeObject *owner;
+    PyObject *name;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyType_Type, &owner, &name))
+        return NULL;
+    if (!PyType_IsSubtype(owner, shortcut->owner->type))
+        return PyErr_Format(PyExc_TypeError, "%s is a shortcut of other objects than those of %R", shortcut->name, owner);
+    PyObject *method = PyDescr_NewMethod(owner, &shortcut->method);
+    int failed = method == NULL || PyObject_SetAttr((PyObject *)owner, name, method) != 0;
+    Py_XDECREF(method);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static void free_method_to_be(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef method_to_be_methods[] = {
+    {"__set_name__", make_method, METH_VARARGS, "Put the method into the class that is being made."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot method_to_be_slots[] = {
+    {Py_tp_doc, "A method with a shortcut in a class that is still to be made."},
+    {Py_tp_methods, method_to_be_methods},
+    {Py_tp_dealloc, free_method_to_be},
+    {0, NULL},
+};
+
+static PyType_Spec method_to_be_spec = {
+    .name = "gridstride._native._launcher.MethodToBe",
+    .basicsize = sizeof(struct method_to_be),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = method_to_be_slots,
+};
+
+int prepare_shortcuts(void)
+{
+    method_to_be_type = (PyTypeObject *)PyType_FromSpec(&method_to_be_spec);
+    return method_to_be_type != NULL;
+}
+
+/* ---- the decorator ---- */
+
 /* shortcut(definition): the definition's docstring becomes that of the C function. */
 static PyObject *make_shortcut(PyObject *module, PyObject *definition)
 {
@@ -31,7 +102,7 @@ static PyObject *make_shortcut(PyObject *module, PyObject *definition)
         set_reference(&shortcut->definition, definition); /* whose docstring lives as long */
         shortcut->method.ml_doc = doc == Py_None ? NULL : PyUnicode_AsUTF8AndSize(doc, NULL);
         made = shortcut->owner == NULL ? PyCFunction_NewEx(&shortcut->method, NULL, NULL)
-                                       : PyDescr_NewMethod(*shortcut->owner, &shortcut->method);
+                                       : new_method_to_be(shortcut);
     }
     Py_XDECREF(name);
     Py_XDECREF(doc);
