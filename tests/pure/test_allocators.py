@@ -37,7 +37,7 @@ def gpu(monkeypatch):
     """A target with CUDA arrays, and CuPy."""
     target = FakeTarget()
     target.device_types = frozenset({2})
-    target.array_protocol = "__cuda_array_interface__"
+    target.array_protocol, target.memory_device_type = "__cuda_array_interface__", 2
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make_module())
     return use(monkeypatch, target)
 

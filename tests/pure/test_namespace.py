@@ -273,7 +273,7 @@ def test_ndarray_over_memory(monkeypatch):
 
 def test_ndarray_over_memory_of_a_gpu_is_cupy_s(monkeypatch, cupy):
     target = FakeTarget()
-    target.array_protocol = "__cuda_array_interface__"
+    target.array_protocol, target.memory_device_type = "__cuda_array_interface__", 2
     make_default(monkeypatch, target)
     pointer = cuda.alloc(64)
     x = gs.ndarray((2, 4), "f8", memptr=pointer)

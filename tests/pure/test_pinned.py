@@ -64,7 +64,8 @@ def test_copies_to_and_from_pinned_memory(fake):
 def test_arrays_over_pinned_memory(fake, monkeypatch, backend, is_gpu):
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make_module())
     if is_gpu:
-        fake.device_types, fake.array_protocol = frozenset({2}), "__cuda_array_interface__"
+        fake.device_types, fake.memory_device_type = frozenset({2}), 2
+        fake.array_protocol = "__cuda_array_interface__"
     pinned = cuda.PinnedMemoryPointer(cuda.PinnedMemory(8000), 0, 8000, None)
     with gs.use_backend(backend):
         x = gs.ndarray((1000,), dtype=np.float64, memptr=cuda.MemoryPointer(pinned, 0, 8000))
@@ -84,7 +85,8 @@ def test_arrays_over_pinned_memory(fake, monkeypatch, backend, is_gpu):
 
 
 def test_managed_memory_is_seen_by_the_host(fake):
-    fake.device_types, fake.array_protocol = frozenset({2}), "__cuda_array_interface__"
+    fake.device_types, fake.memory_device_type = frozenset({2}), 2
+    fake.array_protocol = "__cuda_array_interface__"
     managed = cuda.malloc_managed(8)
     np.asarray(managed)[:] = 3
     assert bytes(np.asarray(managed)) == b"\3" * 8

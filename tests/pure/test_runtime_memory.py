@@ -120,7 +120,7 @@ def test_a_pointer_is_an_array_of_bytes(pointer):
 
 
 def test_memory_of_a_gpu_is_shown_by_its_own_protocol(fake):
-    fake.array_protocol = "__cuda_array_interface__"
+    fake.array_protocol, fake.memory_device_type = "__cuda_array_interface__", 2
     pointer = cuda.alloc(8)
     assert pointer.__cuda_array_interface__["data"] == (pointer.ptr, False)
     assert not hasattr(pointer, "__array_interface__")
@@ -225,7 +225,8 @@ def test_what_cannot_be_copied_is_refused(pointer):
 
 
 def test_memory_on_a_gpu_is_no_host_memory(fake):
-    fake.array_protocol, fake.device_types = "__cuda_array_interface__", frozenset({2})
+    fake.device_types, fake.memory_device_type = frozenset({2}), 2
+    fake.array_protocol = "__cuda_array_interface__"
     pointer = cuda.alloc(8)
     with pytest.raises(TypeError, match="host memory is needed"):
         pointer.copy_from_host(cuda.alloc(8))

@@ -29,7 +29,7 @@ def gpu(fake):
     """The same target, with devices that CUDA's libraries share."""
     fake.device_types = frozenset({2, 13})
     fake.features = frozenset({"gpu"})
-    fake.array_protocol = "__cuda_array_interface__"
+    fake.array_protocol, fake.memory_device_type = "__cuda_array_interface__", 2
     return fake
 
 

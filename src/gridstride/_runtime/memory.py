@@ -15,14 +15,12 @@ from gridstride._runtime import capture, tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import Device, require_target
 from gridstride._runtime.stream import get_current_stream, stream_handle
-from gridstride.arrays import CUDA, HOST, PINNED, UNKNOWN_DEVICE, ArrayView
+from gridstride.arrays import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.targets import registry
 from gridstride.targets.base import Access, CopyDirection, Target
 
 _BYTE: np.dtype[Any] = np.dtype(np.uint8)
 _HOST_PROTOCOL = "__array_interface__"
-#: The device type that memory of a target has, by the protocol that shows it.
-_DEVICE_TYPES = {_HOST_PROTOCOL: HOST, "__cuda_array_interface__": CUDA}
 
 
 class BaseMemory(_native.MemoryRecord):
@@ -329,7 +327,7 @@ class MemoryPointer(_native.PointerRecord):
 
     def __gridstride_view__(self) -> ArrayView:
         require_held(self.mem)
-        device_type = _DEVICE_TYPES[self.target.array_protocol]  # also of pinned memory, which devices see
+        device_type = self.target.memory_device_type  # also of pinned memory, which devices see
         return ArrayView(
             self, self.ptr, _BYTE, (self.size,), None, device_type, self.device_id, False, "memory"
         )

@@ -41,17 +41,17 @@ def rehearse_raw_kernels(target: Target) -> None:
     _rehearse(target, _call_raw_kernels)
 
 
-def _rehearse(target: Target, make_calls: Callable[[Any], None]) -> None:
+def _rehearse(target: Target, make_calls: Callable[[Target, Any], None]) -> None:
     """Make calls with an array, or None, on a target; nothing is rehearsed while somebody watches launches."""
     if _native.watchers(0):
         return
     # What fails here fails again, and is reported, where somebody makes a call. An import does not.
     with suppress(Exception), registry.rehearsing(target):
-        make_calls(np.empty(1, np.float32) if arrays.HOST in target.device_types else _native.meet())
+        make_calls(target, np.empty(1, np.float32) if arrays.HOST in target.device_types else _native.meet())
     forget_programs()
 
 
-def _call_array_kernels(array: Any) -> None:
+def _call_array_kernels(target: Target, array: Any) -> None:
     for salt in range(_ARRAY_REHEARSALS):
         kernel = ElementwiseKernel("float32 x", "float32 y", f"y = x + {salt}", "rehearsal")
         ReductionKernel("float32 x", "float32 y", "x", "a + b", f"y = a + {salt}", "0", "rehearsal")
@@ -59,13 +59,13 @@ def _call_array_kernels(array: Any) -> None:
             kernel._launch(array, array)
 
 
-def _call_raw_kernels(array: Any) -> None:
+def _call_raw_kernels(target: Target, array: Any) -> None:
     for salt in range(_RAW_REHEARSALS):
         kernel = RawKernel(
             f'extern "C" __global__ void rehearsal(float *, float, int) {{}} // {salt}', "rehearsal"
         )
         if array is None:
-            kernel._foresee(arrays.CUDA, 0, (1, 1, 1), (32, 1, 1), 0)
+            kernel._foresee(target.memory_device_type, 0, (1, 1, 1), (32, 1, 1), 0)
         else:
             kernel((1,), (32,), (array, np.float32(1), np.int32(1)))
         entry = _store.pack("", encode(kernel.load(default_place(), None).object_code))

@@ -36,6 +36,8 @@ class Target(Protocol):
     name: str
     #: DLPack device types of the arrays this target runs on (1 host, 2 CUDA, 3 pinned, 13 managed).
     device_types: frozenset[int]
+    #: The one among them that its own memory has.
+    memory_device_type: int
     #: What it can do: "gpu" (a real device), "cooperative launch", "binary modules", "printf",
     #: "atomics", "warps", "shared memory", "faults are errors", "asynchronous" (work goes on after a call
     #: returns), "no memory" (addresses are mere numbers), "devices on request" (a setting shows more) ...

@@ -42,6 +42,7 @@ class NullTarget:
 
     name = "null"
     device_types = frozenset({HOST})
+    memory_device_type = HOST
     features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
     tiers: tuple[str, ...] = ("null",)

@@ -28,6 +28,8 @@ from gridstride.targets.cpu.runtime import CpuFunction, CpuModule
 from gridstride.targets.cpu.writers import CpuLoops
 from gridstride.targets.walks import LoopWriters
 
+DLPACK_HOST = 1
+
 Value = TypeVar("Value")
 
 _NOT_BETWEEN_PROCESSES = "the CPU target shares no memory or events between processes; use multiprocessing's"
@@ -41,7 +43,8 @@ class CpuTarget:
     """Compile CUDA C++ with a host compiler and run it on all processors."""
 
     name = "cpu"
-    device_types = frozenset({1})
+    device_types = frozenset({DLPACK_HOST})
+    memory_device_type = DLPACK_HOST
     features = frozenset(
         {
             "cooperative launch",

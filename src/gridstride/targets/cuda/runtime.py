@@ -76,6 +76,7 @@ class CudaTarget(GraphCalls):
 
     name = "cuda"
     device_types = frozenset({DLPACK_CUDA, DLPACK_MANAGED})
+    memory_device_type = DLPACK_CUDA
     features = frozenset(
         {
             "gpu",
