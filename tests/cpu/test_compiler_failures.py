@@ -89,6 +89,40 @@ def test_what_holds_the_output_open_keeps_nobody_waiting(
     os.kill(int((tmp_path / "escaped").read_text()), signal.SIGKILL)
 
 
+def test_a_server_that_a_compiler_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    """It holds the compiler's output open, as those of compiler caches may."""
+    script = f"sleep 120 & echo $! > {tmp_path}/server; echo what it says; exit 3"
+    start = time.monotonic()
+    done = calling.call(["sh", "-c", script], tmp_path, os.environ, 100)
+    assert time.monotonic() - start < 60
+    assert (done.returncode, done.stdout) == (3, "what it says\n")
+    os.kill(int((tmp_path / "server").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", ["no PATH", "no folder"])
+def test_kernels_are_compiled_in_poor_surroundings(tmp_path: Path, how: str) -> None:
+    program = f"""
+import os
+import numpy as np
+import gridstride as gs
+if {how!r} == "no folder":
+    os.rmdir(os.getcwd())
+x = np.zeros(1, np.int32)
+gs.RawKernel({TEXT!r}, "k")((1,), (1,), (x,))
+print(x[0])
+"""
+    (tmp_path / "folder").mkdir()
+    environment = {**os.environ, "GRIDSTRIDE_CACHE_DIR": str(tmp_path / "cache"), "GRIDSTRIDE_TARGET": "cpu"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
+    if how == "no PATH":
+        del environment["PATH"]
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=tmp_path / "folder",
+        env=environment,
+    )  # fmt: skip
+    assert done.stdout == "1\n", done.stderr
+
+
 def test_an_interrupt_ends_the_compiler(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(120)"]
 

@@ -18,9 +18,10 @@ import gridstride as gs
 from gridstride.targets.cpu.library import INCLUDE_FOLDERS
 
 SYSTEM_HEADERS = [
-    "algorithm", "assert.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib",
-    "cstring", "float.h", "initializer_list", "limits", "limits.h", "math.h", "new", "stddef.h", "stdint.h", "stdio.h",
-    "stdlib.h", "string.h", "type_traits", "utility",
+    "algorithm", "array", "assert.h", "bit", "cassert", "cfloat", "climits", "cmath", "concepts", "cstddef",
+    "cstdint", "cstdio", "cstdlib", "cstring", "float.h", "functional", "initializer_list", "limits",
+    "limits.h", "math.h", "new", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "type_traits",
+    "utility",
 ]  # fmt: skip
 CUDA_HEADERS = [
     "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuComplex.h", "cupy/complex.cuh",

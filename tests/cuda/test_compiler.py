@@ -13,8 +13,9 @@ import pytest
 from cuda_support import ARCH, program
 
 from gridstride.errors import CompileError
+from gridstride.targets import toolkit
 from gridstride.targets.base import ObjectCode
-from gridstride.targets.cuda import elf, nvcc, nvrtc, parallel, source, toolkit
+from gridstride.targets.cuda import elf, nvcc, nvrtc, parallel, source
 from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.fingerprint import fingerprint, own_headers

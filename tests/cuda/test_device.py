@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from cuda_support import program
 
-from gridstride.targets import registry
+from gridstride.targets import registry, toolkit
 from gridstride.targets.base import CopyDirection, EventFlags, Function, LaunchConfig, Program
-from gridstride.targets.cuda import toolkit
 from gridstride.targets.cuda.binaries import object_code_from_binary
 from gridstride.targets.cuda.runtime import CudaTarget
 

@@ -129,7 +129,7 @@ def test_ptx_and_sass_hold_the_named_kernel_alone(
 def test_a_missing_disassembler_is_named_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("gridstride.targets.cuda.toolkit.program", lambda name: None)
+    monkeypatch.setattr("gridstride.targets.toolkit.program", lambda name: None)
     assert cli.main(["show", "kernels.cu:first", "--target", "cuda", "--form", "sass"]) == 1
     assert "pip install nvidia-cuda-nvdisasm" in capsys.readouterr().err
 

@@ -7,9 +7,9 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from gridstride import _forks
 
@@ -74,7 +74,7 @@ def call(
             deadline = time.monotonic() + time_limit
             if meanwhile is not None:
                 meanwhile()
-            _read(process.stdout, output, deadline)
+            _read(process, output, deadline)
             process.wait(max(deadline - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
         _end(process)
@@ -89,18 +89,40 @@ def call(
     return subprocess.CompletedProcess(list(command), process.returncode, _text(output), "")
 
 
-def _read(stream: IO[bytes], output: bytearray, deadline: float) -> None:
-    """Read a stream to its end, and keep what it begins with; TimeoutExpired at the deadline."""
-    waiting = select.poll()
-    waiting.register(stream, select.POLLIN)
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not waiting.poll(left * 1000):
-            raise subprocess.TimeoutExpired("", 0)
-        chunk = os.read(stream.fileno(), 1 << 16)
-        if not chunk:
-            return
-        output += chunk[: LOG_LIMIT + 1 - len(output)]
+def _read(process: subprocess.Popen[bytes], output: bytearray, deadline: float) -> None:
+    """Read what a process prints until it ends, and keep what that begins with; TimeoutExpired at the deadline.
+
+    Something that it started, such as the server of a compiler cache, may hold the stream for longer.
+    """
+    assert process.stdout is not None
+    stream = process.stdout.fileno()
+    with _end_of(process) as end:
+        waiting = select.poll()
+        for watched in (stream, *end):
+            waiting.register(watched, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            ready = [descriptor for descriptor, _ in waiting.poll(left * 1000)] if left > 0 else []
+            if not ready:
+                raise subprocess.TimeoutExpired("", 0)
+            chunk = os.read(stream, 1 << 16) if stream in ready else b""
+            if not chunk:
+                return
+            output += chunk[: LOG_LIMIT + 1 - len(output)]
+
+
+@contextmanager
+def _end_of(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Yield a descriptor that can be read when a process has ended, where the system has such."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        yield []
+        return
+    try:
+        yield [descriptor]
+    finally:
+        os.close(descriptor)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -20,6 +20,7 @@ from gridstride.targets.base import FunctionRecord, ObjectCode, Program, TierObs
 from gridstride.targets.cpu import (
     abi,
     calling,
+    core_library,
     diagnostics,
     host,
     implicit,
@@ -114,6 +115,7 @@ class _Compilation:
         self.texts: list[str] = []
         self._converts = False
         self._building: threading.Thread | None = None
+        self._core_folders: tuple[Path, ...] = ()
 
     def run(self) -> ObjectCode:
         try:
@@ -143,6 +145,7 @@ class _Compilation:
     def _source(self) -> Path:
         """Write what is compiled."""
         self._write_headers()
+        self._find_core_library()
         self.texts = [self.program.text]
         with_options = "\n".join([*unit.option_lines(self.program), self.program.text])
         if self._reads_user_headers() or rewrite.needs_preprocessing(with_options.encode()):
@@ -240,11 +243,12 @@ class _Compilation:
         folders = [
             self.folder / "headers",
             *library.INCLUDE_FOLDERS,
-            *map(os.path.abspath, options.include_dirs),
+            *map(_absolute, options.include_dirs),
         ]
         flags += [f"-I{folder}" for folder in folders]
+        flags += [f"-isystem{folder}" for folder in self._core_folders]
         if os.path.isfile(self.program.path):
-            flags += ["-iquote", os.path.dirname(os.path.abspath(self.program.path))]
+            flags += ["-iquote", os.path.dirname(_absolute(self.program.path))]
         return flags
 
     def _compile(self, source: Path) -> bytes:
@@ -380,8 +384,11 @@ class _Compilation:
         text = os.fsdecode(self._output("program.d"))
         for name in re.findall(r"(?:\\.|[^\s\\])+", text.partition(":")[2].replace("\\\n", " ")):
             path = os.path.normpath(self.folder / re.sub(r"\\(.)", r"\1", name).replace("$$", "$"))
-            if not _is_ours(path) and not path.startswith(f"{self.folder}{os.sep}"):
+            is_for_us = any(Path(path).is_relative_to(place) for place in (self.folder, *self._core_folders))
+            if not _is_ours(path) and not is_for_us:
                 yield path
+        if self._core_folders:
+            yield str(self._core_folders[-1] / core_library.VERSION_HEADER)
 
     def _shadows(self, paths: list[str]) -> Iterator[str]:
         """Yield files that would be read instead of these if they were there."""
@@ -501,6 +508,20 @@ class _Compilation:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    def _find_core_library(self) -> None:
+        """Show the compiler the headers of the core libraries where the text or what it includes may ask for them."""
+        text = self.program.text.encode()
+        named = [self.program.text, *(text for _, text in self.program.headers)]
+        named += [f"#include <{name}>" for name in self.program.includes]
+        if not (any(map(core_library.is_named, named)) or self._reads_user_headers()):
+            return
+        try:
+            core_library.refuse_others(text, self._user_folders())
+        except Refusal as refusal:
+            place = unit.path_of(self.program), *_line_and_column(text, refusal.position)
+            raise self._refused(refusal, *place) from None
+        self._core_folders = core_library.write_wrappers(self.folder / "core") or ()
+
     def _reads_user_headers(self) -> bool:
         """Return whether the text includes files of the user's, in which anything may stand."""
         given = {name for name, _ in self.program.headers}
@@ -517,8 +538,8 @@ class _Compilation:
 
     def _user_folders(self) -> list[str]:
         """Return the folders of the user's in which headers are looked for."""
-        beside = [os.path.dirname(os.path.abspath(self.program.path))] if self.program.path else []
-        return [*beside, *map(os.path.abspath, self.program.options.include_dirs)]
+        beside = [os.path.dirname(_absolute(self.program.path))] if self.program.path else []
+        return [*beside, *map(_absolute, self.program.options.include_dirs)]
 
     def _write(self, name: str, content: bytes) -> Path:
         path = self.folder / name
@@ -588,6 +609,14 @@ def _language(source: Path) -> str:
 def _dependency_flags() -> list[str]:
     # All headers, because one that calls itself a system header is left out with what it includes otherwise.
     return ["-MD", "-MF", "program.d"]
+
+
+def _absolute(path: str) -> str:
+    """Return a path from the root; as it is where the current folder is gone, in which nothing can be found."""
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:
+        return path
 
 
 def _line_and_column(text: bytes, position: int) -> tuple[int, int]:

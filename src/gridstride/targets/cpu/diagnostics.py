@@ -20,6 +20,7 @@ _HINTS: dict[str, str] = {
     r"missing terminating|unterminated raw string": "the string is not closed: write the text as a raw string, r'...'",
     r"expected '?[,;]|or ';'": "is a semicolon missing at the end of this statement or the one before?",
     r"expected '}'|declaration before '}'": "the braces do not match",
+    r"cuda/std/.*(No such file|file not found)": "it comes with CCCL: pip install nvidia-cuda-cccl",
     r"No such file|file not found": "kernels do not see the host's headers: give it through headers= or by option -I",
     r"'(vector|string|cout|function|map)' (is not|was not|in namespace)": "it is a part of the host's C++ alone",
     r"no matching function for call": "compare the number and the types of the arguments",

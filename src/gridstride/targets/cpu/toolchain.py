@@ -150,7 +150,8 @@ class Toolchain(NamedTuple):
         )
 
     def _environment(self, folder: Path) -> dict[str, str]:
-        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+        # Without a PATH a compiler does not find its linker where it was found itself.
+        environment = {"PATH": os.defpath, **os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
         if self.kind == "zig":
             # What it builds once for all kernels is kept, what belongs to one kernel is not.
             kept = _store.private_folder("zig") or folder

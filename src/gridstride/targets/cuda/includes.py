@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gridstride._syntax import lexical
+from gridstride.targets import toolkit
 from gridstride.targets.base import Program
-from gridstride.targets.cuda import toolkit
 from gridstride.targets.cuda.fingerprint import HEADER_ROOTS
 
 #: The device headers of gridstride, on every target and on this one.

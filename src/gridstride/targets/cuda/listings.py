@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gridstride.errors import CUDAError, TargetUnavailable
+from gridstride.targets import toolkit
 from gridstride.targets.base import Program
-from gridstride.targets.cuda import nvrtc, source, toolkit
+from gridstride.targets.cuda import nvrtc, source
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.includes import walk
 

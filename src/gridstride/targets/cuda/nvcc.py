@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gridstride.errors import CompileError
+from gridstride.targets import toolkit
 from gridstride.targets.base import Program
-from gridstride.targets.cuda import elf, source, toolkit
+from gridstride.targets.cuda import elf, source
 from gridstride.targets.cuda.includes import DEVICE_FOLDERS, Includes
 from gridstride.targets.cuda.itanium import Symbol, UnknownMangling, parse, spell
 from gridstride.targets.cuda.nvrtc import Compilation

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gridstride import _forks
 from gridstride.errors import CUDAError
-from gridstride.targets.cuda import toolkit
+from gridstride.targets import toolkit
 
 #: Major versions this module knows, newest first.
 KNOWN_VERSIONS = (13, 12)
