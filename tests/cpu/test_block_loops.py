@@ -34,6 +34,10 @@ LOWEST = gs.ReductionKernel(
 )  # fmt: skip
 
 
+BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
+ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
+
+
 @pytest.fixture(autouse=True)
 def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
@@ -159,6 +163,85 @@ def test_tiles_of_two_axes_a_side(dtype: str, order: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(back, x + y.transpose(np.argsort(order)))
     numbers = gs.ElementwiseKernel("T x", "int64 k", "k = i", "numbers_of_tiles")(x.transpose(order))
     np.testing.assert_array_equal(numbers.reshape(-1), np.arange(x.size))
+
+
+def flat_view(shape: tuple[int, ...], dtype: str, start: int, seed: int) -> np.ndarray[Any, Any]:
+    """Return an array that starts so many elements into a word."""
+    whole = values((int(np.prod(shape)) + 16,), dtype, seed)
+    first = -whole.ctypes.data // whole.itemsize % (16 // whole.itemsize) + start
+    return whole[first : first + int(np.prod(shape))].reshape(shape)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 150), (131, 259), (40, 515), (700, 33)])
+def test_tiles_that_start_between_two_words(dtype: str, shape: tuple[int, int]) -> None:
+    for x_start, y_start, out_start in ((0, 0, 0), (1, 0, 0), (0, 1, 2), (3, 1, 1)):
+        x, y = flat_view(shape, dtype, x_start, 1), flat_view(shape[::-1], dtype, y_start, 2)
+        room = np.zeros(x.size + 32, dtype)
+        out = room[16 + out_start : 16 + out_start + x.size].reshape(shape[::-1])
+        elementwise.ADD(x.T, y, out)
+        np.testing.assert_array_equal(out, x.T + y)
+        assert not room[: 16 + out_start].any()
+        assert not room[16 + out_start + x.size :].any()
+
+
+@pytest.mark.parametrize(
+    "dtypes", [("int8", "float64"), ("float64", "int8"), ("float16", "int8"), ("int32", "int16")]
+)
+def test_tiles_of_several_dtypes_and_outputs(dtypes: tuple[str, str]) -> None:
+    x, y = values((130, 70), dtypes[0], 1), values((70, 130), dtypes[1], 2)
+    z, w = np.zeros((70, 130), dtypes[0]), np.zeros((130, 70), dtypes[1])
+    BOTH(x.T, y, z, w.T)
+    np.testing.assert_array_equal(z, x.T)
+    np.testing.assert_array_equal(w.T, y)
+    np.testing.assert_array_equal(elementwise.ADD(x[::-1].T, x.T[:, ::-1]), x[::-1].T + x[::-1].T)
+
+
+def test_tiles_of_many_operands() -> None:
+    each = [values((90, 70), "f4", seed) for seed in range(8)]
+    text = " + ".join(f"x{k}" for k in range(8))
+    total = gs.ElementwiseKernel(
+        ", ".join(f"T x{k}" for k in range(8)), "T y", f"y = {text}", "total_of_many"
+    )
+    for turned in (1, 3, 7):
+        of = [x.T if k < turned else x.reshape(70, 90) for k, x in enumerate(each)]
+        np.testing.assert_array_equal(total(*of, np.zeros((70, 90), "f4")), sum(of))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("rows", [2, 3, 7, 16])
+def test_strips(dtype: str, rows: int) -> None:
+    """Arrays of which a short axis is the innermost one."""
+    count = 1200 + rows
+    for x_start, y_start, out_start in ((0, 0, 0), (1, 0, 2), (0, 3, 1)):
+        x, y = flat_view((count, rows), dtype, x_start, 1), flat_view((rows, count), dtype, y_start, 2)
+        out, back = (
+            flat_view((rows, count), dtype, out_start, 3),
+            flat_view((count, rows), dtype, out_start, 3),
+        )
+        elementwise.ADD(x.T, y, out)
+        np.testing.assert_array_equal(out, x.T + y)
+        elementwise.ADD(x, y.T, back)
+        np.testing.assert_array_equal(back, x + y.T)
+        np.testing.assert_array_equal(elementwise.ADD(x[:, :1], x), x[:, :1] + x)
+        np.testing.assert_array_equal(elementwise.ADD(x, x[:1]), x + x[:1])
+        if rows > 2:
+            np.testing.assert_array_equal(elementwise.ADD(x[:, :-1].T, y[1:]), x[:, :-1].T + y[1:])
+            elementwise.ADD(x[:, 1:], y[:-1].T, back[:, 1:])
+            np.testing.assert_array_equal(back[:, 1:], x[:, 1:] + y[:-1].T)
+            np.testing.assert_array_equal(back[:, :1], x[:, :1] + y[:1].T)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_strips_of_several_planes(dtype: str) -> None:
+    x, y = values((3, 301, 5), dtype, 1), values((3, 5, 301), dtype, 2)
+    np.testing.assert_array_equal(elementwise.ADD(x.transpose(0, 2, 1), y), x.transpose(0, 2, 1) + y)
+    np.testing.assert_array_equal(elementwise.ADD(x, y.transpose(0, 2, 1)), x + y.transpose(0, 2, 1))
+    numbers = gs.ElementwiseKernel("T x", "int64 k", "k = i", "numbers_of_strips")
+    for each in (x.transpose(0, 2, 1), x.transpose(1, 0, 2), x.transpose(2, 1, 0)):
+        np.testing.assert_array_equal(numbers(each).reshape(-1), np.arange(x.size))
+    ADD_TO(x, y.transpose(0, 2, 1))
+    np.testing.assert_array_equal(y.transpose(0, 2, 1), values((3, 5, 301), dtype, 2).transpose(0, 2, 1) + x)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])

@@ -13,7 +13,7 @@ from gridstride._source.types import DType, Role, layout_lines, needed_headers, 
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
-from gridstride.targets.walks import Loop
+from gridstride.targets.walks import IN_LAUNCH, Loop
 
 _JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -154,6 +154,8 @@ def shared_line(function: str, types: str) -> str:
     """Return the declaration of the shared memory that a loop is handed."""
     if not function:
         return ""
+    if function == IN_LAUNCH:
+        return "extern __shared__ __align__(16) char gridstride_exchange[];"
     size = f"constexpr int gridstride_exchange_size = gridstride::{function}<{types}>();"
     return f"{size}\n    __shared__ __align__(16) char gridstride_exchange[gridstride_exchange_size];"
 

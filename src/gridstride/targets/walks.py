@@ -13,6 +13,8 @@ from gridstride.targets.base import Dim3, LaunchConfig, Limits
 
 Ints = tuple[int, ...]
 
+#: Says of a loop's shared memory that the launch's configuration tells how much it is.
+IN_LAUNCH = "in launch"
 #: How many axes the structures have room for: the smallest that suffices is taken.
 CAPACITIES = (4, 8, 16, 32, 64)
 
@@ -93,7 +95,7 @@ class Loop(NamedTuple):
     name : str
         The loop's name there, with template arguments that do not depend on types.
     shared : str
-        The function there that says how much shared memory it is handed; "" for none.
+        The function there that says how much shared memory it is handed, or `IN_LAUNCH`; "" for none.
     capacity : int
         Axes that the structures have room for.
     space : bytes

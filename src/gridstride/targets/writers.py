@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from math import gcd, prod
-from typing import NamedTuple
 
 from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.planes import plane_loop
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
@@ -31,15 +31,10 @@ from gridstride.targets.walks import (
 THREADS = 256
 _WARP = 32
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
-_TILES = "gridstride/tiles.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
 _ROWS = "gridstride/fold_rows.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
-#: Elements along the edge of a tile by the size of the largest, as in the header; else 32.
-_TILE_EDGES = {1: 128, 2: 64, 4: 64}
-#: Sides shorter than this are not worth turning in shared memory.
-_SHORT = 16
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
 #: Folds of so few elements leave a thread too little to do for one result.
@@ -56,11 +51,9 @@ class BlockLoops:
     """Choose loops for blocks of threads."""
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
-        """Return packets of rows, or tiles where an operand lies along another axis than the result."""
-        # A tile of larger elements would not fit into the shared memory of a block.
-        is_small = all(operand.itemsize <= _LARGEST_WORD for operand in walk.operands)
-        sides = sides_of_tiles(walk) if is_small else None
-        return _rows(walk, limits) if sides is None else _tiles(walk, sides)
+        """Return packets of rows, or planes where operands lie along different axes."""
+        length = packet_length([operand.itemsize for operand in walk.operands])
+        return plane_loop(walk, length, limits) or _rows(walk, length, limits)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -83,41 +76,7 @@ def packet_length(itemsizes: Sequence[int]) -> int:
     return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
 
 
-class Sides(NamedTuple):
-    """Hold the axes of the sides of tiles, inner ones first: `x` along the result, `y` along an operand."""
-
-    x: Ints
-    y: Ints
-
-
-def sides_of_tiles(walk: ElementWalk) -> Sides | None:
-    """Return the sides of tiles, where an operand lies along another axis than the result."""
-    x = _side(walk, range(len(walk.shape)))
-    if x is None:
-        return None
-    for operand in walk.operands:
-        order = sorted(
-            (axis for axis, stride in enumerate(operand.strides) if stride),
-            key=lambda k: abs(operand.strides[k]),
-        )
-        if not order or order[0] in x or abs(operand.strides[order[0]]) != operand.itemsize:
-            continue
-        y = _side(walk, [axis for axis in order if axis not in x])
-        if y is not None and abs(operand.strides[x[0]]) > operand.itemsize:
-            return Sides(x, y)
-    return None
-
-
-def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
-    """Return the first axis, with the next one where it is short; None where both are."""
-    if not axes or walk.shape[axes[0]] >= _SHORT:
-        return (axes[0],) if axes else None
-    length = prod(walk.shape[axis] for axis in axes[:2])
-    return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
-
-
-def _rows(walk: ElementWalk, limits: Limits) -> Loop:
-    length = packet_length([operand.itemsize for operand in walk.operands])
+def _rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     packets = _packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
@@ -177,36 +136,6 @@ def _packets_of_row(walk: ElementWalk, length: int) -> int:
     if starts_at_words or last.strides[0] != last.itemsize:
         return -(-row // length)
     return -(-(row + length - 1) // length)
-
-
-def _tiles(walk: ElementWalk, sides: Sides) -> Loop:
-    edge = _TILE_EDGES.get(max(operand.itemsize for operand in walk.operands), 32)
-    x, y = sides
-    rest = [axis for axis in range(len(walk.shape)) if axis not in (*x, *y)]
-    row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    outer = [walk.shape[axis] for axis in rest]
-    across, down = _blocks(row, edge), _blocks(column, edge)
-    total = across * down * prod(outer)
-    capacity = capacity_for(4 + len(outer))
-
-    def ordered(strides: Ints) -> Ints:
-        x_outer, y_outer = (strides[side[1]] if len(side) > 1 else 0 for side in sides)
-        return (strides[y[0]], x_outer, y_outer, 0, *(strides[axis] for axis in rest))
-
-    return Loop(
-        _TILES,
-        f"tiles<{str(max(map(len, sides)) > 1).lower()}>",
-        "tile_bytes",
-        capacity,
-        struct.pack("<5q", prod(walk.shape), row, column, edge, edge)
-        + axes_bytes(total, (across, down, walk.shape[x[0]], walk.shape[y[0]], *outer), capacity)
-        + numbering_bytes(walk.numbers[x[0]], ordered(walk.numbers), capacity),
-        tuple(
-            operand_bytes(operand.address, operand.strides[x[0]], ordered(operand.strides), capacity)
-            for operand in walk.operands
-        ),
-        configuration(total, THREADS),
-    )
 
 
 # ---- reductions ----

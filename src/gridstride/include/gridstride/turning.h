@@ -1,0 +1,223 @@
+// What `tiles` and `strips` share: loops over elements in which operands that lie along another axis than the others are
+// turned in shared memory.
+//
+// A block has a part of a plane with sides `x` and `y`. Packets are taken along x. An operand that is turned lies along y:
+// it waits in shared memory of its own, into which it is brought first, or from which it is taken last. Each side is one
+// axis of the walk or two of which the inner one is short. In `element_space`, `row` and `column` are the lengths of the
+// sides, `width` is the length of a part along x where the loop does not know it, and `height` says whether parts are
+// shifted. `outer` has the numbers of parts along each side, the lengths of the sides' inner axes, and then the axes that
+// are walked one by one. An operand's strides are `step` along the inner axis of x, `strides[0]` along that of y,
+// `strides[1]` and `strides[2]` along the outer ones; `strides[3]` says whether it is turned.
+//
+// Where rows of the last operand begin between two words, parts are shifted: each row of a part begins so many elements
+// before it that packets of the last operand are words.
+#ifndef GRIDSTRIDE_TURNING_H
+#define GRIDSTRIDE_TURNING_H
+
+#include <gridstride/packets.h>
+
+namespace gridstride {
+
+constexpr int turning_threads = 256;
+
+// One side of the plane: how far an index along it leads.
+template <bool __is_split>
+struct plane_side {
+    long long length;
+    int inner;  // length of its inner axis, where it has two
+    unsigned multiplier, shift;
+
+    template <int __axes>
+    GRIDSTRIDE_INLINED plane_side(const element_space<__axes>& __space, long long __length, int __axis)
+        : length(__length), inner(int(__space.outer.length[__axis])),
+          multiplier(__space.outer.multiplier[__axis]), shift(__space.outer.shift[__axis]) {}
+    GRIDSTRIDE_INLINED long long offset(long long __index, long long __inner_stride, long long __outer_stride) const {
+        if (!__is_split) return __index * __inner_stride;
+        const unsigned __n = static_cast<unsigned>(__index), __outer = (__umulhi(__n, multiplier) + __n) >> shift;
+        return static_cast<long long>(__n - __outer * inner) * __inner_stride + __outer * __outer_stride;
+    }
+    // Whether packets are consecutive in memory; they begin at multiples of their length, or anywhere.
+    GRIDSTRIDE_INLINED bool has_packets(int __length, int __size, long long __inner_stride, long long __outer_stride,
+                                        bool __begin_anywhere) const {
+        if (__inner_stride != __size) return false;
+        return !__is_split || __length == 1 || inner == length || __outer_stride == inner * __inner_stride ||
+               (inner % __length == 0 && !__begin_anywhere);
+    }
+};
+
+// The part of the plane that a block has.
+template <bool __is_split>
+struct plane_part {
+    plane_side<__is_split> x_side, y_side;
+    long long x, y;     // where it begins
+    int width, height;  // height: as far as the plane goes
+    bool is_shifted;
+    long long number;   // of the element where the plane begins
+
+    template <int __axes>
+    GRIDSTRIDE_INLINED plane_part(const element_space<__axes>& __space, int __width)
+        : x_side(__space, __space.row, 2), y_side(__space, __space.column, 3), x(0), y(0), width(__width), height(0),
+          is_shifted(__space.height != 0), number(0) {}
+    GRIDSTRIDE_INLINED bool has(int __x, int __count = 1) const {
+        return x + __x >= 0 && x + __x + __count <= x_side.length;
+    }
+};
+
+// What a thread holds of an operand. `__memory` knows where the elements of a turned one are in shared memory.
+template <class __operand, int __length, bool __is_split, class __memory>
+struct turned {
+    typedef plane_part<__is_split> part;
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    static constexpr int size = sizeof(stored);
+
+    const __operand& source;
+    char* corner;
+    __memory memory;
+    arriving<__length, stored> words;
+    packet<stored, __length> items;
+
+    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data) {}
+
+    GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
+    GRIDSTRIDE_INLINED bool is_same() const {
+        return __operand::is_read && !__operand::is_written && source.step == 0 && (!__is_split || source.strides[1] == 0);
+    }
+    GRIDSTRIDE_INLINED bool has_packets(const part& __part) const {
+        return is_turned() || is_same() ||
+               __part.x_side.has_packets(__length, size, source.step, source.strides[1], __part.is_shifted);
+    }
+    GRIDSTRIDE_INLINED char* line_at(const part& __part, int __x) const {
+        return corner + __part.x_side.offset(__part.x + __x, source.step, source.strides[1]);
+    }
+    GRIDSTRIDE_INLINED long long down(const part& __part, int __y) const {
+        return __part.y_side.offset(__part.y + __y, source.strides[0], source.strides[2]);
+    }
+    GRIDSTRIDE_INLINED char* at(const part& __part, int __x, int __y) const {
+        return line_at(__part, __x) + down(__part, __y);
+    }
+    GRIDSTRIDE_INLINED stored& in_place(const part& __part, int __x, int __y) const {
+        return *reinterpret_cast<stored*>(is_turned() ? memory.at(__x, __y) : at(__part, __x, __y));
+    }
+    // How many elements before the part its row begins.
+    GRIDSTRIDE_INLINED int phase(const part& __part, int __y) const {
+        return __part.is_shifted ? int(reinterpret_cast<unsigned long long>(at(__part, 0, __y)) / size % __length) : 0;
+    }
+    GRIDSTRIDE_INLINED int load(const part& __part, int __x, int __y) {
+        if (!__operand::is_read || is_turned()) return 0;
+        if (is_same()) {
+            packet<stored, __length> __repeated;
+            load_packet<__length>(__repeated, at(__part, __x, __y), 0, 0, __length);
+            words.pack(__repeated);
+        } else {
+            words.load(at(__part, __x, __y));
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(const part& __part, int __x, int __y) {
+        if (!__operand::is_read) return 0;
+        if (is_turned()) {
+            memory.load(items, __x, __y);
+        } else {
+            if (!is_same()) words.join(at(__part, __x, __y));
+            words.unpack(items);
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(const part& __part, int __x, int __y) const {
+        if (!__operand::is_written) return 0;
+        if (is_turned()) memory.store(items, __x, __y);
+        else store_packet<__length>(items, at(__part, __x, __y), size, 0, __length);
+        return 0;
+    }
+    // Take the next shared memory, where the operand is turned.
+    GRIDSTRIDE_INLINED int take_memory(const part& __part, char*& __shared) {
+        if (is_turned()) __shared += memory.begin(__shared, __part, *this);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int bring(const part& __part) {
+        if (__operand::is_read && is_turned()) memory.bring(*this, __part);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int take_away(const part& __part) const {
+        if (__operand::is_written && is_turned()) memory.take_away(*this, __part);
+        return 0;
+    }
+};
+
+// The phase of the last operand, an output where there is one.
+template <class __part>
+GRIDSTRIDE_INLINED int last_row_phase(const __part&, int) { return 0; }
+template <class __part, class __only>
+GRIDSTRIDE_INLINED int last_row_phase(const __part& __plane, int __y, const __only& __last) {
+    return __last.phase(__plane, __y);
+}
+template <class __part, class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED int last_row_phase(const __part& __plane, int __y, const __first&, const __second& __next,
+                                      const __rest&... __others) {
+    return last_row_phase(__plane, __y, __next, __others...);
+}
+
+// Move to the block's part; `__height` is how long it may be along y.
+template <bool __is_split, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void enter_plane(plane_part<__is_split>& __part, const element_space<__axes>& __space, long long __height,
+                                    __turned&... __all) {
+    constexpr int __walked = 4;
+    long long __rest = blockIdx.x;
+    __part.x = taken_off(__space.outer, __rest, 0) * __part.width;
+    __part.y = (__space.outer.ndim > __walked ? taken_off(__space.outer, __rest, 1) : __rest) * __height;
+    const long long __left = __part.y_side.length - __part.y;
+    __part.height = int(__left < __height ? __left : __height);
+#pragma unroll
+    for (int __axis = __walked; __axis < __axes; ++__axis) {
+        if (__axis >= __space.outer.ndim) break;
+        const long long __at = __axis + 1 < __space.outer.ndim ? taken_off(__space.outer, __rest, __axis) : __rest;
+        __part.number += __at * __space.numbers.strides[__axis];
+        swallow((__all.corner += __at * __all.source.strides[__axis])...);
+    }
+}
+
+// Do the elements of the packet that begins at `__x` of a row.
+template <int __length, class __operation, class __part, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                  int __x, int __y, bool __are_packets, __turned&... __all) {
+    const numbering<__axes>& __numbers = __space.numbers;
+    const long long __line = __plane.number +
+                             __plane.y_side.offset(__plane.y + __y, __numbers.strides[0], __numbers.strides[2]);
+    if (!__are_packets || !__plane.has(__x, __length)) {
+#pragma unroll 1
+        for (int __j = __x; __j < __x + __length; ++__j)
+            if (__plane.has(__j))
+                __do(__line + __plane.x_side.offset(__plane.x + __j, __numbers.step, __numbers.strides[1]),
+                     element<typename __turned::operand>(__all.in_place(__plane, __j, __y)).get()...);
+        return;
+    }
+    swallow(__all.load(__plane, __x, __y)...);
+    swallow(__all.unpack(__plane, __x, __y)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        __do(__line + __plane.x_side.offset(__plane.x + __x + __j, __numbers.step, __numbers.strides[1]),
+             element<typename __turned::operand>(__all.items.items[__j]).get()...);
+    swallow(__all.store(__plane, __x, __y)...);
+}
+
+// Bring what is turned, do all packets of the part, and take away what is turned. `__packets` are those of a row.
+template <int __length, class __operation, class __part, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void run_plane(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                  int __packets, char* __shared, __turned&... __all) {
+    swallow(__all.take_memory(__plane, __shared)...);
+    swallow(__all.bring(__plane)...);
+    __syncthreads();
+    const bool __are_packets = all_of(__all.has_packets(__plane)...);
+#pragma unroll 1
+    for (int __k = threadIdx.x; __k < __packets * __plane.height; __k += turning_threads) {
+        const int __y = __k / __packets, __x = (__k - __y * __packets) * __length;
+        do_turned<__length>(__do, __space, __plane, __x - last_row_phase(__plane, __y, __all...), __y, __are_packets, __all...);
+    }
+    __syncthreads();
+    swallow(__all.take_away(__plane)...);
+}
+
+}
+
+#endif

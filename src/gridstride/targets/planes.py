@@ -1,0 +1,268 @@
+"""Loops over planes in which operands that lie along another axis are turned in shared memory.
+
+What is chosen depends on the walk and on the device's limits; the loops are those of include/gridstride/tiles.h and
+strips.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    IN_LAUNCH,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    numbering_bytes,
+    operand_bytes,
+)
+
+_THREADS = 256
+_TILES, _STRIPS = "gridstride/tiles.h", "gridstride/strips.h"
+_WORD = 16
+#: Width and height of tiles by the elements of a packet: the first one, unless another has fewer elements outside.
+_SHAPES = {
+    16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
+    8: ((128, 64), (64, 64), (64, 128), (32, 256), (32, 32)),
+    4: ((64, 64), (64, 32), (32, 128), (16, 256), (32, 32)),
+    2: ((32, 32), (16, 64), (16, 16)),
+    1: ((32, 32), (16, 32), (16, 16)),
+}
+#: Sides shorter than this are not worth turning in tiles.
+_SHORT = 16
+#: The longest sides for which a strip is better than tiles, which they would not fill.
+_MOST_ROWS = {16: 64, 8: 32, 4: 32, 2: 16, 1: 8}
+#: Bytes of what a block turns in a strip, and how long strips are at least.
+_STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, _THREADS
+
+
+class Sides(NamedTuple):
+    """Hold the axes of the sides of a plane, inner ones first: `x` along packets, `y` along what is turned."""
+
+    x: Ints
+    y: Ints
+
+
+class Plane(NamedTuple):
+    """Say how a walk is cut into planes.
+
+    Attributes
+    ----------
+    walk : ElementWalk
+    sides : Sides
+    turned : tuple of bool
+        Which operands are.
+    length : int
+        Of packets.
+    """
+
+    walk: ElementWalk
+    sides: Sides
+    turned: tuple[bool, ...]
+    length: int
+
+    @property
+    def row(self) -> int:
+        """How long the side x is."""
+        return prod(self.walk.shape[axis] for axis in self.sides.x)
+
+    @property
+    def column(self) -> int:
+        """How long the side y is."""
+        return prod(self.walk.shape[axis] for axis in self.sides.y)
+
+    def operands(self) -> list[Walked]:
+        """Return the operands that are turned."""
+        return [operand for operand, turned in zip(self.walk.operands, self.turned, strict=True) if turned]
+
+    def is_shifted(self) -> bool:
+        """Return whether rows of the last operand begin between two words, so that parts are shifted to them."""
+        last, shape = self.walk.operands[-1], self.walk.shape
+        word = self.length * last.itemsize
+        if self.length == 1 or self.turned[-1] or any(operand.written for operand in self.operands()):
+            return False
+        inner, *outer = self.sides.x
+        if last.strides[inner] != last.itemsize or word & (word - 1):
+            return False
+        if any(last.strides[axis] != last.itemsize * shape[inner] for axis in outer):
+            return False
+        return bool(
+            last.address % word
+            or any(
+                last.strides[axis] % word
+                for axis in range(len(shape))
+                if axis not in self.sides.x and shape[axis] > 1
+            )
+        )
+
+    def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:
+        """Return a loop whose blocks have parts of a width and a height."""
+        x, y = self.sides
+        shape, numbers = self.walk.shape, self.walk.numbers
+        rest = [axis for axis in range(len(shape)) if axis not in (*x, *y)]
+        shifted = self.is_shifted()
+        across = -(-(self.row + (self.length - 1 if shifted else 0)) // width)
+        lengths = (
+            across,
+            -(-self.column // height),
+            shape[x[0]],
+            shape[y[0]],
+            *(shape[axis] for axis in rest),
+        )
+        blocks = prod(lengths[:2]) * prod(lengths[4:])
+        capacity = capacity_for(len(lengths))
+
+        def ordered(strides: Ints, turned: bool) -> Ints:
+            x_outer, y_outer = (strides[side[1]] if len(side) > 1 else 0 for side in self.sides)
+            return (strides[y[0]], x_outer, y_outer, int(turned), *(strides[axis] for axis in rest))
+
+        return Loop(
+            header,
+            name,
+            IN_LAUNCH,
+            capacity,
+            struct.pack("<5q", prod(shape), self.row, self.column, width, shifted)
+            + axes_bytes(blocks, lengths, capacity)
+            + numbering_bytes(numbers[x[0]], ordered(numbers, False), capacity),
+            tuple(
+                operand_bytes(
+                    operand.address, operand.strides[x[0]], ordered(operand.strides, turned), capacity
+                )
+                for operand, turned in zip(self.walk.operands, self.turned, strict=True)
+            ),
+            configuration(blocks, _THREADS)._replace(shared_mem=shared),
+        )
+
+
+def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
+    """Return a loop over planes, where operands lie along different axes; packets have a length."""
+    if any(operand.itemsize > _WORD for operand in walk.operands):
+        return None
+    strip = strip_of(walk, length)
+    if strip is not None:
+        return _strips(strip)
+    sides = sides_of_tiles(walk)
+    return None if sides is None else _tiles(walk, sides, length, limits)
+
+
+# ---- tiles ----
+
+
+def sides_of_tiles(walk: ElementWalk) -> Sides | None:
+    """Return the sides of tiles, where an operand lies along another axis than the result."""
+    x = _side(walk, range(len(walk.shape)))
+    if x is None:
+        return None
+    for operand in walk.operands:
+        order = sorted(
+            (axis for axis, stride in enumerate(operand.strides) if stride),
+            key=lambda k: abs(operand.strides[k]),
+        )
+        if not order or order[0] in x or abs(operand.strides[order[0]]) != operand.itemsize:
+            continue
+        y = _side(walk, [axis for axis in order if axis not in x])
+        if y is not None and abs(operand.strides[x[0]]) > operand.itemsize:
+            return Sides(x, y)
+    return None
+
+
+def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
+    """Return the first axis, with the next one where it is short; None where both are."""
+    if not axes or walk.shape[axes[0]] >= _SHORT:
+        return (axes[0],) if axes else None
+    length = prod(walk.shape[axis] for axis in axes[:2])
+    return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
+
+
+def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop | None:
+    x, y = sides.x[0], sides.y[0]
+    turned = tuple(
+        operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
+        for operand in walk.operands
+    )
+    plane = Plane(walk, sides, turned, length)
+    rooms = {
+        shape: sum(_tile_bytes(*shape, length, operand.itemsize) for operand in plane.operands())
+        for shape in _SHAPES[length]
+    }
+    shapes = [shape for shape, room in rooms.items() if room <= limits.shared_memory_per_block]
+    if not shapes:
+        return None
+    width, height = min(
+        shapes, key=lambda shape: _covered(plane.row, shape[0]) * _covered(plane.column, shape[1])
+    )
+    split = str(max(map(len, sides)) > 1).lower()
+    return plane.loop(_TILES, f"tiles<{split}, {width}, {height}>", width, height, rooms[width, height])
+
+
+def _covered(length: int, edge: int) -> int:
+    """Return how long tiles that cover a side are, in steps of an eighth: less is not worth other tiles."""
+    return max(1, round(8 * -(-length // edge) * edge / length))
+
+
+def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:
+    """Return the shared memory of an operand, as ``tile_memory::bytes`` does."""
+    gaps = _WORD * (height // length) if length > 1 else 0
+    return -(-(height * (width + length) * itemsize + gaps) // _WORD) * _WORD
+
+
+# ---- strips ----
+
+
+def strip_of(walk: ElementWalk, length: int) -> Plane | None:
+    """Return the plane of a short side along which operands lie that lie along the other side as well."""
+    if len(walk.shape) < 2 or any(
+        operand.itemsize & (operand.itemsize - 1) or operand.address % operand.itemsize
+        for operand in walk.operands
+    ):
+        return None
+    for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
+        if not (2 <= walk.shape[y] <= _MOST_ROWS[length] and walk.shape[x] >= _LONG):
+            continue
+        turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in walk.operands)
+        has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * _WORD
+        is_needed = (
+            x == 0
+            or has_short_rows
+            or any(operand.strides[x] == operand.itemsize for operand in walk.operands)
+        )
+        if any(turned) and is_needed:
+            return Plane(walk, Sides((x,), (y,)), turned, length)
+    return None
+
+
+def _lies_along_both(operand: Walked, x: int, y: int, rows: int) -> bool:
+    """Return whether an operand is consecutive along y and then along x, a few gaps aside where it is read."""
+    pitch, rest = divmod(operand.strides[x], operand.itemsize)
+    return (
+        operand.strides[y] == operand.itemsize
+        and rest == 0
+        and rows <= pitch <= (rows if operand.written else 2 * rows)
+    )
+
+
+def _strips(plane: Plane) -> Loop | None:
+    pitches = [operand.strides[plane.sides.x[0]] for operand in plane.operands()]
+    width = _STRETCH // sum(pitches) // _LEAST_WIDTH * _LEAST_WIDTH
+    if width == 0:
+        return None
+    shared = sum(
+        _strip_bytes((width + plane.length) * pitch, operand.itemsize)
+        for pitch, operand in zip(pitches, plane.operands(), strict=True)
+    )
+    return plane.loop(_STRIPS, "strips", width, plane.column, shared)
+
+
+def _strip_bytes(stretch: int, itemsize: int) -> int:
+    """Return the shared memory of an operand, as ``strip_memory::begin`` does."""
+    gap = max(4, itemsize)
+    room = stretch + _WORD
+    return (room + room // (32 * gap) * gap + 2 * _WORD) // _WORD * _WORD
