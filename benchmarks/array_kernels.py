@@ -1,22 +1,26 @@
 """Elementwise kernels and reductions: on a GPU as fractions of the copy rate, on a CPU of the time of a copy.
 
-usage: array_kernels.py [cpu] [elementwise] [reductions] [dtype ...] [--rows ID ...]   (all by default)
+Without arguments everything is measured and written to `results/`; parts are with --save, into the file of the day.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
+import supervise
 from array_rows import Layout
-from measure import save
+from measure import Record
 
 import gridstride as gs
 
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int8", "int32", "complex64")
 FAMILIES = ("elementwise", "reductions")
+SCALAR = 3
 
 _TEXTS = {
     "axpy": ("T a, T x, T y", "T z", "z = a * x + y"),
@@ -24,11 +28,19 @@ _TEXTS = {
     "multiply": ("T x, T y", "T z", "z = x * y"),
     "increment": ("T x", "T z", "z = x + T(1)"),
 }
-_SUMS = {
-    "sum": ("T x", "T y", "x", "a + b", "y = a", "0"),
-    "sum64": ("T x", "int64 y", "x", "a + b", "y = a", "0"),
-}
-SCALAR = 3
+_PLACE = """
+struct candidate { T value; long long place; };
+__device__ inline candidate earlier(candidate a, candidate b) {
+    return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
+}"""
+_SUMS = """
+struct sums { ACCUMULATOR values, squares; };
+__device__ inline sums added(sums a, sums b) { return sums{a.values + b.values, a.squares + b.squares}; }
+template <class R> __device__ inline sums of(const R& x) {
+    const ACCUMULATOR value = ACCUMULATOR(x);
+    return sums{value, value * value};
+}"""
+_VARIANCE = "y = (a.squares - a.values * (a.values / _fold_size)) / _fold_size"
 
 
 class Case(NamedTuple):
@@ -58,14 +70,33 @@ class Case(NamedTuple):
     goal: float | None
 
 
+@cache
 def elementwise_kernels(library: Any) -> dict[str, Any]:
     """Return the kernels by operation, of gridstride or CuPy."""
     return {name: library.ElementwiseKernel(*texts, name) for name, texts in _TEXTS.items()}
 
 
-def reduction_kernels(library: Any) -> dict[str, Any]:
-    """Return the sums, of gridstride or CuPy."""
-    return {name: library.ReductionKernel(*texts, f"kernel_{name}") for name, texts in _SUMS.items()}
+@cache
+def reduction_kernel(library: Any, kind: str, dtype: str) -> Any:
+    """Return the kernel of a kind of reduction, of gridstride or (sums) CuPy."""
+    if kind == "sum":
+        result = "int64 y" if dtype.startswith("int") else "T y"
+        return library.ReductionKernel("T x", result, "x", "a + b", "y = a", "0", "kernel_sum")
+    if kind == "max":
+        return library.ReductionKernel("T x", "T y", "x", "a > b ? a : b", "y = a", None, "kernel_max")
+    if kind == "mean":
+        return library.ReductionKernel(
+            "T x", "T y", "x", "a + b", "y = a * (1.0 / _fold_size)", "0", "kernel_mean"
+        )
+    if kind == "var":
+        return library.ReductionKernel(
+            "T x", "T y", "of(x)", "added(a, b)", _VARIANCE, "sums{0, 0}", "kernel_var", "sums",
+            preamble=_SUMS.replace("ACCUMULATOR", "double" if dtype == "float64" else "float"),
+        )  # fmt: skip
+    return library.ReductionKernel(
+        "T x", "int64 k, T v", "candidate{x, _J}", "earlier(a, b)", "k = a.place; v = a.value", None, "kernel_argmax",
+        "candidate", preamble=_PLACE,
+    )  # fmt: skip
 
 
 def call(kernel: Any, layout: Layout) -> Callable[[], Any]:
@@ -74,28 +105,34 @@ def call(kernel: Any, layout: Layout) -> Callable[[], Any]:
     return partial(kernel, *scalar, *layout.operands)
 
 
-def main() -> None:
+def main() -> int:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*FAMILIES, *DTYPES, "cpu", []])
-    parser.add_argument("--rows", nargs="*", help="ids without target and dtype, such as square.0")
+    parser.add_argument("parts", nargs="*", choices=[*FAMILIES, *DTYPES, "cpu", []], help="by default all")
+    parser.add_argument("--rows", nargs="+", help="ids without target and dtype: sum.square.0 or 'permuted*'")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no row begins")
+    parser.add_argument("--row-seconds", type=float, default=60, help="after which a row is given up")
+    parser.add_argument("--save", action="store_true", help="let the rows join those of the day's file")
     wanted = parser.parse_args()
-    families = [each for each in FAMILIES if each in wanted.parts] or FAMILIES
-    dtypes = [each for each in DTYPES if each in wanted.parts] or DTYPES
-    on_gpu = gs.cuda.is_available() and "cpu" not in wanted.parts
-    if on_gpu:
-        import arrays_on_gpu as machine
-    else:
-        import arrays_on_cpu as machine
-    rows: list[dict[str, Any]] = []
-    whole = not wanted.parts and wanted.rows is None and not wanted.no_peers
-    try:
-        machine.measure(rows, families, dtypes, wanted.rows, not wanted.no_peers)
-    finally:  # what was measured before an interrupt counts
-        if whole or on_gpu:
-            print("written to", save(f"array-kernels-{'gpu' if on_gpu else 'cpu'}", rows))
+    on_gpu = "cpu" not in wanted.parts and gs.cuda.is_available()
+    plan = supervise.Plan(
+        f"arrays_on_{'gpu' if on_gpu else 'cpu'}",
+        [each for each in FAMILIES if each in wanted.parts] or FAMILIES,
+        [each for each in DTYPES if each in wanted.parts] or DTYPES,
+        wanted.rows,
+        not wanted.no_peers,
+        time.monotonic() + wanted.seconds,
+        wanted.row_seconds,
+        "peers.arrays_by_cupy" if on_gpu else "",
+    )
+    is_whole = not set(wanted.parts) - {"cpu"} and wanted.rows is None and plan.with_peers
+    record = Record(f"array-kernels-{'gpu' if on_gpu else 'cpu'}", is_whole or wanted.save, wanted.save)
+    outcome = supervise.measure(plan, record)
+    if is_whole or wanted.save:
+        print("written to", record.path)
+    return int(bool(outcome.failed or outcome.left_out))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

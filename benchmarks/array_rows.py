@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
+#: Of reductions.
+KINDS = ("sum", "max", "mean", "var", "argmax")
 SECTOR = 32  # bytes that a GPU's memory moves at once
 
 
@@ -35,12 +37,25 @@ class Layout(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """A sum of a contiguous array along an axis (None: all); a goal as in `Layout`, of small ones in microseconds."""
+    """A reduction of a contiguous array along axes (None: all); goal as in `Layout`, if small in microseconds."""
 
     id: str
     shape: tuple[int, ...]
-    axis: int | None
-    goal: float | None
+    axis: int | tuple[int, ...] | None
+    goal: float | None = None
+    kind: str = "sum"
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that are folded."""
+        if self.axis is None:
+            return tuple(range(len(self.shape)))
+        return self.axis if isinstance(self.axis, tuple) else (self.axis,)
+
+    @property
+    def folded(self) -> int:
+        """How many elements become one."""
+        return prod(self.shape[axis] for axis in self.axes)
 
 
 def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
@@ -53,7 +68,9 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     yield Layout("axpy", "axpy", (x, y, z), 3 * n * itemsize, 1.0)
     yield Layout("outer", "multiply", (x[:side].reshape(side, 1), y[:side].reshape(1, side), to), moved, 0.85)
     yield Layout("row_broadcast", "add", (square, y[:side].reshape(1, side), to), 2 * moved, 0.97)
+    yield Layout("column_broadcast", "add", (square, y[:side].reshape(side, 1), to), 2 * moved, None)
     yield Layout("transposed", "add", (permuted(square, (1, 0)), square, to), 3 * moved, 0.85)
+    yield Layout("transposed_alone", "increment", (permuted(square, (1, 0)), to), 2 * moved, None)
     half = z[: whole // 2].reshape(side, side // 2)
     yield Layout("every_second", "increment", (square[:, ::2], half), moved + moved // 2, 0.90)
     lengths = (64, 256, n >> 20, 64) if n >> 20 else (4, 8, n >> 11, 64)
@@ -82,12 +99,18 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     )
     sides = (side // 32, 8, 4, 32, side // 32)
     five = x[: prod(sides)].reshape(*sides)
-    for order in ((4, 1, 3, 0, 2), (3, 0, 4, 2, 1)):
+    for order in ((4, 1, 3, 0, 2), (2, 4, 0, 3, 1), (3, 0, 4, 2, 1)):
         source = permuted(five, order)
         yield Layout(
             f"permuted{''.join(map(str, order))}", "increment",
             (source, z[: prod(sides)].reshape(*source.shape)), 2 * prod(sides) * itemsize, None,
         )  # fmt: skip
+    pixels = n // 3
+    yield Layout(
+        "channels", "increment",
+        (permuted(x[: pixels * 3].reshape(pixels, 3), (1, 0)), z[: pixels * 3].reshape(3, pixels)),
+        2 * pixels * 3 * itemsize, None,
+    )  # fmt: skip
     yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
 
 
@@ -103,15 +126,35 @@ def folds(n: int) -> Iterator[Fold]:
     yield Fold("wide.1", (16, n // 16), 1, 0.97)
     yield Fold("wide.0", (16, n // 16), 0, 0.93)
     yield Fold("small", (1 << 10,), None, 8.0)
-    yield Fold("pairs.1", (n // 2, 2), 1, None)
-    yield Fold("pairs.0", (2, n // 2), 0, None)
-    yield Fold("triples.1", (n // 3, 3), 1, None)
-    yield Fold("triples.0", (n // 3, 3), 0, None)
+    yield Fold("pairs.1", (n // 2, 2), 1)
+    yield Fold("pairs.0", (2, n // 2), 0)
+    yield Fold("triples.1", (n // 3, 3), 1)
+    yield Fold("triples.0", (n // 3, 3), 0)
+    yield Fold("by2.0", (n // 2, 2), 0)
+    for width in (7, 33, 100):
+        for axis in (0, 1):
+            yield Fold(f"by{width}.{axis}", (n // width, width), axis)
     prime = _prime_below(side)
-    yield Fold("prime.1", (prime, prime), 1, None)
-    yield Fold("prime.0", (prime, prime), 0, None)
-    yield Fold("narrow.0", (n // 1000, 1000), 0, None)
-    yield Fold("narrow.1", (n // 1000, 1000), 1, None)
+    yield Fold("prime.1", (prime, prime), 1)
+    yield Fold("prime.0", (prime, prime), 0)
+    yield Fold("narrow.0", (n // 1000, 1000), 0)
+    yield Fold("narrow.1", (n // 1000, 1000), 1)
+    long = min(4096, n // 1024)
+    yield Fold("mixed13.02", (long, n // long // 13, 13), (0, 2))
+    yield Fold("five.1", (n // 5000, 5, 1000), 1)
+    pixels = 56 * 56 if n >> 20 else 7 * 7
+    yield Fold("images.02", (32, n // 32 // pixels, pixels), (0, 2))
+    for kind in KINDS[1:]:
+        yield Fold("all", (n,), None, kind=kind)
+        yield Fold("square.1", (side, side), 1, kind=kind)
+        yield Fold("square.0", (side, side), 0, kind=kind)
+
+
+def takes(kind: str, dtype: str) -> bool:
+    """Return whether a kind of reduction is measured for a dtype."""
+    if kind == "mean":
+        return not dtype.startswith("int")
+    return kind == "sum" or (dtype != "complex64" and not (kind == "var" and dtype.startswith("int")))
 
 
 def permuted(array: Any, order: tuple[int, ...]) -> Any:

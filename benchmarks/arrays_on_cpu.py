@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
 import array_kernels
 import numpy as np
 from array_kernels import SCALAR, Case
-from array_rows import Fold, Layout, folds, layouts
+from array_rows import Fold, Layout, folds, layouts, takes
 from measure import interleave, medians
 from peers import arrays_by_numba, arrays_by_numexpr
+from supervise import Plan
 
 import gridstride as gs
 
@@ -21,7 +22,9 @@ ELEMENTS = 1 << int(os.environ.get("LOG2_ELEMENTS", "25"))
 REPEATS = int(os.environ.get("REPEATS", "15"))
 #: What a row may take of the time in which a copy moves its bytes.
 _GOAL, _GOAL_TRANSPOSED = 1.3, 2.0
-_TRANSPOSED = ("transposed", "odd_transposed", "both_transposed", "permuted41302", "permuted30421")
+_TRANSPOSED = ("transposed", "transposed_alone", "odd_transposed", "both_transposed", "permuted41302", "permuted24031",
+               "permuted30421", "channels")  # fmt: skip
+_NUMPY_REDUCTIONS = {"sum": np.sum, "max": np.max, "mean": np.mean, "var": np.var, "argmax": np.argmax}
 _NUMPY = {
     "axpy": lambda a, x, y, z: np.add(np.multiply(x, a, out=z), y, out=z),
     "add": lambda x, y, z: np.add(x, y, out=z),
@@ -30,25 +33,35 @@ _NUMPY = {
 }
 
 
-def measure(
-    lines: list[dict[str, Any]],
-    families: Sequence[str],
-    dtypes: Sequence[str],
-    rows: Sequence[str] | None,
-    with_peers: bool,
-) -> None:
-    """Append the lines of the tables, which are printed as they are made."""
+def begin() -> list[dict[str, Any]]:
+    """Return no lines: the copy is timed beside each row."""
+    return []
+
+
+@cache
+def copy() -> Callable[[], Any]:
+    """Return the call that copies as many bytes as an operand of four bytes has."""
     source, target = np.ones(4 * ELEMENTS, np.int8), np.empty(4 * ELEMENTS, np.int8)
-    copy = partial(np.copyto, target, source)
-    for dtype in dtypes:
-        if dtype == "bfloat16":
-            continue  # no peer has it
-        flat = [_random(dtype) for _ in range(3)]
-        for family in families:
-            for case in (_elementwise if family == "elementwise" else _reductions)(dtype, flat):
-                if rows is None or case.id.rpartition(f".{dtype}")[0].partition(".")[2] in rows:
-                    lines.append(_line(case, copy, with_peers))
-                    print(_shown(lines[-1]), flush=True)
+    return partial(np.copyto, target, source)
+
+
+def cases(dtype: str, plan: Plan) -> Iterator[Case]:
+    """Yield the rows of a dtype."""
+    if dtype == "bfloat16":
+        return  # no peer has it
+    flat = [_random(dtype) for _ in range(3)]
+    if "elementwise" in plan.families:
+        yield from map(partial(_with_peers, plan), _elementwise(dtype, flat))
+    if "reductions" in plan.families:
+        yield from map(partial(_with_peers, plan), _reductions(dtype, flat[0]))
+
+
+def _with_peers(plan: Plan, case: Case) -> Case:
+    return case if plan.with_peers else case._replace(peers={})
+
+
+def clean() -> None:
+    """Do nothing: arrays go by themselves."""
 
 
 def _random(dtype: str) -> Any:
@@ -85,49 +98,60 @@ def _check_elements(by_numpy: Callable[[], Any], layout: Layout, _: Any) -> None
     np.testing.assert_allclose(own[..., ::997], layout.operands[-1][..., ::997], rtol=1e-2, atol=1e-2)
 
 
-def _reductions(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
-    ours = array_kernels.reduction_kernels(gs)
-    is_integer = np.dtype(dtype).kind == "i"
+def _reductions(dtype: str, x: Any) -> Iterator[Case]:
     for fold in folds(ELEMENTS):
-        x = flat[0][: prod(fold.shape)].reshape(fold.shape)
+        if takes(fold.kind, dtype):
+            yield _reduction(fold, dtype, x[: prod(fold.shape)].reshape(fold.shape))
+
+
+def _reduction(fold: Fold, dtype: str, x: Any) -> Case:
+    kernel = array_kernels.reduction_kernel(gs, fold.kind, dtype)
+    ours = partial(kernel, x, axis=fold.axis)
+    peers = {"NumPy": partial(_NUMPY_REDUCTIONS[fold.kind], x, axis=fold.axis)}
+    if fold.kind == "sum":
         # Given an output, as numba is: else the time of new pages is most of that of many results.
-        out = np.empty(x.sum(fold.axis).shape, np.int64 if is_integer else dtype)
-        peers = {"NumPy": partial(np.sum, x, axis=fold.axis, out=out)}
+        out = np.empty(x.sum(fold.axis).shape, np.int64 if np.dtype(dtype).kind == "i" else dtype)
+        ours, peers = partial(ours, out=out), {"NumPy": partial(peers["NumPy"], out=out)}
         for name, module in (("numexpr", arrays_by_numexpr), ("numba", arrays_by_numba)):
             run = module.reduction(x, fold.axis)
             if run is not None:
                 peers[name] = run
-        yield Case(
-            f"cpu.sum.{fold.id}.{dtype}", partial(ours["sum64" if is_integer else "sum"], x, axis=fold.axis, out=out),
-            peers, partial(_check_sum, fold, x), x.nbytes, x.nbytes, _GOAL,
-        )  # fmt: skip
+    return Case(
+        f"cpu.{fold.kind}.{fold.id}.{dtype}", ours, peers, partial(_check_reduction, fold, x), x.nbytes, x.nbytes,
+        _GOAL,
+    )  # fmt: skip
 
 
-def _check_sum(fold: Fold, x: Any, result: Any) -> None:
-    exact = np.complex128 if x.dtype.kind == "c" else np.float64
-    folded = prod(fold.shape) if fold.axis is None else fold.shape[fold.axis]
-    np.testing.assert_allclose(result, x.sum(fold.axis, exact), rtol=1e-2, atol=1e-3 * folded**0.5)
+def _check_reduction(fold: Fold, x: Any, result: Any) -> None:
+    if fold.kind == "argmax":
+        np.testing.assert_array_equal(result[0], np.argmax(x, fold.axis))
+        np.testing.assert_array_equal(result[1], np.max(x, fold.axis))
+        return
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    options = {} if fold.kind == "max" else {"dtype": wide}
+    tolerance = {"sum": 1e-3 * fold.folded**0.5, "max": 0.0, "mean": 1e-3, "var": 1e-2}[fold.kind]
+    expected = _NUMPY_REDUCTIONS[fold.kind](x, axis=fold.axis, **options)
+    np.testing.assert_allclose(result, expected, rtol=1e-2, atol=tolerance)
 
 
-def _line(case: Case, copy: Callable[[], Any], with_peers: bool) -> dict[str, Any]:
+def line(case: Case) -> dict[str, Any]:
+    """Check and time a case."""
     case.check(case.ours())
-    cases = {"ours": case.ours, "copy": copy, **(case.peers if with_peers else {})}
-    times = medians(interleave(cases, repeats=REPEATS, warmup=1))
+    times = medians(interleave({"ours": case.ours, "copy": copy(), **case.peers}, repeats=REPEATS, warmup=1))
     bound = times["copy"] * case.bytes / (8 * ELEMENTS)
-    line = {"id": case.id, "milliseconds": times["ours"] * 1e3, "of the copy's time": times["ours"] / bound}
-    best = min((times[name] for name in cases if name not in ("ours", "copy")), default=0.0)
-    line |= {
-        f"of {name}'s time": times["ours"] / times[name] for name in cases if name not in ("ours", "copy")
-    }
+    found = {"id": case.id, "milliseconds": times["ours"] * 1e3, "of the copy's time": times["ours"] / bound}
+    best = min((times[name] for name in case.peers), default=0.0)
+    found |= {f"of {name}'s time": times["ours"] / times[name] for name in case.peers}
     is_bound = (
         times["ours"] <= case.goal * bound or case.id.startswith("cpu.sum.small") or "float16" in case.id
     )
-    line["goal"] = case.goal
-    line["is met"] = bool(is_bound and (not best or times["ours"] <= 1.02 * best))
-    return line
+    found["goal"] = case.goal
+    found["is met"] = bool(is_bound and (not best or times["ours"] <= 1.02 * best))
+    return found
 
 
-def _shown(line: dict[str, Any]) -> str:
+def shown(line: dict[str, Any]) -> str:
+    """Return a line as text."""
     cells = [f"{line['id']:34}"]
     for name, value in line.items():
         if isinstance(value, bool):

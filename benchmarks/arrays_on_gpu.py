@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -12,46 +13,100 @@ import array_kernels
 import cupy
 import torch
 from array_kernels import SCALAR, Case
-from array_rows import Fold, Layout, folds, layouts, sectors
+from array_rows import Fold, folds, layouts, sectors, takes
+from peers import arrays_by_cupy
+from supervise import Plan
 
 import gridstride as gs
 
 SIZE = 1 << 30  # bytes of an operand
+BILLION = 10**9  # elements of the longest fold
+REPEATS = int(os.environ.get("REPEATS", "15"))
+_LEAST_RUNS, _ENOUGH = 3, 0.08  # seconds
+_SLOW = 0.05  # seconds, of calls that are timed once
 _TORCH = {
     "axpy": lambda a, x, y, z: torch.add(y, x, alpha=a, out=z),
     "add": lambda x, y, z: torch.add(x, y, out=z),
     "multiply": lambda x, y, z: torch.mul(x, y, out=z),
     "increment": lambda x, z: torch.add(x, 1, out=z),
 }
-_MOST_RUNS, _LEAST_RUNS, _ENOUGH = 15, 3, 0.08  # seconds
+_TORCH_REDUCTIONS = {
+    "sum": torch.sum, "max": torch.amax, "mean": torch.mean, "var": partial(torch.var, correction=0),
+    "argmax": torch.argmax,
+}  # fmt: skip
 
 
-def measure(
-    lines: list[dict[str, Any]],
-    families: Sequence[str],
-    dtypes: Sequence[str],
-    rows: Sequence[str] | None,
-    with_peers: bool,
-) -> None:
-    """Append the lines of the tables, which are printed as they are made."""
-    rate = copy_rate()
-    print(f"copy {rate / 1e9:.0f} GB/s")
-    lines += [{"id": "cuda.copy", "GB/s": rate / 1e9}, _fill(rate)]
-    for dtype in dtypes:
-        flat = [_random(dtype) for _ in range(3)]
-        for family in families:
-            for case in _cases(family, dtype, flat, with_peers):
-                if rows is None or case.id.rpartition(f".{dtype}")[0].partition(".")[2] in rows:
-                    lines.append(_line(case, rate))
-                    print(_shown(lines[-1]), flush=True)
-        del flat
-        torch.cuda.empty_cache()
+def begin() -> list[dict[str, Any]]:
+    """Return the lines that all others refer to."""
+    return [
+        {"id": "cuda.copy", "GB/s": copy_rate() / 1e9},
+        {"id": "cuda.fill", "of copy": _fill_rate() / copy_rate()},
+    ]
 
 
+@cache
 def copy_rate() -> float:
     """Return bytes read and written a second by a copy on the device."""
     x, z = (torch.rand(SIZE // 4, device="cuda") for _ in range(2))
     return 2 * SIZE / seconds(lambda: z.copy_(x))
+
+
+def _fill_rate() -> float:
+    z = torch.empty(SIZE // 4, device="cuda")
+    return SIZE / seconds(lambda: z.fill_(1.5))
+
+
+def cases(dtype: str, plan: Plan) -> Iterator[Case]:
+    """Yield the rows of a dtype."""
+    flat = [_random(dtype, SIZE // getattr(torch, dtype).itemsize) for _ in range(3)]
+    if "elementwise" in plan.families:
+        yield from map(partial(_with_peers, plan), _elementwise(dtype, flat))
+    if "reductions" in plan.families:
+        yield from map(partial(_with_peers, plan), _reductions(dtype, flat[0]))
+
+
+def _with_peers(plan: Plan, case: Case) -> Case:
+    return case if plan.with_peers else case._replace(peers={})
+
+
+def line(case: Case) -> dict[str, Any]:
+    """Check and time a case."""
+    case.check(case.ours())
+    rate = copy_rate()
+    is_small = case.bytes < 1 << 28
+    ours = seconds(case.ours, busy=not is_small)
+    peers = {name: seconds(run, busy=not is_small) for name, run in case.peers.items()}
+    found: dict[str, Any] = {"id": case.id, "microseconds": ours * 1e6}
+    if is_small:
+        found |= {f"{name} microseconds": time * 1e6 for name, time in peers.items()}
+        found["device microseconds"] = seconds(case.ours) * 1e6
+        found["goal"] = case.goal or ""
+        best = 1.05 * min(peers.values(), default=1)
+        found["is met"] = ours <= (case.goal * 1.02e-6 if case.goal else best)
+        return found
+    found["of copy"], found["of sectors"] = case.bytes / ours / rate, case.sectors / ours / rate
+    found |= {f"{name} of copy": case.bytes / time / rate for name, time in peers.items()}
+    found["goal"] = case.goal or ""
+    found["is met"] = found["of copy"] >= 0.98 * case.goal if case.goal else found["of sectors"] >= 0.85
+    return found
+
+
+def shown(line: dict[str, Any]) -> str:
+    """Return a line as text."""
+    cells = [f"{line['id']:34}"]
+    for name, value in line.items():
+        if isinstance(value, bool):
+            cells.append("" if value else "BELOW")
+        elif isinstance(value, float) and name != "goal":
+            cells.append(f"{name.replace(' of copy', '').replace('microseconds', 'us')} {value:.3f}")
+    return "  ".join(cells)
+
+
+def clean() -> None:
+    """Give back what the last row left; raise where the device can do nothing more."""
+    torch.cuda.synchronize()
+    cupy.get_default_memory_pool().free_all_blocks()
+    torch.cuda.empty_cache()
 
 
 def seconds(run: Callable[[], Any], busy: bool = True) -> float:
@@ -63,38 +118,30 @@ def seconds(run: Callable[[], Any], busy: bool = True) -> float:
     busy : bool
         Whether the stream is kept busy while the host prepares the call, so that only the device's time counts.
     """
-    run()
+    if _between_events(run, busy) > _SLOW:
+        return _between_events(run, busy)
     spans: list[float] = []
-    while len(spans) < _LEAST_RUNS or (len(spans) < _MOST_RUNS and sum(spans) < _ENOUGH):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        if busy:
-            torch.cuda._sleep(600_000)
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        spans.append(start.elapsed_time(end) * 1e-3)
+    while len(spans) < _LEAST_RUNS or (len(spans) < REPEATS and sum(spans) < _ENOUGH):
+        spans.append(_between_events(run, busy))
     return statistics.median(spans)
 
 
-def _fill(rate: float) -> dict[str, Any]:
-    z = torch.empty(SIZE // 4, device="cuda")
-    fill = SIZE / seconds(lambda: z.fill_(1.5)) / rate
-    print(f"fill, the ceiling of calls that only write: {fill:.3f}")
-    return {"id": "cuda.fill", "of copy": fill}
+def _between_events(run: Callable[[], Any], busy: bool) -> float:
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if busy:
+        torch.cuda._sleep(600_000)
+    start.record()
+    run()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e-3
 
 
-def _random(dtype: str) -> Any:
+def _random(dtype: str, count: int) -> Any:
     kind = getattr(torch, dtype)
     if kind.is_floating_point or kind.is_complex:
-        return torch.randn(SIZE // kind.itemsize, device="cuda", dtype=kind)
-    return torch.randint(-100, 100, (SIZE // kind.itemsize,), device="cuda", dtype=kind)
-
-
-def _cases(family: str, dtype: str, flat: Sequence[Any], with_peers: bool) -> Iterator[Case]:
-    make = _elementwise if family == "elementwise" else _reductions
-    for case in make(dtype, flat):
-        yield case if with_peers else case._replace(peers={})
+        return torch.randn(count, device="cuda", dtype=kind)
+    return torch.randint(-100, 100, (count,), device="cuda", dtype=kind)
 
 
 def _cupy(tensor: Any) -> Any:
@@ -103,15 +150,13 @@ def _cupy(tensor: Any) -> Any:
 
 
 def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
-    ours, theirs = array_kernels.elementwise_kernels(gs), array_kernels.elementwise_kernels(cupy)
-    has_cupy = dtype != "bfloat16"
+    ours = array_kernels.elementwise_kernels(gs)
     itemsize = flat[0].element_size()
-    of_torch = list(layouts(*flat, itemsize))
-    of_cupy: list[Layout] = list(layouts(*map(_cupy, flat), itemsize))
-    for layout, tensors in zip(of_cupy, of_torch, strict=True):
+    of_cupy = layouts(*map(_cupy, flat), itemsize)
+    for layout, tensors in zip(of_cupy, layouts(*flat, itemsize), strict=True):
         scalar = (SCALAR,) if layout.operation == "axpy" else ()
         by_torch = partial(_TORCH[layout.operation], *scalar, *tensors.operands)
-        peers = {"CuPy": array_kernels.call(theirs[layout.operation], layout)} if has_cupy else {}
+        peers = arrays_by_cupy.elementwise(layout) if arrays_by_cupy.has(dtype) else {}
         if layout.id != "reversed":
             peers["torch"] = by_torch
         touched = sum(_sectors(each) for each in layout.operands)
@@ -129,74 +174,65 @@ def _check_elements(by_torch: Callable[[], Any], out: Any, layout: str, _: Any) 
     assert torch.allclose(own, out, rtol=1e-2, atol=1e-2), "another result than PyTorch's"
 
 
-def _reductions(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
-    ours, theirs = array_kernels.reduction_kernels(gs), array_kernels.reduction_kernels(cupy)
-    kernel = "sum64" if dtype.startswith("int") else "sum"
-    for fold in folds(flat[0].shape[0]):
-        tensor = flat[0][: prod(fold.shape)].reshape(fold.shape)
-        array = _cupy(tensor)
-        by_torch = partial(_torch_sum, tensor, fold.axis)
-        peers = {"torch": by_torch}
-        if dtype != "bfloat16":
-            peers["CuPy"] = partial(theirs[kernel], array, axis=fold.axis)
-            peers["cupy.sum"] = partial(array.sum, axis=fold.axis)
-        size = tensor.numel() * tensor.element_size()
-        yield Case(
-            f"cuda.sum.{fold.id}.{dtype}", partial(ours[kernel], array, axis=fold.axis), peers,
-            partial(_check_sum, fold, by_torch), size, size + _result_bytes(fold, dtype), fold.goal,
-        )  # fmt: skip
+def _reductions(dtype: str, flat: Any) -> Iterator[Case]:
+    for fold in folds(flat.shape[0]):
+        if takes(fold.kind, dtype):
+            yield _reduction(fold, dtype, flat)
+    yield _reduction(Fold("billion", (BILLION,), None), dtype, _random(dtype, BILLION))
 
 
-def _torch_sum(tensor: Any, axis: int | None) -> Any:
-    return tensor.sum() if axis is None else tensor.sum(axis)
+def _reduction(fold: Fold, dtype: str, flat: Any) -> Case:
+    tensor = flat[: prod(fold.shape)].reshape(fold.shape)
+    array = _cupy(tensor)
+    by_torch = partial(_by_torch, fold, tensor)
+    peers = {"torch": by_torch}
+    if arrays_by_cupy.has(dtype):
+        peers |= arrays_by_cupy.reduction(fold, array)
+    kernel = array_kernels.reduction_kernel(gs, fold.kind, dtype)
+    size = tensor.numel() * tensor.element_size()
+    return Case(
+        f"cuda.{fold.kind}.{fold.id}.{dtype}", partial(kernel, array, axis=fold.axis), peers,
+        partial(_check_reduction, fold, tensor, by_torch), size, size + _result_bytes(fold, dtype), fold.goal,
+    )  # fmt: skip
+
+
+def _by_torch(fold: Fold, tensor: Any) -> Any:
+    function = _TORCH_REDUCTIONS[fold.kind]
+    return function(tensor) if fold.axis is None else function(tensor, dim=fold.axis)
 
 
 def _result_bytes(fold: Fold, dtype: str) -> int:
     if fold.axis is None:
         return 0
-    itemsize = 8 if dtype.startswith("int") else getattr(torch, dtype).itemsize
-    return prod(fold.shape) // fold.shape[fold.axis] * itemsize
+    itemsize = getattr(torch, dtype).itemsize
+    if fold.kind == "argmax":
+        itemsize += 8
+    elif fold.kind == "sum" and dtype.startswith("int"):
+        itemsize = 8
+    return prod(fold.shape) // fold.folded * itemsize
 
 
-def _check_sum(fold: Fold, by_torch: Callable[[], Any], result: Any) -> None:
+def _check_reduction(fold: Fold, tensor: Any, by_torch: Callable[[], Any], result: Any) -> None:
+    if fold.kind == "argmax":
+        _check_places(fold, tensor, *(torch.as_tensor(each, device="cuda") for each in result))
+        return
+    tolerance = {"sum": 4e-3 * fold.folded**0.5, "max": 0.0, "mean": 1e-3, "var": 1e-2}[fold.kind]
     own, expected = torch.as_tensor(result, device="cuda"), by_torch()
-    folded = prod(fold.shape) if fold.axis is None else fold.shape[fold.axis]
-    assert torch.allclose(own, expected, rtol=2e-2, atol=4e-3 * folded**0.5), "another sum than PyTorch's"
+    assert torch.allclose(own, expected, rtol=2e-2, atol=tolerance), "another result than PyTorch's"
+
+
+def _check_places(fold: Fold, tensor: Any, places: Any, values: Any) -> None:
+    if fold.axis is None:
+        found, best = tensor[places], tensor.amax()
+    else:
+        found = torch.take_along_dim(tensor, places.unsqueeze(fold.axis), fold.axis).squeeze(fold.axis)
+        best = tensor.amax(fold.axis)
+    assert torch.equal(found, best), "places of other elements than the largest"
+    assert torch.equal(values, best), "another largest element than PyTorch's"
 
 
 def _sectors(array: Any) -> int:
     strides = array.strides if hasattr(array, "strides") else None
     if strides is None:
         strides = tuple(step * array.element_size() for step in array.stride())
-    itemsize = array.dtype.itemsize
-    return sectors(tuple(array.shape), tuple(strides), itemsize)
-
-
-def _line(case: Case, rate: float) -> dict[str, Any]:
-    case.check(case.ours())
-    is_small = case.bytes < 1 << 28
-    ours = seconds(case.ours, busy=not is_small)
-    peers = {name: seconds(run, busy=not is_small) for name, run in case.peers.items()}
-    line: dict[str, Any] = {"id": case.id, "microseconds": ours * 1e6}
-    if is_small:
-        line |= {f"{name} microseconds": time * 1e6 for name, time in peers.items()}
-        line["device microseconds"] = seconds(case.ours) * 1e6
-        line["is met"] = (
-            ours * 1e6 <= case.goal * 1.02 if case.goal else ours <= 1.05 * min(peers.values(), default=1)
-        )
-        return line
-    line["of copy"], line["of sectors"] = case.bytes / ours / rate, case.sectors / ours / rate
-    line |= {f"{name} of copy": case.bytes / time / rate for name, time in peers.items()}
-    line["goal"] = case.goal or ""
-    line["is met"] = line["of copy"] >= 0.98 * case.goal if case.goal else line["of sectors"] >= 0.85
-    return line
-
-
-def _shown(line: dict[str, Any]) -> str:
-    cells = [f"{line['id']:34}"]
-    for name, value in line.items():
-        if isinstance(value, bool):
-            cells.append("" if value else "BELOW")
-        elif isinstance(value, float):
-            cells.append(f"{name.replace(' of copy', '').replace('microseconds', 'us')} {value:.3f}")
-    return "  ".join(cells)
+    return sectors(tuple(array.shape), tuple(strides), array.dtype.itemsize)

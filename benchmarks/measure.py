@@ -37,11 +37,52 @@ def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
 
 def save(topic: str, rows: Any) -> Path:
     """Write rows with machine, versions and date; return the file."""
-    record = {"topic": topic, "date": time.strftime("%Y-%m-%d %H:%M"), "machine": machine(), "rows": rows}
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{topic}-{time.strftime('%Y-%m-%d')}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
-    return path
+    record = Record(topic)
+    record.rows = rows
+    return record.write()
+
+
+class Record:
+    """The rows of a topic, written into the file of the day.
+
+    Parameters
+    ----------
+    topic : str
+    is_kept : bool
+        Whether there is a file at all.
+    is_partial : bool
+        Whether the rows join those of an earlier run of the day.
+    """
+
+    def __init__(self, topic: str, is_kept: bool = True, is_partial: bool = False) -> None:
+        self.topic = topic
+        self.path = RESULTS / f"{topic}-{time.strftime('%Y-%m-%d')}.json"
+        self.rows: list[dict[str, Any]] = []
+        self._is_kept = is_kept
+        self._machine = machine()
+        if is_partial and is_kept and self.path.exists():
+            self.rows = json.loads(self.path.read_text())["rows"]
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take in a row, in the place of an earlier one of its id, and write the file."""
+        places = [place for place, each in enumerate(self.rows) if each["id"] == row["id"]]
+        if places:
+            self.rows[places[0]] = row
+        else:
+            self.rows.append(row)
+        if self._is_kept:
+            self.write()
+
+    def write(self) -> Path:
+        """Write the file, whole or not at all, and return it."""
+        self._machine["load"] = os.getloadavg()[0]
+        date = time.strftime("%Y-%m-%d %H:%M")
+        record = {"topic": self.topic, "date": date, "machine": self._machine, "rows": self.rows}
+        RESULTS.mkdir(exist_ok=True)
+        unfinished = self.path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(record, indent=1) + "\n")
+        unfinished.replace(self.path)
+        return self.path
 
 
 def compiler_suffix() -> str:

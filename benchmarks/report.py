@@ -16,6 +16,8 @@ BEGIN, END = "<!-- from here on written by benchmarks/report.py -->\n", "<!-- to
 _PLAIN_TOPICS = {
     "array-launch": "Host time of a call of an array kernel",
     "array-start": "First call of an array kernel",
+}
+_ARRAY_TOPICS = {
     "array-kernels-gpu": "Array kernels on a GPU",
     "array-kernels-cpu": "Array kernels on the CPU target",
 }
@@ -47,6 +49,9 @@ def tables() -> Iterator[str]:
     for topic, title in _PLAIN_TOPICS.items():
         for record in records(topic):
             yield from plain_table(title, record)
+    for topic, title in _ARRAY_TOPICS.items():
+        for record in records(topic):
+            yield from array_table(title, record)
 
 
 def records(topic: str) -> Iterator[dict[str, Any]]:
@@ -90,6 +95,52 @@ def start_table(record: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def array_table(title: str, record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each layout or shape, a column for each dtype; rows of no dtype stand before."""
+    named = [row for row in record["rows"] if "is met" in row]
+    if not named:
+        yield from plain_table(title, record)
+        return
+    yield from _heading(title, record)
+    for row in record["rows"]:
+        if "is met" not in row:
+            yield f"{row['id']}: {', '.join(f'{_cell(row[name])} {name}' for name in row if name != 'id')}."
+            yield ""
+    dtypes = list(dict.fromkeys(row["id"].rpartition(".")[2] for row in named))
+    lines: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in named:
+        name, _, dtype = row["id"].partition(".")[2].rpartition(".")
+        lines.setdefault(name, {})[dtype] = row
+    yield f"| row | goal | {' | '.join(dtypes)} |"
+    yield "| --- | --- |" + " --- |" * len(dtypes)
+    for name, rows in lines.items():
+        goal = next(iter(rows.values()))["goal"]
+        cells = (_array_cell(rows[dtype]) if dtype in rows else "" for dtype in dtypes)
+        yield f"| {name} | {_cell(goal)} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _array_cell(row: Mapping[str, Any]) -> str:
+    """Return ours, and in parentheses the best peer's beside it; bold where the goal is missed."""
+    best = ""
+    if "of the copy's time" in row:
+        ours = f"{row['of the copy' + chr(39) + 's time']:.2f}"
+        ratios = [row[name] for name in row if name.startswith("of ") and "the copy" not in name]
+        best = f"{max(ratios):.2f}" if ratios else ""
+    elif "of copy" in row:
+        by = row["of copy"] if row["goal"] else row["of sectors"]
+        ours = f"{by:.2f}"
+        peers = [row[name] for name in row if name.endswith(" of copy")]
+        best = f"{max(peers) * by / row['of copy']:.2f}" if peers else ""
+    else:
+        ours = f"{row['microseconds']:.1f} us"
+        peers = [
+            row[name] for name in row if name.endswith(" microseconds") and not name.startswith("device")
+        ]
+        best = f"{min(peers):.1f} us" if peers else ""
+    return (ours if row["is met"] else f"**{ours}**") + (f" ({best})" if best else "")
 
 
 def plain_table(title: str, record: Mapping[str, Any]) -> Iterator[str]:

@@ -44,9 +44,9 @@ def _loops(operation: str, ndim: int) -> Any:
     return numba.njit(parallel=True)(space["loops"])
 
 
-def reduction(x: Any, axis: int | None) -> Callable[[], Any] | None:
+def reduction(x: Any, axis: int | tuple[int, ...] | None) -> Callable[[], Any] | None:
     """Return the call that sums along an axis."""
-    if numba is None or x.dtype == np.float16:
+    if numba is None or x.dtype == np.float16 or isinstance(axis, tuple):
         return None
     zero = np.int64(0) if x.dtype.kind == "i" else x.dtype.type(0)
     if axis is None:

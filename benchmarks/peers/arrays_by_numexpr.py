@@ -26,9 +26,9 @@ def elementwise(layout: Any, scalar: tuple[Any, ...]) -> Callable[[], Any] | Non
     return partial(numexpr.evaluate, text, values, {}, out=out, casting="unsafe")
 
 
-def reduction(x: Any, axis: int | None) -> Callable[[], Any] | None:
+def reduction(x: Any, axis: int | tuple[int, ...] | None) -> Callable[[], Any] | None:
     """Return the call that sums along an axis."""
-    if numexpr is None or x.dtype.name not in _DTYPES:
+    if numexpr is None or x.dtype.name not in _DTYPES or isinstance(axis, tuple):
         return None
     text = "sum(x)" if axis is None else f"sum(x, axis={axis})"
     return partial(numexpr.evaluate, text, {"x": x}, {})

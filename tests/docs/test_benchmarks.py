@@ -47,11 +47,47 @@ def test_the_newest_results_of_each_topic_are_shown(tmp_path: Path, monkeypatch)
     ]
 
 
+def test_array_kernels_are_a_table_of_rows_and_dtypes() -> None:
+    machine = {"processor": "p", "cores": 2, "compiler": "g++ 1", "python": "3", "packages": {}}
+    rows = [
+        {"id": "cuda.copy", "GB/s": 4200.0},
+        {"id": "cuda.axpy.float32", "microseconds": 700.0, "of copy": 1.0, "of sectors": 1.1, "torch of copy": 0.9,
+         "CuPy of copy": 0.3, "goal": 1.0, "is met": True},
+        {"id": "cuda.axpy.int8", "microseconds": 900.0, "of copy": 0.7, "of sectors": 0.7, "goal": 1.0,
+         "is met": False},
+        {"id": "cuda.sum.by7.1.int8", "microseconds": 9.0, "of copy": 0.4, "of sectors": 0.8,
+         "torch of copy": 0.2, "goal": "", "is met": False},
+        {"id": "cuda.sum.small.int8", "microseconds": 6.0, "torch microseconds": 11.0, "CuPy microseconds": 15.0,
+         "device microseconds": 2.0, "goal": 8.0, "is met": True},
+    ]  # fmt: skip
+    lines = list(report.array_table("t", {"topic": "x", "date": "d", "machine": machine, "rows": rows}))
+    assert "cuda.copy: 4.2e+03 GB/s." in lines
+    assert lines[lines.index("| row | goal | float32 | int8 |") :] == [
+        "| row | goal | float32 | int8 |",
+        "| --- | --- | --- | --- |",
+        "| axpy | 1 | 1.00 (0.90) | **0.70** |",
+        "| sum.by7.1 |  |  | **0.80** (0.40) |",
+        "| sum.small | 8 |  | 6.0 us (11.0 us) |",
+        "",
+    ]
+
+
+def test_array_kernels_are_measured_and_checked() -> None:
+    done = subprocess.run(
+        [sys.executable, "benchmarks/array_kernels.py", "cpu", "float32", "--rows", "axpy", "sum.mixed*", "argmax.all"],
+        check=False, cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "LOG2_ELEMENTS": "14", "REPEATS": "1", "GRIDSTRIDE_TARGET": "cpu"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 rows measured, 0 failed, 0 not run" in done.stdout
+
+
 def test_every_id_of_the_plan_has_a_file() -> None:
     plan = (ROOT / "benchmarks" / "README.md").read_text()
     files = {path.name for path in (ROOT / "benchmarks").glob("*.py")} - {
         "measure.py",
         "report.py",
+        "supervise.py",
         "workloads.py",
     }
     assert {name for name in files if f"`{name}`" not in plan} == set()
