@@ -18,6 +18,7 @@ from gridstride.targets import registry, writers
 from tests.array_strategies import values
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
+from tests.every_target.test_large_reductions import check_most_frequent
 
 FEW = settings(
     max_examples=150,
@@ -296,3 +297,8 @@ def test_raw_and_empty() -> None:
         gs.ElementwiseKernel("", "raw float64 y", "y[i] = i", "raw_only")(size=5), np.arange(5.0)
     )
     assert float(reduction.TOTAL(np.zeros((0,), "f4"))) == 0
+
+
+@pytest.mark.parametrize("bins", [44, 46, 126])
+def test_large_structures_are_folded(bins: int) -> None:
+    check_most_frequent(np, bins)

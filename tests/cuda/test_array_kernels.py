@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride._source.reduction import FOLDING_SIZE
 from gridstride.errors import CompileError
-from gridstride.targets import registry
+from gridstride.targets import registry, writers
 from gridstride.targets.base import Program
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
+from tests.every_target.test_large_reductions import SIZES, histogram
 
 ARCH = "sm_90"
 
@@ -83,6 +85,41 @@ def test_texts_compile_without_a_warning(
         code = compiler.compile(program, ARCH)
         assert set(code.functions) == set(program.kernels)
         assert not code.log
+
+
+def test_the_check_of_rules_compiles(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "checked_total")
+    with pytest.MonkeyPatch.context() as debug:
+        debug.setenv("GRIDSTRIDE_DEBUG", "1")
+        for call in (
+            lambda: total(ones("f2", 400, 3), axis=0),
+            lambda: total(ones("c8", 2, 3, 4), axis=(0, 2)),
+            lambda: histogram(5)(ones("i4", 30)),
+        ):
+            check, fold = programs(call, monkeypatch)
+            assert ["fold_orders" in each.text for each in (check, fold)] == [True, False]
+            assert not compiler.compile(check, ARCH).log
+
+
+@pytest.mark.parametrize("bins", SIZES[:-1])
+def test_folds_of_large_structures_keep_to_shared_memory(
+    bins: int, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    largest, size = writers.LARGEST_FOLDING, 8 + 4 * bins
+    with pytest.MonkeyPatch.context() as patch:
+        # The null target knows no sizes: all values are large, or the usual loop is the only one.
+        patch.setattr(writers, "LARGEST_FOLDING", 0 if size > largest else largest)
+        texts = [
+            *programs(lambda: histogram(bins)(ones("i4", 400_000)), monkeypatch),
+            *programs(lambda: histogram(bins)(ones("i4", 30, 5000), axis=0), monkeypatch),
+        ]
+    assert ["fold_large" in program.text for program in texts] == (
+        [False, True] * 2 if size > largest else [False] * 2
+    )
+    for program in texts:
+        code = compiler.compile(program, ARCH)
+        assert not code.log
+        assert code.constants[FOLDING_SIZE] == size
 
 
 #: NVRTC takes members of a copied structure of 128 bytes or more from the original, as if they were aligned there.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gridstride import config
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, bind_elementwise
 from gridstride._arguments.place import Place, place_of
@@ -113,12 +114,20 @@ def run(
             return FinishedCall(outputs, form, call.bound, place, handle)
         given = operands_of(source.declaration, call.roles, arguments, views, made)
         operands = separated(name, given, call.bound, place, handle)
+        if config.debug() and not isinstance(call.bound, Bound):
+            _check_rules(source, call.bound, operands, place, handle)
         if operands is not given:
             execute(name, prepare(source, call.bound, operands, place), operands, place, handle)
             return FinishedCall(outputs, form, call.bound, place, handle)
         prepared = _prepared(source, prepare, call, operands, place)
         launched = execute(name, prepared, operands, place, handle)
     return FinishedCall(outputs, form, call.bound, place, handle, operands, prepared, launched)
+
+
+def _check_rules(source: Any, *rest: Any) -> None:
+    from gridstride._array_pipeline.checking import check_rules
+
+    check_rules(source, *rest)
 
 
 def _prepared(

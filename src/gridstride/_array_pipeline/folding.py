@@ -13,6 +13,7 @@ from gridstride._arguments.reduction import BoundFold, bind_reduction
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
+from gridstride._compilation.functions import LoadedProgram
 from gridstride._pipeline import view_arguments
 from gridstride._source.reduction import (
     FOLDING_SIZE,
@@ -21,7 +22,7 @@ from gridstride._source.reduction import (
     reduction_form,
     reduction_program,
 )
-from gridstride.targets.walks import FoldWalk, Walked, workspace_operand
+from gridstride.targets.walks import FoldLoop, FoldWalk, Walked, workspace_operand
 
 Ints = tuple[int, ...]
 
@@ -53,18 +54,20 @@ def prepare_fold(
     source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
 ) -> PreparedCall:
     """Return the launch of a reduction, and the one that joins its parts."""
-    target, name = place.target, entry(source.declaration.name)
-    loop = writers_of(place).reduction(fold_walk(bound, operands), target.limits(place.device))
-    roles = tuple(operand.role for operand in operands)
-    form = reduction_form(roles, bound.types.items(), loop)
-    program = reduction_program(source, form, target.name)
-    loaded = load_explained(program, source.sections(), bound.types, place)
+    name = entry(source.declaration.name)
+    writers, limits = writers_of(place), place.target.limits(place.device)
+    walk = fold_walk(bound, operands)
+    loop = writers.reduction(walk, limits)
+    loaded = _loaded(source, bound, operands, place, loop)
+    size = loaded.object_code.constants[FOLDING_SIZE]
+    if loop.largest is not None and size > loop.largest:
+        loop = writers.large_reduction(walk, limits, size)
+        loaded = _loaded(source, bound, operands, place, loop)
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
     if loop.joining is None:
         return PreparedCall((block.step(loaded, name, loop.configuration),))
-    size = loaded.object_code.constants[FOLDING_SIZE]
     first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
     block = ParameterBlock()
     block.add(loop.space, 8)
@@ -75,6 +78,14 @@ def prepare_fold(
     block.add_operands(operands, others, loop.operands[len(inputs) :])
     second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
     return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
+
+
+def _loaded(
+    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place, loop: FoldLoop
+) -> LoadedProgram:
+    form = reduction_form(source, tuple(operand.role for operand in operands), bound.types.items(), loop)
+    program = reduction_program(source, form, place.target.name)
+    return load_explained(program, source.sections(), bound.types, place)
 
 
 def check_sizes(source: ReductionSource, results: int) -> None:

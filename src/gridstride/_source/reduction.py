@@ -80,6 +80,8 @@ class ReductionForm(NamedTuple):
         Of the loop.
     joining, joining_shared, joining_threads
         Of the loop that joins parts; "" and 0 where there is one part.
+    largest : int or None
+        See `FoldLoop`; None for types that are never larger.
     """
 
     roles: tuple[Role, ...]
@@ -92,10 +94,11 @@ class ReductionForm(NamedTuple):
     joining: str
     joining_shared: str
     joining_threads: int
+    largest: int | None = None
 
 
 def reduction_form(
-    roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
+    source: ReductionSource, roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
 ) -> ReductionForm:
     """Return the form of a call's text."""
     joining: tuple[str, str, int] = ("", "", 0)
@@ -110,7 +113,20 @@ def reduction_form(
         loop.capacity,
         loop.configuration.threads,
         *joining,
+        loop.largest if _may_be_large(source, roles, types) else None,
     )
+
+
+def _may_be_large(source: ReductionSource, roles: Sequence[Role], types: Iterable[tuple[str, DType]]) -> bool:
+    """Return whether values are folded in a structure."""
+    reduce_type = source.reduce_type
+    if reduce_type is None:
+        first = source.declaration.outputs[0]
+        return next(role for role in roles if role.parameter is first).is_structure
+    if reduce_type in _dtypes.SCALAR_NAMES or _dtypes.dtype_of_ctype(reduce_type) is not None:
+        return False
+    dtype = dict(types).get(reduce_type)
+    return dtype is None or (dtype.names is not None and not _dtypes.is_bfloat16(dtype))
 
 
 @lru_cache(maxsize=2048)
@@ -135,7 +151,15 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         "results": "".join(f", gridstride_at_{role.parameter.name}" for role in results),
         "identity": _identity(source),
         "handed": ", gridstride_exchange" if form.shared else "",
+        "begin": "",
+        "end": "",
     }
+    if form.largest is not None:
+        common["begin"] = (
+            f"gridstride::where_small<gridstride_folding, {form.largest}>(gridstride_map, "
+            f"[&](const auto& gridstride_map) {{ "
+        )
+        common["end"] = "; })"
     rest = [_parameter(role, outputs, form.capacity, post) for role in form.roles if role not in inputs]
     joining = ""
     if form.joining:

@@ -127,6 +127,9 @@ class FoldLoop(NamedTuple):
         Where in `space` the address of the workspace stands.
     joining : Loop or None
         Of the second launch, whose operand is the workspace (`workspace_operand`).
+    largest : int or None
+        Bytes of the largest value that the loop folds; None: of any. For larger ones it is compiled as a kernel that
+        does nothing, which tells how large they are.
     """
 
     header: str
@@ -139,6 +142,7 @@ class FoldLoop(NamedTuple):
     parts: int = 1
     workspace_at: int = 0
     joining: Loop | None = None
+    largest: int | None = None
 
 
 class LoopWriters(Protocol):
@@ -150,6 +154,10 @@ class LoopWriters(Protocol):
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return the loop for a reduction."""
+        ...
+
+    def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
+        """Return the loop for a reduction of values of so many bytes, more than the usual loop folds."""
         ...
 
 

@@ -30,6 +30,8 @@ from gridstride.targets.walks import (
 #: Threads of a block; the headers have the same number.
 THREADS = 256
 _WARP = 32
+#: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
+LARGEST_FOLDING = 184
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
 _ROWS = "gridstride/fold_rows.h"
@@ -68,6 +70,12 @@ class BlockLoops:
         length = packet_length([each.itemsize for each in walk.inputs])
         has_long_rows = len(walk.fold) > 1 and walk.fold[0] >= _WARP * length
         return _rows_of_fold(walk, limits) if has_long_rows else _along(walk, limits)
+
+    def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
+        """Return a fold without shared memory, which has no room for a value of each thread."""
+        from gridstride.targets.large_folds import large_fold
+
+        return large_fold(walk, limits)
 
 
 def packet_length(itemsizes: Sequence[int]) -> int:
@@ -369,7 +377,9 @@ def _fold_loop(
     )
     joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
     operands = (*inputs, *outputs)
-    return FoldLoop(*loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining)
+    return FoldLoop(
+        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, LARGEST_FOLDING
+    )
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:

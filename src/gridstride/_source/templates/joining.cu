@@ -11,5 +11,5 @@ $operations
     auto gridstride_finish = [&](const long long at, const int, const auto& folded) {
         gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
     };
-    gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_parts$handed, gridstride_workspace);
+    ${begin}gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_parts$handed, gridstride_workspace)$end;
 }

@@ -12,8 +12,12 @@ constexpr int fold_threads = 256;
 
 // The shared memory that folds are handed: a value for each thread, with gaps that keep packets in other banks.
 GRIDSTRIDE_INLINED constexpr int between_gaps(int __k) { return __k + __k / 32; }
+// Larger ones are folded otherwise (fold_large.h), which is found out only when this text is compiled.
+constexpr int largest_folding = 184;
 template <class __folding, class... __inputs>
-__device__ constexpr int fold_bytes() { return (fold_threads + fold_threads / 32) * int(sizeof(__folding)); }
+__device__ constexpr int fold_bytes() {
+    return (fold_threads + fold_threads / 32) * (int(sizeof(__folding)) > largest_folding ? 1 : int(sizeof(__folding)));
+}
 
 template <class __type>
 GRIDSTRIDE_INLINED __type from_lane_below(const __type& __value, int __distance, int __width) {

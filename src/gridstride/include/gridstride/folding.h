@@ -60,6 +60,22 @@ __host__ __device__ inline integer_sum<__reduce> as_integer_sum(const __reduce& 
     return integer_sum<__reduce>(__do);
 }
 
+// Call a loop, given the map, unless the values that are folded are too large for it: then it is not even compiled.
+template <bool>
+struct calling {
+    template <class __map, class __body>
+    __host__ __device__ static void call(const __map& __do_map, const __body& __do) { __do(__do_map); }
+};
+template <>
+struct calling<false> {
+    template <class __map, class __body>
+    __host__ __device__ static void call(const __map&, const __body&) {}
+};
+template <class __folding, int __most, class __map, class __body>
+__host__ __device__ inline void where_small(const __map& __do_map, const __body& __do) {
+    calling<(int(sizeof(__folding)) <= __most)>::call(__do_map, __do);
+}
+
 // Where results are stored.
 template <class __operand>
 struct placed {

@@ -6,6 +6,7 @@ import struct
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.large_folds import large_fold
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
@@ -34,6 +35,8 @@ _TILE = 4096
 _TILE_WIDTH, _TILE_HEIGHT = 256, 64
 #: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
 _FOLD_CHUNK, _RESULTS, _PIECES = 1024, 512, 32
+#: Bytes of the largest value of which a stack holds one for each of 44 levels of pairs.
+_LARGEST_FOLDING = 2048
 #: Elements of a fold that are too few for lanes, and neighboring results that make lanes instead.
 _FEW, _MANY = 24, 64
 #: Axes shorter than this are not worth a square tile.
@@ -81,6 +84,10 @@ class CpuLoops:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         few = prod(walk.fold) <= _FEW and walk.kept[0] >= _MANY
         return _along(walk, limits) if folds_innermost(walk) and not few else _across(walk, limits)
+
+    def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
+        """Return a fold in which a thread has one value: a stack has no room for those of all levels."""
+        return large_fold(walk, limits)
 
 
 def tiled(walk: ElementWalk) -> ElementWalk | None:
@@ -170,7 +177,10 @@ def _fold_loop(
     )
     how = shared(pieces, prod(walk.kept) * prod(walk.fold), limits)
     joining = _joining(prod(walk.kept), parts, capacity, limits) if parts > 1 else None
-    return FoldLoop(_FOLDS, name, "", capacity, space, (*inputs, *outputs), how, parts, WORKSPACE_AT, joining)
+    operands = (*inputs, *outputs)
+    return FoldLoop(
+        _FOLDS, name, "", capacity, space, operands, how, parts, WORKSPACE_AT, joining, _LARGEST_FOLDING
+    )
 
 
 def _joining(results: int, parts: int, capacity: int, limits: Limits) -> Loop:

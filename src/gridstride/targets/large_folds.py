@@ -1,0 +1,59 @@
+"""Folds of large values by blocks of threads: no thread has more than one, and shared memory holds none."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    FoldLoop,
+    FoldWalk,
+    Loop,
+    Walked,
+    axes_bytes,
+    configuration,
+    folded_bytes,
+    operand_bytes,
+)
+from gridstride.targets.writers import THREADS, WORKSPACE_AT, fold_space_bytes, room_of
+
+_HEADER, _NAME = "gridstride/fold_large.h", "fold_large"
+_WARP = 32
+#: Elements that a lane folds before another warp shares the work.
+_ENOUGH = 16
+
+
+def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    """Return a fold in which a warp shares a result, or a thread has one where they are many or short."""
+    results, total = prod(walk.kept), prod(walk.fold)
+    wanted = limits.multiprocessors * THREADS
+    group = 1 if results >= wanted or total < _WARP else _WARP
+    parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), 65535))
+    part = -(-total // parts)
+    parts = -(-total // part)
+    capacity = room_of(walk)
+    kept, fold = (axes_bytes(prod(each), each, capacity) for each in (walk.kept, walk.fold))
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, walk.kept_numbers)
+    inputs = tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
+        for each in walk.inputs
+    )
+    outputs = tuple(
+        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
+        for each in walk.outputs
+    )
+    how = configuration(-(-results * group // THREADS), THREADS, parts)
+    joining = _joining(results, parts, capacity) if parts > 1 else None
+    return FoldLoop(
+        _HEADER, _NAME, "", capacity, space, (*inputs, *outputs), how, parts, WORKSPACE_AT, joining
+    )
+
+
+def _joining(results: int, parts: int, capacity: int) -> Loop:
+    """Return the fold of the parts of each result by a warp."""
+    whole = Walked(0, 1, (parts,), (1,))
+    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
+    kept, fold = (axes_bytes(each, (each,), capacity) for each in (results, parts))
+    space = fold_space_bytes(walk, capacity, parts, 1, _WARP, kept, fold, (0,))
+    how = configuration(-(-results * _WARP // THREADS), THREADS)
+    return Loop(_HEADER, _NAME, "", capacity, space, (), how)
