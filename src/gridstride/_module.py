@@ -65,6 +65,8 @@ class Function(_native.Launcher):
     _cooperative: bool
 
     def __init__(self, module: Module, name: str) -> None:
+        if not isinstance(getattr(module, "_lazy", None), LazyModule):
+            raise TypeError(f"module must be a module with a program, got {module!r}")
         self._bind(module._lazy, module._lazy.kernel_name(name))
 
     def _bind(self, lazy: LazyModule, name: str) -> None:

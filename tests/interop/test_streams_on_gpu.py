@@ -65,6 +65,50 @@ def test_our_stream_is_current_for_cupy_and_theirs_goes_into_our_calls(cupy):
     cuda.ExternalStream(theirs.ptr).wait_event(event)
 
 
+def test_events_of_cupy_and_ours_order_streams_of_both(cupy):
+    x, ours, theirs = (
+        cupy.zeros(1 << 20, "f4"),
+        cuda.Stream(non_blocking=True),
+        cupy.cuda.Stream(non_blocking=True),
+    )
+    add = gs.RawKernel(
+        'extern "C" __global__ void add(float* x) { x[blockIdx.x * 256 + threadIdx.x] += 1; }', "add"
+    )
+    cuda.synchronize()
+    for _ in range(20):
+        with theirs:
+            x *= 2
+            event = theirs.record()
+        ours.wait_event(event)
+        add(x.size // 256, 256, (x,), stream=ours)
+        theirs.wait_event(ours.record())
+    ours.record(event)
+    event.synchronize()
+    assert (x.get() == 2.0**20 - 1).all()
+
+
+def test_events_of_pytorch_and_ours_order_streams_of_both():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch sees no device")
+    x, ours, theirs = torch.zeros(1 << 20, device="cuda"), cuda.Stream(non_blocking=True), torch.cuda.Stream()
+    add = gs.RawKernel(
+        'extern "C" __global__ void add(float* x) { x[blockIdx.x * 256 + threadIdx.x] += 1; }', "add"
+    )
+    torch.cuda.synchronize()
+    ours.wait_event(torch.cuda.Event())
+    for _ in range(20):
+        with torch.cuda.stream(theirs):
+            x *= 2
+            event = theirs.record_event()
+        ours.wait_event(event)
+        add(x.numel() // 256, 256, (x,), stream=ours)
+        theirs.wait_event(ours.record())
+    ours.record(event)
+    event.synchronize()
+    assert (x.cpu() == 2.0**20 - 1).all()
+
+
 def test_cupys_own_kernels_are_recorded(cupy):
     x, stream = cupy.arange(1000, dtype="f4"), cuda.Stream()
     (x * 2 + 1).get()

@@ -152,3 +152,25 @@ def test_missing_toolkits_are_none(toolkit, monkeypatch):
     assert cuda.get_nvcc_path() is None
     assert cuda.get_rocm_path() is None
     assert cuda.get_hipcc_path() is None
+
+
+def test_wrong_arguments_say_what_was_expected(fake):
+    stream, pointer, hook = cuda.Stream(), cuda.alloc(16), cuda.MemoryHook()
+    refused = (
+        ("named by its number, an integer, got str", lambda: cuda.Device("0")),
+        ("named by its number, an integer, got float", lambda: cuda.Device(1.5)),
+        ("named by its number, an integer, got str", lambda: cuda.set_device("x")),
+        ("mem must be memory or a pointer to memory, got int", lambda: cuda.MemoryPointer(5, 0)),
+        ("'str' object cannot be interpreted as an integer", lambda: cuda.MemoryPointer(pointer, "0")),
+        ("'str' object cannot be interpreted as an integer", lambda: pointer + "1"),
+        ("'str' object cannot be interpreted as an integer", lambda: pointer.memset("a")),
+        ("callback must be callable, got int", lambda: stream.add_callback(5, 5)),
+        ("callback must be callable, got NoneType", lambda: stream.launch_host_func(None, 5)),
+        ("module must be a module with a program, got 1", lambda: cuda.Function(1, "f")),
+    )
+    for text, call in refused:
+        with pytest.raises(TypeError, match=text):
+            call()
+    assert not fake.made("launch_host_function")
+    with pytest.raises(RuntimeError, match="the hook 'MemoryHook' is not entered in this thread"):
+        hook.__exit__(None, None, None)

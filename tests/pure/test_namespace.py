@@ -279,3 +279,22 @@ def test_ndarray_over_memory_of_a_gpu_is_cupy_s(monkeypatch, cupy):
     x = gs.ndarray((2, 4), "f8", memptr=pointer)
     assert isinstance(x, cupy.ndarray)
     assert x.data.ptr == pointer.ptr
+
+
+def test_ndarray_over_memory_is_of_numbers_in_memory_of_ours():
+    pointer = cuda.alloc(16)
+    refused = (
+        (ValueError, "negative", ((-1,), "f8", pointer)),
+        (TypeError, "not Python objects, got dtype object", ((1,), object, pointer)),
+        (TypeError, "not Python objects", ((1,), [("a", "f4"), ("b", object)], pointer)),
+        (ValueError, "2 axes need as many strides, got 1", ((1, 2), "f8", pointer, (8,))),
+        (ValueError, "order must be 'C' or 'F', got 'Z'", ((1,), "f8", pointer, None, "Z")),
+        (ValueError, "of memory of 16", ((1 << 40, 1 << 40), "f8", pointer)),
+        (TypeError, "integer", ((1.5,), "f8", pointer)),
+        (TypeError, "memory pointer, got bytes", ((3,), "u1", b"abc")),
+        (TypeError, "memory pointer, got ndarray", ((3,), "u1", np.zeros(3, "u1"))),
+        (TypeError, "memory pointer, got str", ((3,), "u1", "abc")),
+    )
+    for error, text, arguments in refused:
+        with pytest.raises(error, match=text):
+            gs.ndarray(*arguments)

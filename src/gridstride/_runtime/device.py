@@ -148,6 +148,8 @@ def require_target(what: str, owner: Target, target: Target) -> None:
 
 
 def _checked(device: int, target: Target) -> int:
+    if not hasattr(device, "__index__"):
+        raise TypeError(f"a device is named by its number, an integer, got {type(device).__name__}")
     index = device.__index__()
     count = target.device_count()
     if 0 <= index < count:

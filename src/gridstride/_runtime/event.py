@@ -132,6 +132,19 @@ class Event(_native.EventRecord):
         tracking.record_event(self.target, self.device_id, self.ptr, handle)
         self._recorded = True
 
+    def wait(self, stream: Any = None) -> None:
+        """Let later work of a stream wait for the event, as PyTorch's streams ask of events.
+
+        Parameters
+        ----------
+        stream : Stream, int, CuPy or PyTorch stream, or an object with ``__cuda_stream__``, optional
+            The current stream by default.
+        """
+        device = self.target.current_device()
+        if stream is None:
+            stream = get_current_stream(device, target=self.target)
+        tracking.wait_event(self.target, device, stream_handle(stream, self.target), self.ptr)
+
     def synchronize(self) -> None:
         """Wait for the work in front of the event; return at once where it was never recorded."""
         with on_device(self.target, self.device_id):
@@ -164,10 +177,13 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     Raises
     ------
     TypeError
-        For events of different targets.
+        For events of different targets, and for those of other libraries.
     ValueError
         Where one was never recorded, or made with ``disable_timing=True``.
     """
+    for name, event in (("start", start_event), ("end", end_event)):
+        if not isinstance(event, Event):
+            raise TypeError(f"the {name} event must be a gridstride event, got {type(event).__name__}")
     require_target("the end event", end_event.target, start_event.target)
     for name, event in (("start", start_event), ("end", end_event)):
         if not event._times:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from gridstride import arrays
@@ -132,7 +133,7 @@ class FunctionMemory(BaseMemory):
     __slots__ = ("_free",)
 
     def __init__(self, ptr: int, size: int, device_id: int, target: Target, free: Free) -> None:
-        ptr = ptr.__index__()
+        ptr = index(ptr)
         self._free: Free | None = None
         if not ptr and size:
             raise MemoryError(f"the allocating function has no {size} bytes")

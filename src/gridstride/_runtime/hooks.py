@@ -80,7 +80,9 @@ class MemoryHook:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        listener = next(each for each in reversed(_threads.listeners) if each.hook is self)
+        listener = next((each for each in reversed(_threads.listeners) if each.hook is self), None)
+        if listener is None:
+            raise RuntimeError(f"the hook {self.name!r} is not entered in this thread")
         _leave(listener)
 
     def alloc_preprocess(self, **kwargs: Any) -> None:

@@ -298,10 +298,14 @@ class MemoryPointer(_native.PointerRecord):
         size: int | None = None,
         owner: object = None,
     ) -> None:
-        offset = offset.__index__()
+        if not isinstance(mem, BaseMemory) and not hasattr(mem, "mem"):
+            raise TypeError(f"mem must be memory or a pointer to memory, got {type(mem).__name__}")
+        offset = index(offset)
         rest = mem.size - offset
+        if rest < 0:
+            raise ValueError(f"offset {offset} is outside memory of {mem.size} bytes")
         size = rest if size is None else checked_size(size)
-        if offset < 0 or size > rest or rest < 0:
+        if offset < 0 or size > rest:
             raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
         if isinstance(mem, BaseMemory):
             self.mem, self.owner = mem, owner
@@ -463,7 +467,7 @@ class MemoryPointer(_native.PointerRecord):
             )
 
     def _fill(self, value: int, size: int | None, stream: int | None) -> None:
-        if not 0 <= value.__index__() <= 255:
+        if not 0 <= index(value) <= 255:
             raise ValueError(f"memset sets single bytes: the value must be 0 to 255, got {value}")
         count = self._count(size, _Bytes(self, self.ptr, self.size))
         with on_device(self.target, self.device_id):

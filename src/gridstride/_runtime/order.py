@@ -125,6 +125,14 @@ class StreamOrderChecker(Observer):
                 _, lane = self._find(target, device, stream)
                 _join(world.clocks.setdefault(lane, {}), clock)
 
+    def waiting_for_others(self, target: Target, device: int, stream: int) -> None:
+        """Let a stream know all work so far: the event may have been recorded behind any of it."""
+        with self._lock:
+            world, lane = self._find(target, device, stream)
+            clock = self._known(world, lane)
+            for others_clock in list(world.clocks.values()):
+                _join(clock, others_clock)
+
     def finished_stream(self, target: Target, device: int, stream: int) -> None:
         """Let all later work know what the stream knows."""
         with self._lock:

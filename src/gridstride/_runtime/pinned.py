@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class PinnedMemoryPointer(_native.Buffer):
     """
 
     def __init__(self, mem: BaseMemory, offset: int, size: int | None = None, owner: object = None) -> None:
-        offset = offset.__index__()
+        offset = index(offset)
         rest = mem.size - offset
         size = rest if size is None else checked_size(size)
         if offset < 0 or size > rest or rest < 0:

@@ -13,11 +13,11 @@ from gridstride._runtime import tracking
 from gridstride._runtime.capture import capture_in
 from gridstride._runtime.current import current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
+from gridstride._runtime.foreign_events import let_wait, record_in
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
 if TYPE_CHECKING:
-    from gridstride._runtime.event import Event
     from gridstride._runtime.graph import Graph
 
 _DEFAULT_STREAM = 0
@@ -111,7 +111,7 @@ class BaseStream(_native.StreamRecord):
             ``sys.unraisablehook``.
         arg : object
         """
-        self.launch_host_func(_Callback(self, callback), arg)
+        self.launch_host_func(_Callback(self, _checked_callback(callback)), arg)
 
     def launch_host_func(self, callback: Callable[[Any], object], arg: Any) -> None:
         """Call ``callback(arg)`` when the work issued so far is complete; later work waits for it.
@@ -123,6 +123,7 @@ class BaseStream(_native.StreamRecord):
             ``sys.unraisablehook``.
         arg : object
         """
+        _checked_callback(callback)
         device = self.device_id
 
         def call() -> None:
@@ -156,36 +157,44 @@ class BaseStream(_native.StreamRecord):
         with on_device(self.target, self.device_id):
             return self.target.capture_of(self.ptr) != 0
 
-    def record(self, event: Event | None = None) -> Event:
+    def record(self, event: Any = None) -> Any:
         """Record an event behind the work issued so far.
 
         Parameters
         ----------
-        event : Event, optional
+        event : Event, CuPy or PyTorch event, optional
             A new one by default.
 
         Returns
         -------
-        Event
-            The event that was recorded.
+        Event, CuPy or PyTorch event
+            The one that was recorded.
         """
         if event is None:
             from gridstride._runtime.event import Event
 
             with on_device(self.target, self.device_id):
                 event = Event(target=self.target)
-        event.record(self)
+        record_in(event, self)
         return event
 
     @_native.shortcut
-    def wait_event(self, event: Event) -> None:
-        """Let work issued from now on wait for an event; the caller does not wait."""
+    def wait_event(self, event: Any) -> None:
+        """Let work issued from now on wait for an event; the caller does not wait.
+
+        Parameters
+        ----------
+        event : Event, CuPy or PyTorch event
+
+        Raises
+        ------
+        TypeError
+            For anything else, and for an event of another target.
+        """
         target, device = self.target, self._device
-        if event.target is not target:
-            require_target("the event", event.target, target)
         if device is None:
             device = target.current_device()
-        tracking.wait_event(target, device, self.ptr, event.ptr)
+        let_wait(target, device, self.ptr, event)
 
     def runs_on(self, device: int) -> bool:
         """Return whether the stream can run work of a device: its own, or any for a default stream."""
@@ -281,6 +290,12 @@ class ExternalStream(BaseStream):
     def __init__(self, ptr: int, device_id: int = -1, *, target: Target | None = None) -> None:
         target = registry.default() if target is None else target
         super().__init__(target, int(ptr), target.current_device() if device_id < 0 else device_id)
+
+
+def _checked_callback(callback: Callable[..., object]) -> Callable[..., object]:
+    if not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    return callback
 
 
 class _Callback:

@@ -51,6 +51,9 @@ class Observer:
     def waiting(self, target: Target, device: int, stream: int, event: int) -> None:
         """See that a stream waits for an event."""
 
+    def waiting_for_others(self, target: Target, device: int, stream: int) -> None:
+        """See that a stream waits for an event whose recording nobody saw."""
+
     def finished_stream(self, target: Target, device: int, stream: int) -> None:
         """See that all work of a stream is known to be complete."""
 
@@ -200,6 +203,13 @@ def wait_event(target: Target, device: int, stream: int, event: int) -> None:
     target.wait_event(stream, event)
     for observer in _observers:
         observer.waiting(target, device, stream, event)
+
+
+def wait_foreign_event(target: Target, device: int, stream: int, event: int) -> None:
+    """Let a stream of the current device wait for an event of another library: who recorded it is not known."""
+    target.wait_event(stream, event)
+    for observer in _observers:
+        observer.waiting_for_others(target, device, stream)
 
 
 def synchronize_stream(target: Target, device: int, stream: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from types import ModuleType
 from typing import Any
 
@@ -100,11 +101,19 @@ class ndarray(metaclass=_ArrayClass):  # noqa: N801 - the libraries' spelling
 
 
 def _array_over(memory: Any, shape: Any, dtype: np.dtype[Any], strides: Any, order: str) -> Any:
-    shape = (shape.__index__(),) if hasattr(shape, "__index__") else tuple(shape)
+    shape = tuple(map(index, (shape,) if hasattr(shape, "__index__") else shape))
+    if any(length < 0 for length in shape):
+        raise ValueError(f"a shape cannot be negative, got {shape}")
+    if dtype.hasobject:
+        raise TypeError(f"an array over memory holds numbers, not Python objects, got dtype {dtype}")
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(f"{len(shape)} axes need as many strides, got {len(strides)}")
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
     if strides is None and order == "F":
         strides = _column_major(shape, dtype.itemsize)
     seen = arrays.view(memory)
-    if seen is None:
+    if seen is None or seen.library != "memory":
         raise TypeError(f"memptr must be a memory pointer, got {type(memory).__name__}")
     highest = arrays.ArrayView(None, 0, dtype, shape, strides, HOST, 0, False, "memory").extent
     if highest[0] < 0 or highest[1] > seen.nbytes:
