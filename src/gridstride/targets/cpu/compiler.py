@@ -20,6 +20,7 @@ from gridstride.targets.base import FunctionRecord, ObjectCode, Program, TierObs
 from gridstride.targets.cpu import (
     abi,
     calling,
+    columns,
     core_library,
     diagnostics,
     host,
@@ -41,6 +42,7 @@ _OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
 _ENTRY_HEADER = os.path.join("gridstride_cpu", "entry.h")
 #: Of a log whose errors are not understood, so much is part of the message.
 _SHOWN_LINES, _SHOWN_COLUMNS = 20, 300
+_ROOM = "Make room, or let TMPDIR name another folder"
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 #: The tiers of this target.
 FLAT, FIBERS = "flat", "fibers"
@@ -61,8 +63,7 @@ def compile_program(program: Program) -> ObjectCode:
                 compilation.wait_for_runtime()
     except OSError as error:
         raise CompileError(
-            f"{program.name}: the compiler's temporary files cannot be kept: {error}. "
-            "Make room, or let TMPDIR name another folder",
+            f"{program.name}: the compiler's temporary files cannot be kept: {error}. {_ROOM}",
             name=program.name,
             source=program.text,
             command=shlex.join(compiler.command),
@@ -107,6 +108,7 @@ class _Compilation:
         self.commands: list[str] = []
         self.log = ""
         self.rewritten: Rewritten | None = None
+        self._expanded = b""  # what is compiled of a preprocessed text
         self.flat_names: dict[str, str] = {}
         self.obstacles: dict[str, TierObstacle] = {}
         self._takes_flat_forms = program.tier != FIBERS
@@ -215,6 +217,7 @@ class _Compilation:
             region = next(region for region in regions if region.start <= refusal.position < region.end)
             line, column = _line_and_column(text[region.start :], refusal.position - region.start)
             raise self._refused(refusal, region.path, region.line + line - 1, column) from None
+        self._expanded = rewritten.text
         return self._write("program.ii", rewritten.text)
 
     def _kernel_names(self) -> set[str]:
@@ -382,12 +385,14 @@ class _Compilation:
 
     def _files_read(self) -> Iterator[str]:
         text = os.fsdecode(self._output("program.d"))
+        reads_core_library = False
         for name in re.findall(r"(?:\\.|[^\s\\])+", text.partition(":")[2].replace("\\\n", " ")):
             path = os.path.normpath(self.folder / re.sub(r"\\(.)", r"\1", name).replace("$$", "$"))
-            is_for_us = any(Path(path).is_relative_to(place) for place in (self.folder, *self._core_folders))
-            if not _is_ours(path) and not is_for_us:
+            if any(Path(path).is_relative_to(place) for place in self._core_folders):
+                reads_core_library = True
+            elif not _is_ours(path) and not path.startswith(f"{self.folder}{os.sep}"):
                 yield path
-        if self._core_folders:
+        if reads_core_library:
             yield str(self._core_folders[-1] / core_library.VERSION_HEADER)
 
     def _shadows(self, paths: list[str]) -> Iterator[str]:
@@ -414,6 +419,8 @@ class _Compilation:
             )
             errors = [place]
         asked = re.search(re.escape(unit.REQUESTS) + r":(\d+):", self.log)
+        if "No space left on device" in self.log:
+            return self._error(f"there is no room for what the compiler writes{_tail(self.log)}\n{_ROOM}")
         if asked and errors and (errors[0].path == unit.REQUESTS or errors[0].path.endswith(_ENTRY_HEADER)):
             return self._error(self._missing(int(asked[1]), errors[0].text))
         shown = [self._located(item) for item in errors if item.path != unit.REQUESTS] or errors
@@ -457,6 +464,11 @@ class _Compilation:
 
     def _located(self, error: Diagnostic) -> Diagnostic:
         """Return an error at its place in the user's text rather than the rewritten one."""
+        if self._expanded:
+            number = lexical.physical_line(self._expanded, "", error.path, error.line)
+            compiled = self._expanded.split(b"\n")[number - 1] if number else b""
+            users = self._source_line(error).encode()
+            return error._replace(column=columns.in_the_users_line(error.column, compiled, users))
         if self.rewritten is None or not self.rewritten.edits or error.path != unit.path_of(self.program):
             return error
         lines = self.rewritten.text.split(b"\n")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gridstride._syntax.quoting import with_caret
 from gridstride.targets.cpu import device_names
 
 _LINE = re.compile(
@@ -13,8 +14,6 @@ _LINE = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_][\w./]*(?<!\.)")
 _SHOWN_ERRORS = 5
-#: A longer source line is cut around the error's column.
-_SHOWN_COLUMNS = 240
 #: What a message often means, by a part of it.
 _HINTS: dict[str, str] = {
     r"missing terminating|unterminated raw string": "the string is not closed: write the text as a raw string, r'...'",
@@ -61,20 +60,9 @@ def show(error: Diagnostic, source_line: str) -> str:
     """Return one error with its source line, a caret and perhaps a hint."""
     lines = [f"{error.path}:{error.line}:{error.column}: error: {error.text}"]
     if source_line.strip():
-        shown, column = _cut(source_line.rstrip("\r"), max(error.column - 1, 0))
-        lines += [f"    {shown}", "    " + re.sub(r"[^\t]", " ", shown[:column]) + "^"]
+        lines += [f"    {line}" for line in with_caret(source_line.rstrip("\r"), error.column - 1)]
     hint = _hint(error.text)
     return "\n".join([*lines, f"    hint: {hint}"] if hint else lines)
-
-
-def _cut(line: str, column: int) -> tuple[str, int]:
-    """Return the part of a line around a column, and the column in it."""
-    if len(line) <= _SHOWN_COLUMNS:
-        return line, column
-    start = max(min(column, len(line)) - _SHOWN_COLUMNS // 2, 0)
-    before = "... " if start else ""
-    after = " ..." if start + _SHOWN_COLUMNS < len(line) else ""
-    return f"{before}{line[start : start + _SHOWN_COLUMNS]}{after}", column - start + len(before)
 
 
 def _hint(text: str) -> str:

@@ -50,6 +50,8 @@ _KIND_FLAGS = {
     "gcc": (
         "-fno-gnu-unique", "-ftrack-macro-expansion=0", "-fdiagnostics-color=never", "-fno-diagnostics-show-option",
         "-fno-diagnostics-show-caret",
+        # Columns count bytes: it takes tabs for eight.
+        "-ftabstop=1",
         # Arrays may overlap: loops ask at run time, also those of stencils with many neighbors.
         "--param=vect-max-version-for-alias-checks=200",
         # For some processors it leaves sums in loops uncontracted, and then only where they are not made vectors.

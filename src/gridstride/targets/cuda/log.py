@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gridstride._syntax.quoting import with_caret
+
 #: Where requested names are evaluated: NVRTC's own file for them, and ours for nvcc.
 _NAME_FILE = re.compile(r"(?:__nv_name_map|name expressions)\(\d+\): ")
 #: What stands around a requested kernel, variable or constant there.
@@ -41,8 +43,14 @@ def readable_log(log: str) -> str:
 def first_error(log: str) -> str:
     """Return the first error with its source line and caret, or the whole log if there is none."""
     shown = next((block for block in log.split("\n\n") if _ERROR.search(block)), log)
+    lines: list[str] = []
+    for line in shown.split("\n"):
+        if line.strip() == "^" and lines:
+            lines[-1:] = with_caret(lines[-1], line.index("^"))
+        else:
+            lines.append(line)
     return "\n".join(
-        line if len(line) <= _SHOWN_COLUMNS else f"{line[:_SHOWN_COLUMNS]} ..." for line in shown.split("\n")
+        line if len(line) <= _SHOWN_COLUMNS else f"{line[:_SHOWN_COLUMNS]} ..." for line in lines
     )
 
 
