@@ -39,7 +39,7 @@ _SHAPES = {
 #: Sides shorter than this are not worth turning in tiles.
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
-_MOST_ROWS = {16: 64, 8: 32, 4: 32, 2: 16, 1: 8}
+_MOST_ROWS = 64
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, _THREADS
 
@@ -225,7 +225,7 @@ def strip_of(walk: ElementWalk, length: int) -> Plane | None:
     ):
         return None
     for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
-        if not (2 <= walk.shape[y] <= _MOST_ROWS[length] and walk.shape[x] >= _LONG):
+        if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= _LONG):
             continue
         turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in walk.operands)
         has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * _WORD
@@ -234,7 +234,11 @@ def strip_of(walk: ElementWalk, length: int) -> Plane | None:
             or has_short_rows
             or any(operand.strides[x] == operand.itemsize for operand in walk.operands)
         )
-        if any(turned) and is_needed:
+        fits = all(
+            each or operand.strides[x] in (0, operand.itemsize)
+            for operand, each in zip(walk.operands, turned, strict=True)
+        )
+        if any(turned) and is_needed and fits:
             return Plane(walk, Sides((x,), (y,)), turned, length)
     return None
 

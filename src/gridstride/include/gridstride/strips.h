@@ -16,39 +16,43 @@ struct strip_memory {
 
     char* base;
     char* from;   // the word in memory in which the stretch begins
-    int x, first, pitch, end;  // bytes from there on: of the element at `x`, from one x to the next, behind the last one
+    int x;        // of the first element
+    unsigned first, pitch, end;  // bytes from there on: of that element, from one x to the next, behind the last one
 
-    static GRIDSTRIDE_INLINED int with_gaps(int __bytes) { return __bytes + __bytes / (32 * gap) * gap; }
+    static GRIDSTRIDE_INLINED unsigned with_gaps(unsigned __bytes) { return __bytes + __bytes / (32 * gap) * gap; }
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED int begin(char* __shared, const __part& __plane, const __turned& __all) {
         base = __shared;
-        pitch = int(__all.source.step);
+        pitch = static_cast<unsigned>(__all.source.step);
         x = __plane.is_shifted && __plane.x > 0 ? -__length : 0;
-        const long long __left = __plane.x_side.length - __plane.x;
-        const int __after = int(__left < __plane.width ? __left : __plane.width);
-        const char* __at = __all.at(__plane, x, 0);
-        first = int(reinterpret_cast<unsigned long long>(__at) % word);
-        from = const_cast<char*>(__at) - first;
-        end = first + (__after - x - 1) * pitch + __plane.height * size;
-        return (with_gaps((__plane.width + __length) * pitch + word) + 2 * word) / word * word;
+        char* __at = __all.at(__plane, x, 0);
+        first = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % word);
+        from = __at - first;
+        end = first + (__plane.to - x - 1) * pitch + __plane.height * size;
+        return int((with_gaps((__plane.width + __length) * pitch + word) + 2 * word) / word * word);
     }
     GRIDSTRIDE_INLINED char* at(int __x, int __y) const {
-        return base + with_gaps(first + (__x - x) * pitch + __y * size);
+        return base + with_gaps(byte(__x, __y));
     }
+    GRIDSTRIDE_INLINED unsigned byte(int __x, int __y) const { return first + (__x - x) * pitch + __y * size; }
     GRIDSTRIDE_INLINED void load(items& __to, int __x, int __y) const {
+        const unsigned __byte = byte(__x, __y);
 #pragma unroll
-        for (int __k = 0; __k < __length; ++__k) copy(__to.items[__k], *reinterpret_cast<const stored*>(at(__x + __k, __y)));
+        for (int __k = 0; __k < __length; ++__k)
+            copy(__to.items[__k], *reinterpret_cast<const stored*>(base + with_gaps(__byte + __k * pitch)));
     }
     GRIDSTRIDE_INLINED void store(const items& __from, int __x, int __y) const {
+        const unsigned __byte = byte(__x, __y);
 #pragma unroll
-        for (int __k = 0; __k < __length; ++__k) copy(*reinterpret_cast<stored*>(at(__x + __k, __y)), __from.items[__k]);
+        for (int __k = 0; __k < __length; ++__k)
+            copy(*reinterpret_cast<stored*>(base + with_gaps(__byte + __k * pitch)), __from.items[__k]);
     }
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void bring(const __turned&, const __part&) const {
 #pragma unroll 1
-        for (int __at = threadIdx.x * word; __at < end; __at += turning_threads * word * at_once) {
+        for (unsigned __at = threadIdx.x * word; __at < end; __at += turning_threads * word * at_once) {
             uint4 __words[at_once];
 #pragma unroll
             for (int __k = 0; __k < at_once; ++__k)
@@ -68,7 +72,7 @@ struct strip_memory {
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void take_away(const __turned&, const __part&) const {
 #pragma unroll 1
-        for (int __at = threadIdx.x * word; __at < end; __at += turning_threads * word) {
+        for (unsigned __at = threadIdx.x * word; __at < end; __at += turning_threads * word) {
             const char* __waiting = base + with_gaps(__at);
             if (__at >= first && __at + word <= end) {
                 const unsigned* __bits = reinterpret_cast<const unsigned*>(__waiting);
@@ -77,7 +81,7 @@ struct strip_memory {
                 continue;
             }
 #pragma unroll 1
-            for (int __k = __at < first ? first - __at : 0; __k < word && __at + __k < end; __k += size)
+            for (unsigned __k = __at < first ? first - __at : 0; __k < word && __at + __k < end; __k += size)
                 copy(*reinterpret_cast<stored*>(from + __at + __k), *reinterpret_cast<const stored*>(__waiting + __k));
         }
     }
@@ -88,7 +92,16 @@ GRIDSTRIDE_INLINED void run_strip(const __operation& __do, const element_space<_
                                   __turned&&... __all) {
     plane_part<false> __part(__space, int(__space.width));
     enter_plane(__part, __space, __space.column, __all...);
-    run_plane<__length>(__do, __space, __part, __part.width / __length, __shared, __all...);
+    bring_turned(__part, __shared, __all...);
+    const bool __are_packets = all_of(__all.has_packets(__part)...);
+    const unsigned __packets = __part.width / __length;
+#pragma unroll 1
+    for (unsigned __k = threadIdx.x; __k < __packets * __part.height; __k += turning_threads) {
+        const int __y = __k / __packets, __x = (__k - __y * __packets) * __length;
+        swallow(__all.stand(__part, __x, __y)...);
+        do_turned<__length>(__do, __space, __part, __x, __y, __are_packets, __all...);
+    }
+    take_turned_away(__part, __all...);
 }
 
 template <class __operation, int __axes, class... __operands>

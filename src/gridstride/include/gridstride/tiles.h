@@ -56,11 +56,12 @@ struct tile_memory {
     typedef packet<stored, __length> items;
     static constexpr int size = sizeof(stored), row_bytes = (__width + __length) * size, gap = __length > 1 ? 16 : 0;
     static constexpr int bytes = (__height * row_bytes + __height / __length * gap + 15) / 16 * 16;
-    // A unit is what a thread takes at once: so many lines of a packet each. Neighboring threads take units below and
-    // beside each other.
+    // A thread takes a packet of so many lines at once, the same packet of lines that are `apart` in each round.
+    // Neighboring threads take packets below each other, then those beside.
     static constexpr int lines = __length >= 16 ? 4 : __length == 8 ? 2 : 1;
-    static constexpr int down = __height / __length, across = __width / lines, units = down * across;
-    static constexpr int below = down < 8 ? down : 8, beside = 32 / below, at_once = 4 / lines;
+    static constexpr int down = __height / __length, below = down < 8 ? down : 8, beside = 32 / below;
+    static constexpr int apart = turning_threads / down * lines, rounds = (__width + apart - 1) / apart;
+    static constexpr int at_once = rounds < 4 / lines ? rounds : 4 / lines;
 
     char* base;
 
@@ -70,7 +71,7 @@ struct tile_memory {
         return bytes;
     }
     GRIDSTRIDE_INLINED char* at(int __x, int __y) const {
-        return base + __y * row_bytes + __y / __length * gap + (__x + __length) * size;
+        return base + __y * row_bytes + static_cast<unsigned>(__y) / __length * gap + (__x + __length) * size;
     }
     GRIDSTRIDE_INLINED void load(items& __to, int __x, int __y) const {
         load_packet<__length>(__to, at(__x, __y), size, 0, __length);
@@ -78,112 +79,130 @@ struct tile_memory {
     GRIDSTRIDE_INLINED void store(const items& __from, int __x, int __y) const {
         store_packet<__length>(__from, at(__x, __y), size, 0, __length);
     }
-    // Units of the tile, then those of the room before it.
-    static GRIDSTRIDE_INLINED int unit_x(int __unit) {
-        if (__unit >= units) return (-1 - (__unit - units) / down) * lines;
-        return (__unit / below % beside + __unit / 32 / (down / below) * beside) * lines;
+    static GRIDSTRIDE_INLINED int first_x() {
+        const unsigned __own = threadIdx.x;
+        return (__own / below % beside + __own / 32 / (down / below) * beside) * lines;
     }
-    static GRIDSTRIDE_INLINED int unit_y(int __unit) {
-        if (__unit >= units) return (__unit - units) % down * __length;
-        return (__unit % below + __unit / 32 % (down / below) * below) * __length;
+    static GRIDSTRIDE_INLINED int first_y() {
+        const unsigned __own = threadIdx.x;
+        return (__own % below + __own / 32 % (down / below) * below) * __length;
     }
     template <class __turned, class __part>
     static GRIDSTRIDE_INLINED bool has_packets(const __turned& __all, const __part& __plane) {
         return __plane.y_side.has_packets(__length, size, __all.source.strides[0], __all.source.strides[2], false);
     }
-    template <class __part>
-    static GRIDSTRIDE_INLINED bool is_whole(const __part& __plane, int __unit) {
-        return __plane.has(unit_x(__unit), lines) && unit_y(__unit) + __length <= __plane.height;
-    }
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void bring(const __turned& __all, const __part& __plane) const {
-        const int __count = units + (__plane.is_shifted ? __length / lines * down : 0);
-        const bool __has_packets = has_packets(__all, __plane);
+        const int __packets = has_packets(__all, __plane) ? __plane.height / __length * __length : 0;
+        if (first_y() < __packets)
+            // The last trip is to a packet before the tile.
 #pragma unroll 1
-        for (int __first = threadIdx.x; __first < __count; __first += turning_threads * at_once) {
-            arriving<__length, stored> __packets[at_once][lines];
-#pragma unroll
-            for (int __k = 0; __k < at_once; ++__k)
-                if (__has_packets && is_whole(__plane, __first + __k * turning_threads))
-                    load_unit(__all, __plane, __packets[__k], __first + __k * turning_threads);
-#pragma unroll
-            for (int __k = 0; __k < at_once; ++__k) {
-                const int __unit = __first + __k * turning_threads;
-                if (__unit >= __count) break;
-                if (__has_packets && is_whole(__plane, __unit)) put_unit(__all, __plane, __packets[__k], __unit);
-                else bring_elements(__all, __plane, __unit);
+            for (int __x = first_x(), __end = __width;;) {
+                if (__x < __end) bring_lines(__all, __plane, __x, __end);
+                __x += apart * at_once;
+                if (__x < __width) continue;
+                if (__end == 0 || !__plane.is_shifted) break;
+                __x = first_x() - __length;
+                __end = 0;
             }
-        }
+        bring_elements(__all, __plane, __packets);
     }
+    // Bring packets of lines before an end.
     template <class __turned, class __part>
-    GRIDSTRIDE_INLINED void load_unit(const __turned& __all, const __part& __plane,
-                                      arriving<__length, stored> (&__to)[lines], int __unit) const {
-        const long long __down = __all.down(__plane, unit_y(__unit));
+    GRIDSTRIDE_INLINED void bring_lines(const __turned& __all, const __part& __plane, int __x, int __end) const {
+        arriving<__length, stored> __packets[at_once][lines];
+        const char* __below = __all.corner + __all.down(__plane, first_y());
 #pragma unroll
-        for (int __l = 0; __l < lines; ++__l) __to[__l].load(__all.line_at(__plane, unit_x(__unit) + __l) + __down);
+        for (int __k = 0; __k < at_once; ++__k)
+#pragma unroll
+            for (int __l = 0; __l < lines; ++__l)
+                if (__plane.has(__x + __k * apart + __l) && __x + __k * apart < __end)
+                    __packets[__k][__l].load(__below + __all.along(__plane, __x + __k * apart + __l));
+#pragma unroll
+        for (int __k = 0; __k < at_once; ++__k)
+#pragma unroll
+            for (int __l = 0; __l < lines; ++__l)
+                if (__plane.has(__x + __k * apart + __l) && __x + __k * apart < __end)
+                    __packets[__k][__l].join(__below + __all.along(__plane, __x + __k * apart + __l));
+        char* __to = at(__x, first_y());
+#pragma unroll
+        for (int __k = 0; __k < at_once; ++__k)
+            if (__x + __k * apart < __end) put_lines(__packets[__k], __to + __k * apart * size);
     }
-    template <class __turned, class __part>
-    GRIDSTRIDE_INLINED void put_unit(const __turned& __all, const __part& __plane,
-                                     arriving<__length, stored> (&__from)[lines], int __unit) const {
-        const long long __down = __all.down(__plane, unit_y(__unit));
-        char* __to = at(unit_x(__unit), unit_y(__unit));
-#pragma unroll
-        for (int __l = 0; __l < lines; ++__l)
-            __from[__l].join(__all.line_at(__plane, unit_x(__unit) + __l) + __down);
+    GRIDSTRIDE_INLINED static void put_lines(const arriving<__length, stored> (&__from)[lines], char* __to) {
 #pragma unroll
         for (int __at = 0; __at < __length / lines; ++__at) {
-            packet<stored, lines> __turned_words[lines];
-            squares<stored, __length, lines>::turn(__from, __at, __turned_words);
+            packet<stored, lines> __words[lines];
+            squares<stored, __length, lines>::turn(__from, __at, __words);
 #pragma unroll
-            for (int __r = 0; __r < lines; ++__r)
-                store_packet<lines>(__turned_words[__r], __to + (__at * lines + __r) * row_bytes, size, 0, lines);
+            for (int __r = 0; __r < lines; ++__r) put_word(__words[__r], __to + (__at * lines + __r) * row_bytes);
         }
     }
+    static GRIDSTRIDE_INLINED void put_word(const packet<stored, lines>& __word, char* __to) {
+        if (is_one_word<stored, lines>::value) whole<lines, stored>::store(__word, __to);
+        else copy(*reinterpret_cast<stored*>(__to), __word.items[0]);
+    }
+    // Bring elements of rows that make no packets, from a row on.
     template <class __turned, class __part>
-    GRIDSTRIDE_INLINED void bring_elements(const __turned& __all, const __part& __plane, int __unit) const {
-        const int __x = unit_x(__unit), __y = unit_y(__unit);
-#pragma unroll 1
-        for (int __k = 0; __k < lines * __length; ++__k) {
-            const int __i = __x + __k / __length, __j = __y + __k % __length;
-            if (__plane.has(__i) && __j < __plane.height)
-                copy(*reinterpret_cast<stored*>(at(__i, __j)), *reinterpret_cast<const stored*>(__all.at(__plane, __i, __j)));
+    GRIDSTRIDE_INLINED void bring_elements(const __turned& __all, const __part& __plane, int __row) const {
+        const int __rows = __plane.height - __row, __first = __plane.is_shifted ? -__length : 0;
+        if (__rows == 0) return;
+#pragma unroll 2
+        for (int __k = threadIdx.x; __k < (__width - __first) * __rows; __k += turning_threads) {
+            const int __x = __first + static_cast<unsigned>(__k) / __rows, __y = __row + static_cast<unsigned>(__k) % __rows;
+            if (__plane.has(__x))
+                copy(*reinterpret_cast<stored*>(at(__x, __y)), *reinterpret_cast<const stored*>(__all.at(__plane, __x, __y)));
         }
     }
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void take_away(const __turned& __all, const __part& __plane) const {
         const bool __has_packets = has_packets(__all, __plane);
+        const int __y = first_y();
 #pragma unroll 1
-        for (int __unit = threadIdx.x; __unit < units; __unit += turning_threads) {
-            const int __x = unit_x(__unit), __y = unit_y(__unit);
-            if (__has_packets && is_whole(__plane, __unit)) {
-#pragma unroll
-                for (int __l = 0; __l < lines; ++__l) {
-                    items __line;
-#pragma unroll
-                    for (int __j = 0; __j < __length; ++__j)
-                        copy(__line.items[__j], *reinterpret_cast<const stored*>(at(__x + __l, __y + __j)));
-                    store_packet<__length>(__line, __all.at(__plane, __x + __l, __y), size, 0, __length);
-                }
-                continue;
-            }
+        for (int __x = first_x(); __x < __width; __x += apart)
 #pragma unroll 1
-            for (int __k = 0; __k < lines * __length; ++__k) {
-                const int __i = __x + __k / __length, __j = __y + __k % __length;
-                if (__plane.has(__i) && __j < __plane.height)
-                    *reinterpret_cast<stored*>(__all.at(__plane, __i, __j)) = *reinterpret_cast<const stored*>(at(__i, __j));
-            }
+            for (int __l = 0; __l < lines; ++__l)
+                if (__plane.has(__x + __l)) take_line(__all, __plane, __x + __l, __y, __has_packets);
+    }
+    template <class __turned, class __part>
+    GRIDSTRIDE_INLINED void take_line(const __turned& __all, const __part& __plane, int __x, int __y,
+                                      bool __has_packets) const {
+        if (__has_packets && __y + __length <= __plane.height) {
+            items __line;
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                copy(__line.items[__j], *reinterpret_cast<const stored*>(at(__x, __y) + __j * row_bytes));
+            store_packet<__length>(__line, __all.at(__plane, __x, __y), size, 0, __length);
+            return;
         }
+#pragma unroll 1
+        for (int __j = __y; __j < __y + __length && __j < __plane.height; ++__j)
+            copy(*reinterpret_cast<stored*>(__all.at(__plane, __x, __j)), *reinterpret_cast<const stored*>(at(__x, __j)));
     }
 };
 
 template <bool __is_split, int __width, int __height, int __length, class __operation, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                  __turned&&... __all) {
+    // A thread goes down the packets of a column.
+    constexpr unsigned __packets = __width / __length;
+    constexpr int __rows = turning_threads / __packets;
     plane_part<__is_split> __part(__space, __width);
     enter_plane(__part, __space, __height, __all...);
-    run_plane<__length>(__do, __space, __part, __width / __length, __shared, __all...);
+    bring_turned(__part, __shared, __all...);
+    const bool __are_packets = all_of(__all.has_packets(__part)...);
+    const int __x = threadIdx.x % __packets * __length;
+    int __y = threadIdx.x / __packets;
+    swallow(__all.stand(__part, __x, __y)...);
+#pragma unroll 1
+    while (__y < __part.height) {
+        do_turned<__length>(__do, __space, __part, __x, __y, __are_packets, __all...);
+        __y += __rows;
+        swallow(__all.descend(__part, __rows, __x, __y)...);
+    }
+    take_turned_away(__part, __all...);
 }
 
 template <bool __is_split, int __width, int __height, class __operation, int __axes, class... __operands>

@@ -10,7 +10,7 @@
 // `strides[1]` and `strides[2]` along the outer ones; `strides[3]` says whether it is turned.
 //
 // Where rows of the last operand begin between two words, parts are shifted: each row of a part begins so many elements
-// before it that packets of the last operand are words.
+// before it, its phase, that packets of the last operand are words.
 #ifndef GRIDSTRIDE_TURNING_H
 #define GRIDSTRIDE_TURNING_H
 
@@ -36,11 +36,12 @@ struct plane_side {
         const unsigned __n = static_cast<unsigned>(__index), __outer = (__umulhi(__n, multiplier) + __n) >> shift;
         return static_cast<long long>(__n - __outer * inner) * __inner_stride + __outer * __outer_stride;
     }
+    GRIDSTRIDE_INLINED bool has_two_axes() const { return __is_split && inner != length; }
     // Whether packets are consecutive in memory; they begin at multiples of their length, or anywhere.
     GRIDSTRIDE_INLINED bool has_packets(int __length, int __size, long long __inner_stride, long long __outer_stride,
                                         bool __begin_anywhere) const {
         if (__inner_stride != __size) return false;
-        return !__is_split || __length == 1 || inner == length || __outer_stride == inner * __inner_stride ||
+        return !has_two_axes() || __length == 1 || __outer_stride == inner * __inner_stride ||
                (inner % __length == 0 && !__begin_anywhere);
     }
 };
@@ -51,16 +52,23 @@ struct plane_part {
     plane_side<__is_split> x_side, y_side;
     long long x, y;     // where it begins
     int width, height;  // height: as far as the plane goes
+    int from, to;       // as far as the plane goes along x, seen from where the part begins
     bool is_shifted;
     long long number;   // of the element where the plane begins
 
     template <int __axes>
     GRIDSTRIDE_INLINED plane_part(const element_space<__axes>& __space, int __width)
         : x_side(__space, __space.row, 2), y_side(__space, __space.column, 3), x(0), y(0), width(__width), height(0),
-          is_shifted(__space.height != 0), number(0) {}
-    GRIDSTRIDE_INLINED bool has(int __x, int __count = 1) const {
-        return x + __x >= 0 && x + __x + __count <= x_side.length;
+          from(0), to(0), is_shifted(__space.height != 0), number(0) {}
+    GRIDSTRIDE_INLINED void begin(long long __x, long long __y, long long __height) {
+        const long long __right = x_side.length - __x, __below = y_side.length - __y;
+        x = __x;
+        y = __y;
+        height = int(__below < __height ? __below : __height);
+        from = __x > 0 ? -width : 0;
+        to = int(__right < width ? __right : width);
     }
+    GRIDSTRIDE_INLINED bool has(int __x, int __count = 1) const { return __x >= from && __x + __count <= to; }
 };
 
 // What a thread holds of an operand. `__memory` knows where the elements of a turned one are in shared memory.
@@ -72,12 +80,13 @@ struct turned {
     static constexpr int size = sizeof(stored);
 
     const __operand& source;
-    char* corner;
+    char* corner;  // of the part
+    char* place;   // of a packet, were there no phase
     __memory memory;
     arriving<__length, stored> words;
     packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data) {}
+    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data), place(__source.data) {}
 
     GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
     GRIDSTRIDE_INLINED bool is_same() const {
@@ -87,47 +96,65 @@ struct turned {
         return is_turned() || is_same() ||
                __part.x_side.has_packets(__length, size, source.step, source.strides[1], __part.is_shifted);
     }
-    GRIDSTRIDE_INLINED char* line_at(const part& __part, int __x) const {
-        return corner + __part.x_side.offset(__part.x + __x, source.step, source.strides[1]);
+    // Move to the part, or to a plane: a side of two axes is entered from its beginning.
+    GRIDSTRIDE_INLINED int enter(const part& __part) {
+        if (!__part.x_side.has_two_axes()) corner += __part.x * source.step;
+        if (!__part.y_side.has_two_axes()) corner += __part.y * source.strides[0];
+        return 0;
+    }
+    GRIDSTRIDE_INLINED long long along(const part& __part, int __x) const {
+        return __part.x_side.has_two_axes() ? __part.x_side.offset(__part.x + __x, source.step, source.strides[1])
+                                            : __x * source.step;
     }
     GRIDSTRIDE_INLINED long long down(const part& __part, int __y) const {
-        return __part.y_side.offset(__part.y + __y, source.strides[0], source.strides[2]);
+        return __part.y_side.has_two_axes() ? __part.y_side.offset(__part.y + __y, source.strides[0], source.strides[2])
+                                            : __y * source.strides[0];
     }
     GRIDSTRIDE_INLINED char* at(const part& __part, int __x, int __y) const {
-        return line_at(__part, __x) + down(__part, __y);
+        return corner + along(__part, __x) + down(__part, __y);
     }
     GRIDSTRIDE_INLINED stored& in_place(const part& __part, int __x, int __y) const {
         return *reinterpret_cast<stored*>(is_turned() ? memory.at(__x, __y) : at(__part, __x, __y));
     }
-    // How many elements before the part its row begins.
-    GRIDSTRIDE_INLINED int phase(const part& __part, int __y) const {
-        return __part.is_shifted ? int(reinterpret_cast<unsigned long long>(at(__part, 0, __y)) / size % __length) : 0;
+    GRIDSTRIDE_INLINED int stand(const part& __part, int __x, int __y) {
+        if (!is_turned()) place = at(__part, __x, __y);
+        return 0;
     }
-    GRIDSTRIDE_INLINED int load(const part& __part, int __x, int __y) {
+    // Go down so many rows to a row.
+    GRIDSTRIDE_INLINED int descend(const part& __part, int __rows, int __x, int __y) {
+        if (is_turned()) return 0;
+        if (__part.y_side.has_two_axes()) place = at(__part, __x, __y);
+        else place += __rows * source.strides[0];
+        return 0;
+    }
+    // How many elements before the part its row begins.
+    GRIDSTRIDE_INLINED int phase() const { return int(reinterpret_cast<unsigned long long>(place) / size % __length); }
+    GRIDSTRIDE_INLINED char* packet_at(int __phase) const { return place - __phase * size; }
+    GRIDSTRIDE_INLINED int load(int __phase) {
         if (!__operand::is_read || is_turned()) return 0;
         if (is_same()) {
             packet<stored, __length> __repeated;
-            load_packet<__length>(__repeated, at(__part, __x, __y), 0, 0, __length);
+            load_packet<__length>(__repeated, place, 0, 0, __length);
             words.pack(__repeated);
         } else {
-            words.load(at(__part, __x, __y));
+            words.load(packet_at(__phase));
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int unpack(const part& __part, int __x, int __y) {
+    GRIDSTRIDE_INLINED int unpack(int __phase, int __x, int __y) {
         if (!__operand::is_read) return 0;
         if (is_turned()) {
             memory.load(items, __x, __y);
         } else {
-            if (!is_same()) words.join(at(__part, __x, __y));
+            if (!is_same()) words.join(packet_at(__phase));
             words.unpack(items);
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(const part& __part, int __x, int __y) const {
+    GRIDSTRIDE_INLINED int store(int __phase, int __x, int __y) const {
         if (!__operand::is_written) return 0;
         if (is_turned()) memory.store(items, __x, __y);
-        else store_packet<__length>(items, at(__part, __x, __y), size, 0, __length);
+        else store_packet<__length>(items, packet_at(__phase), size, 0, __length);
         return 0;
     }
     // Take the next shared memory, where the operand is turned.
@@ -135,7 +162,7 @@ struct turned {
         if (is_turned()) __shared += memory.begin(__shared, __part, *this);
         return 0;
     }
-    GRIDSTRIDE_INLINED int bring(const part& __part) {
+    GRIDSTRIDE_INLINED int bring(const part& __part) const {
         if (__operand::is_read && is_turned()) memory.bring(*this, __part);
         return 0;
     }
@@ -146,16 +173,12 @@ struct turned {
 };
 
 // The phase of the last operand, an output where there is one.
-template <class __part>
-GRIDSTRIDE_INLINED int last_row_phase(const __part&, int) { return 0; }
-template <class __part, class __only>
-GRIDSTRIDE_INLINED int last_row_phase(const __part& __plane, int __y, const __only& __last) {
-    return __last.phase(__plane, __y);
-}
-template <class __part, class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED int last_row_phase(const __part& __plane, int __y, const __first&, const __second& __next,
-                                      const __rest&... __others) {
-    return last_row_phase(__plane, __y, __next, __others...);
+GRIDSTRIDE_INLINED int last_row_phase() { return 0; }
+template <class __only>
+GRIDSTRIDE_INLINED int last_row_phase(const __only& __last) { return __last.phase(); }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED int last_row_phase(const __first&, const __second& __next, const __rest&... __others) {
+    return last_row_phase(__next, __others...);
 }
 
 // Move to the block's part; `__height` is how long it may be along y.
@@ -164,10 +187,10 @@ GRIDSTRIDE_INLINED void enter_plane(plane_part<__is_split>& __part, const elemen
                                     __turned&... __all) {
     constexpr int __walked = 4;
     long long __rest = blockIdx.x;
-    __part.x = taken_off(__space.outer, __rest, 0) * __part.width;
-    __part.y = (__space.outer.ndim > __walked ? taken_off(__space.outer, __rest, 1) : __rest) * __height;
-    const long long __left = __part.y_side.length - __part.y;
-    __part.height = int(__left < __height ? __left : __height);
+    const long long __x = taken_off(__space.outer, __rest, 0);
+    const long long __y = __space.outer.ndim > __walked ? taken_off(__space.outer, __rest, 1) : __rest;
+    __part.begin(__x * __part.width, __y * __height, __height);
+    swallow(__all.enter(__part)...);
 #pragma unroll
     for (int __axis = __walked; __axis < __axes; ++__axis) {
         if (__axis >= __space.outer.ndim) break;
@@ -177,13 +200,15 @@ GRIDSTRIDE_INLINED void enter_plane(plane_part<__is_split>& __part, const elemen
     }
 }
 
-// Do the elements of the packet that begins at `__x` of a row.
+// Do the elements of the packet at whose place all operands stand, `__phase` elements before `__x`.
 template <int __length, class __operation, class __part, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
                                   int __x, int __y, bool __are_packets, __turned&... __all) {
     const numbering<__axes>& __numbers = __space.numbers;
     const long long __line = __plane.number +
                              __plane.y_side.offset(__plane.y + __y, __numbers.strides[0], __numbers.strides[2]);
+    const int __phase = __plane.is_shifted ? last_row_phase(__all...) : 0;
+    __x -= __phase;
     if (!__are_packets || !__plane.has(__x, __length)) {
 #pragma unroll 1
         for (int __j = __x; __j < __x + __length; ++__j)
@@ -192,28 +217,24 @@ GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<_
                      element<typename __turned::operand>(__all.in_place(__plane, __j, __y)).get()...);
         return;
     }
-    swallow(__all.load(__plane, __x, __y)...);
-    swallow(__all.unpack(__plane, __x, __y)...);
+    swallow(__all.load(__phase)...);
+    swallow(__all.unpack(__phase, __x, __y)...);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
         __do(__line + __plane.x_side.offset(__plane.x + __x + __j, __numbers.step, __numbers.strides[1]),
              element<typename __turned::operand>(__all.items.items[__j]).get()...);
-    swallow(__all.store(__plane, __x, __y)...);
+    swallow(__all.store(__phase, __x, __y)...);
 }
 
-// Bring what is turned, do all packets of the part, and take away what is turned. `__packets` are those of a row.
-template <int __length, class __operation, class __part, int __axes, class... __turned>
-GRIDSTRIDE_INLINED void run_plane(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
-                                  int __packets, char* __shared, __turned&... __all) {
+// Have all memory, and bring what is turned.
+template <class __part, class... __turned>
+GRIDSTRIDE_INLINED void bring_turned(const __part& __plane, char* __shared, __turned&... __all) {
     swallow(__all.take_memory(__plane, __shared)...);
     swallow(__all.bring(__plane)...);
     __syncthreads();
-    const bool __are_packets = all_of(__all.has_packets(__plane)...);
-#pragma unroll 1
-    for (int __k = threadIdx.x; __k < __packets * __plane.height; __k += turning_threads) {
-        const int __y = __k / __packets, __x = (__k - __y * __packets) * __length;
-        do_turned<__length>(__do, __space, __plane, __x - last_row_phase(__plane, __y, __all...), __y, __are_packets, __all...);
-    }
+}
+template <class __part, class... __turned>
+GRIDSTRIDE_INLINED void take_turned_away(const __part& __plane, const __turned&... __all) {
     __syncthreads();
     swallow(__all.take_away(__plane)...);
 }
