@@ -54,6 +54,10 @@ def fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_program: MakeProg
             "failed on the program\nx.cpp:1:1: internal",
         ),
         ("exit 1", "g++ (Fake) 1 failed on the program"),
+        (
+            "echo '<requested names>:2:1: fatal error: closing program.d: No space left on device'; exit 1",
+            "there is no room for what the compiler writes",
+        ),
         ("printf 'caf\\351 \\377\\n'; exit 1", "caf\ufffd \ufffd"),
         ("exit 0", "reported success and wrote no kernel.so"),
         ("touch kernel.so program.d", "no kernel library"),

@@ -373,6 +373,9 @@ def test_a_cooperative_launch_of_too_many_blocks(machine: Machine) -> None:
         machine.launch("grid_rotate", most + 1, 256, ints(1), np.int32(0), cooperative=True)
         == TOO_MANY_BLOCKS
     )
+    message = machine.failure().message.decode()
+    assert "of blocks with 256 threads and" in message
+    assert f"at most {most}, not {most + 1}" in message
     assert machine.runtime.gridstride_max_resident_blocks(32, 0) >= 4096
 
 

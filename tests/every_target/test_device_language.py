@@ -70,6 +70,30 @@ def test_lambdas_recursion_and_function_pointers(xp):
     np.testing.assert_array_equal(got, np.stack(expected, 1))
 
 
+def test_pointers_and_references_to_arrays_and_members(xp):
+    preamble = """
+    struct Base { int base; __device__ virtual int f() { return 1; } };
+    struct Both : Base { int own; __device__ int f() override { return base + 10; }
+        __device__ int g(int v) { return own + v; } };
+    template <int N> __device__ int total(const int (&a)[N]) { int s = 0; for (int v : a) s += v; return s; }
+    __device__ int last(int (*rows)[4]) { return rows[1][3]; }"""
+    body = """
+    int rows[2][4] = {{t, 1, 2, 3}, {4, 5, 6, 7 * t}};
+    int (&row)[4] = rows[1];
+    int (*first)[4] = &rows[0];
+    int (*both)[4] = rows;
+    row[2] = 60; (*first)[1] = 10;
+    out[0] = total(rows[0]) + total(row); out[1] = last(both) + both[1][2];
+    Both o; o.base = t; o.own = 2;
+    int (Base::*method)() = &Base::f; int (Both::*other)(int) = &Both::g; int Both::*data = &Both::own;
+    int (Both::*methods[2])(int) = {&Both::g, nullptr};
+    out[2] = (o.*method)() + (o.*other)(5) * 100 + o.*data * 10000; out[3] = (o.*methods[0])(1) + !methods[1];
+    int (x) = 3, (y) = t; out[4] = x + y;"""
+    got = run(xp, body, columns=5, preamble=preamble)
+    expected = [T + 15 + 69 + 7 * T, 7 * T + 60, T + 10 + 700 + 20000, 4 + 0 * T, 3 + T]
+    np.testing.assert_array_equal(got, np.stack(expected, 1))
+
+
 def test_constants_globals_and_shared_memory_under_several_names(xp):
     code = """
     __constant__ float taps[4] = {1, 2, 3, 4};

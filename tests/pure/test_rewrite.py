@@ -256,6 +256,20 @@ def test_casts_to_integers_become_calls(cast: str, call: str | None) -> None:
     assert _rewritten(text.format(cast)) == text.format(call or cast)
 
 
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "int (&row)[4] = rows[0];", "int (*row)[4] = &rows[0];", "int (*rows)[4];", "short (x) = 3;", "int (x), y = 2;",
+        "int (C::*member)() = &C::f;", "int (C::*member) = &C::b;", "int (C::*const members[2])() = {};",
+        "long (&&row)[2] = f();", "int (*f)(int) = g;", "for (int (i) = 0; i < 3; ++i) {}", "int (f)(int);",
+        "use(sizeof(int (C::*)()));",
+    ],
+)  # fmt: skip
+def test_declarations_in_parentheses_are_no_casts(declaration: str) -> None:
+    text = f"__device__ void f() {{ {declaration} }}"
+    assert rewrite.rewrite(text.encode(), set()).text.decode() == text
+
+
 def test_casts_over_lines_and_beside_shared_variables() -> None:
     text = "void f() {\n  __shared__ float s[(int)4.0f]; int y = (long\n    long)\n  x; wrong; }"
     result = rewrite.rewrite(text.encode(), ())

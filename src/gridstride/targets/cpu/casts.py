@@ -72,7 +72,7 @@ def _edits_of(node: Node, source: bytes) -> list[Edit]:
             Edit(end, end, b")"),
         ]
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if function is None or arguments is None or arguments.named_child_count != 1:
+    if function is None or arguments is None or arguments.named_child_count != 1 or _declares(node):
         return []
     if function.type != "template_function":
         kind = source[function.start_byte : function.end_byte]
@@ -82,6 +82,28 @@ def _edits_of(node: Node, source: bytes) -> list[Edit]:
     if name is None or types is None or not _is_integer(text_of(types).strip("<> ")):
         return []
     return [Edit(name.start_byte, name.end_byte, _CAST)]
+
+
+def _declares(node: Node) -> bool:
+    """Return whether what looks like ``int(x)`` declares, as ``int (&row)[4] = rows[0];`` does.
+
+    The number that a cast gives is neither called nor indexed nor assigned to, and as a statement it is for nothing.
+    """
+    parent = node.parent
+    while (
+        parent is not None
+        and parent.type == "comma_expression"
+        and parent.child_by_field_name("left") == node
+    ):
+        node, parent = parent, parent.parent
+    if parent is None or parent.type == "expression_statement":
+        return True
+    field = {
+        "call_expression": "function",
+        "subscript_expression": "argument",
+        "assignment_expression": "left",
+    }
+    return parent.type in field and parent.child_by_field_name(field[parent.type]) == node
 
 
 def _operand_end(value: Node) -> int:

@@ -64,9 +64,15 @@ static int check(Launch& launch) {
     if (threads > GRIDSTRIDE_MAX_THREADS)
         return refuse(launch, GRIDSTRIDE_UNSUPPORTED, "a block can have at most 1024 threads");
     const unsigned long shared = launch.function->static_shared_bytes + 1ul * configuration.shared_mem;
-    if (launch.is_cooperative && launch.block_count > max_resident_blocks(threads, shared))
-        return refuse(launch, GRIDSTRIDE_TOO_MANY_BLOCKS,
-                      "a cooperative launch keeps all its blocks resident, and these are too many or too large");
+    const unsigned long most = max_resident_blocks(threads, shared);
+    if (launch.is_cooperative && launch.block_count > most) {
+        char reason[200];
+        snprintf(reason, sizeof reason,
+                 "a cooperative launch keeps all its blocks resident: of blocks with %lu threads and %lu bytes of shared "
+                 "memory at most %lu, not %lu",
+                 threads, shared, most, launch.block_count);
+        return refuse(launch, GRIDSTRIDE_TOO_MANY_BLOCKS, reason);
+    }
     return GRIDSTRIDE_OK;
 }
 
