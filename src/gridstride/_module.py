@@ -13,7 +13,8 @@ from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
-from gridstride._runtime.memory import MemoryPointer, UnownedMemory
+from gridstride._runtime.memory import UnownedMemory
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride._source.raw import RawSource, checked, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, SymbolNotFound

@@ -27,8 +27,9 @@ from gridstride._runtime import tracking
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event
 from gridstride._runtime.graph import Graph
-from gridstride._runtime.memory import Memory, MemoryPointer
+from gridstride._runtime.memory import Memory
 from gridstride._runtime.order import StreamOrderChecker
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride._runtime.stream import Stream
 from gridstride.errors import StreamOrderError
 from gridstride.targets import registry

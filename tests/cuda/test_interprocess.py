@@ -9,7 +9,8 @@ import pytest
 from gridstride import cuda as gs_cuda
 from gridstride._runtime.event import Event
 from gridstride._runtime.interprocess import InterprocessMemory
-from gridstride._runtime.memory import ManagedMemory, Memory, MemoryAsync, MemoryPointer
+from gridstride._runtime.memory import ManagedMemory, Memory, MemoryAsync
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry
 
 SIZE = 4 << 20

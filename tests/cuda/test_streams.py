@@ -14,8 +14,9 @@ from gridstride._runtime import keeping, tracking
 from gridstride._runtime.capture import at_begin
 from gridstride._runtime.device import Device
 from gridstride._runtime.graph import Graph
-from gridstride._runtime.memory import Memory, MemoryPointer
+from gridstride._runtime.memory import Memory
 from gridstride._runtime.order import check_stream_order
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride._runtime.stream import Stream
 from gridstride.errors import CUDAError, StreamOrderError
 from gridstride.targets.base import Access

@@ -11,7 +11,8 @@ from gridstride import _forks, _native
 from gridstride._runtime import hooks, keeping, memory
 from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory
 from gridstride._runtime.hooks import Piece
-from gridstride._runtime.memory import BaseMemory, MemoryAsync, MemoryPointer
+from gridstride._runtime.memory import BaseMemory, MemoryAsync
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride._runtime.pool import InstanceMethods, limit_of, take_back
 from gridstride.errors import OutOfMemoryError
 from gridstride.targets import registry

@@ -9,7 +9,8 @@ from operator import index
 from typing import Any
 
 from gridstride import arrays
-from gridstride._runtime.memory import BaseMemory, MemoryPointer, UnownedMemory, checked_size
+from gridstride._runtime.memory import BaseMemory, UnownedMemory, checked_size
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 

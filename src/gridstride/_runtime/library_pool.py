@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride import arrays
-from gridstride._runtime.memory import MemoryPointer, UnownedMemory
+from gridstride._runtime.memory import UnownedMemory
 from gridstride._runtime.pinned import PinnedMemory, PinnedMemoryPointer
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets.base import Target
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from gridstride import _native
 from gridstride._runtime import hooks, keeping, tracking
-from gridstride._runtime.device_pool import Allocator, DevicePool, Fragmentation, PooledMemory
-from gridstride._runtime.memory import BaseMemory, Memory, MemoryPointer
+from gridstride._runtime.arena import Fragmentation
+from gridstride._runtime.device_pool import Allocator, DevicePool, PooledMemory
+from gridstride._runtime.memory import BaseMemory, Memory
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 

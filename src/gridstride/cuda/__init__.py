@@ -18,17 +18,9 @@ from gridstride._runtime.deferred import asynchronous_cpu
 from gridstride._runtime.device import Device
 from gridstride._runtime.event import Event, get_elapsed_time
 from gridstride._runtime.graph import Graph
-from gridstride._runtime.memory import (
-    BaseMemory,
-    ManagedMemory,
-    Memory,
-    MemoryAsync,
-    MemoryPointer,
-    UnownedMemory,
-    malloc_async,
-    malloc_managed,
-)
+from gridstride._runtime.memory import BaseMemory, ManagedMemory, Memory, MemoryAsync, UnownedMemory
 from gridstride._runtime.order import check_stream_order
+from gridstride._runtime.pointer import MemoryPointer, malloc_async, malloc_managed
 from gridstride._runtime.stream import BaseStream, ExternalStream, Stream, get_current_stream
 from gridstride.cuda import driver, nvrtc, nvtx, profiler, runtime
 from gridstride.cuda.devices import get_cublas_handle, get_device_id, is_available, set_device, synchronize

@@ -14,7 +14,8 @@ from gridstride import _dtypes
 from gridstride._module import Function, Module
 from gridstride._runtime import capture
 from gridstride._runtime.capture import Capture
-from gridstride._runtime.memory import Memory, MemoryPointer
+from gridstride._runtime.memory import Memory
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride._runtime.stream import Stream, get_current_stream
 
 #: Makes an uninitialized array: shape, dtype.

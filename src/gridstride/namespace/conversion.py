@@ -10,7 +10,7 @@ import numpy as np
 
 from gridstride import arrays
 from gridstride._runtime.deferred import catch_up
-from gridstride._runtime.memory import MemoryPointer
+from gridstride._runtime.pointer import MemoryPointer
 from gridstride.arrays import CUDA, HOST
 from gridstride.namespace.backend import active_library, get_backend
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint64, c_void_p
@@ -13,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from gridstride import _forks
 from gridstride.errors import CUDAError
+from gridstride.targets.cuda.contexts import ContextCalls
 from gridstride.targets.cuda.driver import HOST_FUNCTION, Driver
 
 _THREAD_LOCAL, _RELAXED = 1, 2
@@ -87,13 +87,13 @@ class _Captured:
         self.function = function
 
 
-class GraphCalls(ABC):
+class GraphCalls(ContextCalls):
     """The part of the CUDA target that captures streams and runs graphs."""
 
     launch_graph: Callable[[int, int], None]
 
     def __init__(self, driver: Driver) -> None:
-        self.driver = driver
+        super().__init__(driver)
         self.launch_graph = driver.cuGraphLaunch
         self._host_functions = HostFunctions()
         self._captures = 0
@@ -205,6 +205,11 @@ class GraphCalls(ABC):
         finally:
             self.driver.cuThreadExchangeStreamCaptureMode(byref(mode))
 
-    @abstractmethod
-    def _ensure_context(self) -> bool:
-        """Make a device current where none is."""
+    def _through_captures_on(self, device: int) -> AbstractContextManager[None]:
+        """As `_on` and `_during_captures`, in one step where nothing is captured."""
+        return self._relaxed_on(device) if self._captures else self._on(device)
+
+    @contextmanager
+    def _relaxed_on(self, device: int) -> Iterator[None]:
+        with self._on(device), self._relaxed():
+            yield
