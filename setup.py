@@ -34,6 +34,7 @@ launcher = Extension(
             "cuda_launch",
             "buffer",
             "driver_call",
+            "target_methods",
             "contexts",
             "entries",
             "records",

@@ -56,13 +56,6 @@ static PyObject *contexts_current_device(PyObject *object, PyObject *unused)
     return PyObject_CallNoArgs(self->find);
 }
 
-PyObject *call_without_arguments(PyObject *function)
-{
-    if (Py_TYPE(function) == &PyCFunction_Type && PyCFunction_GetFunction(function) == contexts_current_device)
-        return contexts_current_device(PyCFunction_GetSelf(function), NULL);
-    return PyObject_CallNoArgs(function);
-}
-
 static PyObject *contexts_set_device(PyObject *object, PyObject *number)
 {
     const struct contexts *self = (struct contexts *)object;
@@ -74,6 +67,12 @@ static PyObject *contexts_set_device(PyObject *object, PyObject *number)
     if ((self->get(&context) == 0 && context == wanted) || self->set(wanted) == 0)
         Py_RETURN_NONE;
     return PyObject_CallFunctionObjArgs(self->enter, number, NULL); /* which fails as well, and says how */
+}
+
+int is_method_of_contexts(PyObject *callable)
+{
+    PyCFunction function = Py_TYPE(callable) == &PyCFunction_Type ? PyCFunction_GetFunction(callable) : NULL;
+    return function == contexts_current_device || function == contexts_set_device;
 }
 
 static int contexts_traverse(PyObject *object, visitproc visit, void *arg)

@@ -1,7 +1,8 @@
 /* What is current for the calling thread: the default target, devices, and our streams. */
 #include "objects.h"
 
-static PyObject *current_device_name, *set_device_name, *found_name, *chosen_name, *get_name, *streams_key;
+static struct target_method current_device_method = {"current_device"}, set_device_method = {"set_device"};
+static PyObject *found_name, *chosen_name, *get_name, *streams_key;
 
 int is_same_number(PyObject *one, PyObject *other)
 {
@@ -70,15 +71,12 @@ static PyObject *find_default(PyObject *module, PyObject *const *arguments, Py_s
 
 PyObject *current_device(PyObject *target)
 {
-    PyObject *function = PyObject_GetAttr(target, current_device_name);
-    PyObject *device = function == NULL ? NULL : call_without_arguments(function);
-    Py_XDECREF(function);
-    return device;
+    return call_target(&current_device_method, target, NULL, 0);
 }
 
 static int set_device(PyObject *target, PyObject *device)
 {
-    PyObject *done = PyObject_CallMethodObjArgs(target, set_device_name, device, NULL);
+    PyObject *done = call_target(&set_device_method, target, &device, 1);
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -477,15 +475,14 @@ int prepare_current(void)
         PyObject **name;
         const char *text;
     } wanted[] = {
-        {&current_device_name, "current_device"},
-        {&set_device_name, "set_device"},
         {&found_name, "_found"},
         {&chosen_name, "_chosen"},
         {&get_name, "get"},
         {&streams_key, "gridstride streams"},
     };
+    struct target_method *const methods[] = {&current_device_method, &set_device_method, NULL};
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; ++k)
         if ((*wanted[k].name = PyUnicode_InternFromString(wanted[k].text)) == NULL)
             return 0;
-    return 1;
+    return name_target_methods(methods);
 }

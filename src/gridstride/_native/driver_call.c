@@ -92,10 +92,15 @@ static PyObject *function_call(PyObject *object, PyObject *const *arguments, Py_
     return code == 0 ? result_of(self, &result) : recover(self, values, &result, code);
 }
 
-PyObject *driver_function_behind(PyObject *callable)
+int is_call_of_driver(PyObject *callable)
 {
     PyCFunction call = (PyCFunction)(void (*)(void))function_call;
-    if (Py_TYPE(callable) != &PyCFunction_Type || PyCFunction_GetFunction(callable) != call)
+    return Py_TYPE(callable) == &PyCFunction_Type && PyCFunction_GetFunction(callable) == call;
+}
+
+PyObject *driver_function_behind(PyObject *callable)
+{
+    if (!is_call_of_driver(callable))
         return NULL;
     PyObject *function = PyCFunction_GetSelf(callable);
     const struct driver_function *found = (struct driver_function *)function;

@@ -1,7 +1,9 @@
 /* Shortcuts of events: make one, record it, and let a stream wait for it. */
 #include "objects.h"
 
-static PyObject *create_name, *destroy_name, *record_name, *wait_name, *no_flags;
+static struct target_method create_method = {"create_event"}, destroy_method = {"destroy_event"},
+                            record_method = {"record_event"}, wait_method = {"wait_event"};
+static PyObject *no_flags;
 
 /* Places in `event_shortcuts`. */
 enum { CREATE, DESTROY, RECORD, WAIT };
@@ -13,7 +15,7 @@ int is_ending(void)
 
 static int fill_event(struct event_record *self, PyObject *target, PyObject *device)
 {
-    PyObject *handle = PyObject_CallMethodObjArgs(target, create_name, no_flags, NULL);
+    PyObject *handle = call_target(&create_method, target, &no_flags, 1);
     if (handle == NULL)
         return -1;
     set_reference(&self->target, target);
@@ -51,7 +53,7 @@ static PyObject *event_del(PyObject *object, PyObject *const *arguments, Py_ssiz
     if (handle == NULL || handle == Py_None || is_ending())
         Py_RETURN_NONE;
     self->handle = Py_NewRef(Py_None);
-    PyObject *done = PyObject_CallMethodObjArgs(self->target, destroy_name, handle, NULL);
+    PyObject *done = call_target(&destroy_method, self->target, &handle, 1);
     Py_DECREF(handle);
     return done;
 }
@@ -88,7 +90,8 @@ static PyObject *event_record(PyObject *object, PyObject *const *arguments, Py_s
     if (stream == NULL)
         return PyErr_Occurred() ? NULL : call_definition(&event_shortcuts[RECORD], object, arguments, count, names);
     PyObject *held = Py_NewRef((PyObject *)stream);
-    PyObject *done = PyObject_CallMethodObjArgs(self->target, record_name, self->handle, stream->handle, NULL);
+    PyObject *const handles[] = {self->handle, stream->handle};
+    PyObject *done = call_target(&record_method, self->target, handles, 2);
     Py_DECREF(held);
     if (done != NULL)
         set_reference(&self->recorded, Py_True);
@@ -105,7 +108,8 @@ static PyObject *stream_wait(PyObject *object, PyObject *const *arguments, Py_ss
         event = (const struct event_record *)arguments[0];
     if (event == NULL || !is_whole_event(event) || event->target != self->target)
         return call_definition(&event_shortcuts[WAIT], object, arguments, count, names);
-    return PyObject_CallMethodObjArgs(self->target, wait_name, self->handle, event->handle, NULL);
+    PyObject *const handles[] = {self->handle, event->handle};
+    return call_target(&wait_method, self->target, handles, 2);
 }
 
 struct shortcut event_shortcuts[] = {
@@ -119,9 +123,6 @@ struct shortcut event_shortcuts[] = {
 int prepare_events(void)
 {
     no_flags = PyLong_FromLong(0);
-    create_name = PyUnicode_InternFromString("create_event");
-    destroy_name = PyUnicode_InternFromString("destroy_event");
-    record_name = PyUnicode_InternFromString("record_event");
-    wait_name = PyUnicode_InternFromString("wait_event");
-    return no_flags && create_name && destroy_name && record_name && wait_name;
+    struct target_method *const methods[] = {&create_method, &destroy_method, &record_method, &wait_method, NULL};
+    return no_flags != NULL && name_target_methods(methods);
 }

@@ -138,9 +138,10 @@ int launch_entry(gridstride_launch_routine routine, void *context, const struct 
 /* Raise what a function says of a code. */
 PyObject *raise_failure(PyObject *function, int code);
 
-/* ---- contexts.c, driver_call.c: what a target's attributes are called with, without a detour for known functions ---- */
+/* ---- contexts.c, driver_call.c: what a target's methods can be ---- */
 
-PyObject *call_without_arguments(PyObject *function);
+int is_method_of_contexts(PyObject *callable);
+int is_call_of_driver(PyObject *callable);
 /* Return the DriverFunction whose `call` this is, where it is one without a result (borrowed); else null. */
 PyObject *driver_function_behind(PyObject *callable);
 int read_driver_value(PyObject *argument, unsigned long long *read);

@@ -114,6 +114,22 @@ PyObject *last_entry(PyObject *entries);
 /* Forget it. */
 void drop_entry(PyObject *entries);
 
+/* ---- target_methods.c ---- */
+
+enum { MOST_OF_TARGET_METHOD = 3 }; /* arguments */
+
+/* A method of targets, and what it is on the last target that has a function of C that we know there. */
+struct target_method {
+    const char *text;
+    PyObject *name, *target, *self;
+    PyCFunction function;
+    int flags;
+};
+
+PyObject *call_target(struct target_method *method, PyObject *target, PyObject *const *arguments, Py_ssize_t count);
+/* Make the names; the list ends with null. */
+int name_target_methods(struct target_method *const *methods);
+
 /* ---- shortcuts.c ---- */
 
 struct shortcut {

@@ -9,7 +9,9 @@ enum { UNIT = 512, MOST_LOOKED_AT = 16 };
 long hooks_entered;
 static PyTypeObject *pooled_memory, *memory_pointer, *async_memory;
 static PyObject *streams_of_memory; /* by address: in whose order memory goes back */
-static PyObject *allocate_name, *of_pool_name, *free_name, *after_failure_name, *cupy_name, *zero;
+static struct target_method allocate_method = {"allocate_async"}, of_pool_method = {"allocate_from_pool"},
+                            free_method = {"free_async"};
+static PyObject *after_failure_name, *cupy_name, *zero;
 
 /* Places in `pool_shortcuts`. */
 enum { MALLOC, RETURN, ASYNC_MALLOC, ASYNC_RETURN };
@@ -202,9 +204,9 @@ static PyObject *allocate(PyObject *pool, PyObject *device, PyObject *handle, Py
         return NULL;
     Py_INCREF(stream);
     PyObject *order = ((struct stream_record *)stream)->handle;
-    PyObject *address = is_same_number(handle, zero)
-                            ? PyObject_CallMethodObjArgs(self->target, allocate_name, size, order, NULL)
-                            : PyObject_CallMethodObjArgs(self->target, of_pool_name, size, handle, order, NULL);
+    PyObject *const for_device[] = {size, order}, *const for_pool[] = {size, handle, order};
+    PyObject *address = is_same_number(handle, zero) ? call_target(&allocate_method, self->target, for_device, 2)
+                                                     : call_target(&of_pool_method, self->target, for_pool, 3);
     PyObject *memory = address == NULL ? recover(pool, device, handle, size)
                                        : async_memory_at(pool, device, address, size, stream);
     Py_DECREF(stream);
@@ -245,14 +247,15 @@ static PyObject *async_del(PyObject *object, PyObject *const *arguments, Py_ssiz
     struct memory_record *self = (struct memory_record *)object;
     if (self->is_held != Py_True || is_ending())
         Py_RETURN_NONE;
-    PyObject *kept = self->stream == NULL ? NULL : PyDict_GetItemWithError(streams_of_memory, self->ptr);
+    PyObject *kept = self->stream == NULL || self->ptr == NULL ? NULL : PyDict_GetItemWithError(streams_of_memory, self->ptr);
     if (!shortcuts_are_on || hooks_entered > 0 || kept == NULL || !is_on_current_device(self))
         return call_definition(&pool_shortcuts[ASYNC_RETURN], object, arguments, count, NULL);
     set_reference(&self->is_held, Py_False);
     Py_INCREF(kept); /* until the memory has gone back */
     PyObject *done = NULL;
+    PyObject *const what[] = {self->ptr, self->stream};
     if (PyDict_DelItem(streams_of_memory, self->ptr) == 0)
-        done = PyObject_CallMethodObjArgs(self->target, free_name, self->ptr, self->stream, NULL);
+        done = call_target(&free_method, self->target, what, 2);
     Py_DECREF(kept);
     return done;
 }
@@ -300,10 +303,8 @@ PyMethodDef pool_functions[] = {
 int prepare_pools(void)
 {
     zero = PyLong_FromLong(0);
-    allocate_name = PyUnicode_InternFromString("allocate_async");
-    of_pool_name = PyUnicode_InternFromString("allocate_from_pool");
-    free_name = PyUnicode_InternFromString("free_async");
     after_failure_name = PyUnicode_InternFromString("_after_failure");
     cupy_name = PyUnicode_InternFromString("cupy");
-    return zero && allocate_name && of_pool_name && free_name && after_failure_name && cupy_name;
+    struct target_method *const methods[] = {&allocate_method, &of_pool_method, &free_method, NULL};
+    return zero && after_failure_name && cupy_name && name_target_methods(methods);
 }
