@@ -103,6 +103,31 @@ class Plane(NamedTuple):
             )
         )
 
+    def are_words(self, lines: bool) -> bool:
+        """Return whether packets of rows are whole words in memory; those of lines that are turned too, if asked."""
+        if self.row % self.length or (lines and self.column % self.length):
+            return False
+        return all(
+            self._has_words(operand, self.sides.y if turned else self.sides.x)
+            for operand, turned in zip(self.walk.operands, self.turned, strict=True)
+            if lines or not turned
+        )
+
+    def _has_words(self, operand: Walked, side: Ints) -> bool:
+        strides, shape, word = operand.strides, self.walk.shape, self.length * operand.itemsize
+        inner, *outer = side
+        if not operand.written and all(strides[axis] == 0 for axis in side):
+            return True
+        if word & (word - 1) or operand.address % word or strides[inner] != operand.itemsize:
+            return False
+        is_consecutive = all(strides[axis] == operand.itemsize * shape[inner] for axis in outer)
+        if not is_consecutive and shape[inner] % self.length:
+            return False
+        others = [
+            axis for axis in range(len(shape)) if axis != inner and not (is_consecutive and axis in outer)
+        ]
+        return all(strides[axis] % word == 0 for axis in others if shape[axis] > 1)
+
     def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:
         """Return a loop whose blocks have parts of a width and a height."""
         x, y = self.sides
@@ -147,8 +172,8 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if any(operand.itemsize > _WORD for operand in walk.operands):
         return None
     strip = strip_of(walk, length)
-    if strip is not None:
-        return _strips(strip)
+    if strip is not None and (loop := _strips(strip, limits)) is not None:
+        return loop
     sides = sides_of_tiles(walk)
     return None if sides is None else _tiles(walk, sides, length, limits)
 
@@ -199,8 +224,9 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     width, height = min(
         shapes, key=lambda shape: _covered(plane.row, shape[0]) * _covered(plane.column, shape[1])
     )
-    split = str(max(map(len, sides)) > 1).lower()
-    return plane.loop(_TILES, f"tiles<{split}, {width}, {height}>", width, height, rooms[width, height])
+    split, words = (str(each).lower() for each in (max(map(len, sides)) > 1, plane.are_words(lines=True)))
+    name = f"tiles<{split}, {words}, {width}, {height}>"
+    return plane.loop(_TILES, name, width, height, rooms[width, height])
 
 
 def _covered(length: int, edge: int) -> int:
@@ -253,16 +279,20 @@ def _lies_along_both(operand: Walked, x: int, y: int, rows: int) -> bool:
     )
 
 
-def _strips(plane: Plane) -> Loop | None:
+def _strips(plane: Plane, limits: Limits) -> Loop | None:
     pitches = [operand.strides[plane.sides.x[0]] for operand in plane.operands()]
-    width = _STRETCH // sum(pitches) // _LEAST_WIDTH * _LEAST_WIDTH
+    room = min(_STRETCH, limits.shared_memory_per_block // len(pitches) * 15 // 16)
+    width = room // max(pitches) // _LEAST_WIDTH * _LEAST_WIDTH
     if width == 0:
         return None
     shared = sum(
         _strip_bytes((width + plane.length) * pitch, operand.itemsize)
         for pitch, operand in zip(pitches, plane.operands(), strict=True)
     )
-    return plane.loop(_STRIPS, "strips", width, plane.column, shared)
+    name = f"strips<{str(plane.are_words(lines=False)).lower()}>"
+    if shared > limits.shared_memory_per_block:
+        return None
+    return plane.loop(_STRIPS, name, width, plane.column, shared)
 
 
 def _strip_bytes(stretch: int, itemsize: int) -> int:

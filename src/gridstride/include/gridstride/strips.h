@@ -18,6 +18,7 @@ struct strip_memory {
     char* from;   // the word in memory in which the stretch begins
     int x;        // of the first element
     unsigned first, pitch, end;  // bytes from there on: of that element, from one x to the next, behind the last one
+    unsigned here, kept;
 
     static GRIDSTRIDE_INLINED unsigned with_gaps(unsigned __bytes) { return __bytes + __bytes / (32 * gap) * gap; }
 
@@ -36,14 +37,17 @@ struct strip_memory {
         return base + with_gaps(byte(__x, __y));
     }
     GRIDSTRIDE_INLINED unsigned byte(int __x, int __y) const { return first + (__x - x) * pitch + __y * size; }
-    GRIDSTRIDE_INLINED void load(items& __to, int __x, int __y) const {
-        const unsigned __byte = byte(__x, __y);
+    GRIDSTRIDE_INLINED void stand(int __x, int __y) { here = byte(__x, __y); }
+    GRIDSTRIDE_INLINED void keep() { kept = here; }
+    GRIDSTRIDE_INLINED void load(items& __to, int __phase) const {
+        const unsigned __byte = here - __phase * pitch;
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
             copy(__to.items[__k], *reinterpret_cast<const stored*>(base + with_gaps(__byte + __k * pitch)));
     }
-    GRIDSTRIDE_INLINED void store(const items& __from, int __x, int __y) const {
-        const unsigned __byte = byte(__x, __y);
+    GRIDSTRIDE_INLINED void store(const items& __from, int __phase) const { put(__from, here - __phase * pitch); }
+    GRIDSTRIDE_INLINED void store_kept(const items& __from) const { put(__from, kept); }
+    GRIDSTRIDE_INLINED void put(const items& __from, unsigned __byte) const {
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
             copy(*reinterpret_cast<stored*>(base + with_gaps(__byte + __k * pitch)), __from.items[__k]);
@@ -87,29 +91,47 @@ struct strip_memory {
     }
 };
 
-template <int __length, class __operation, int __axes, class... __turned>
+// A thread takes every so-many-th packet of all rows.
+template <int __length>
+struct way_along {
+    static constexpr bool looks_ahead = true;
+    int x, y;
+    unsigned number, packets;
+    template <class __part>
+    GRIDSTRIDE_INLINED explicit way_along(const __part& __plane)
+        : x(0), y(0), number(threadIdx.x), packets(__plane.is_shifted ? __plane.width / __length
+                                                                      : (__plane.to + __length - 1) / __length) {}
+    template <class __part, class... __turned>
+    GRIDSTRIDE_INLINED bool stand(const __part& __plane, __turned&... __all) {
+        if (number >= packets * __plane.height) return false;
+        y = number / packets;
+        x = (number - y * packets) * __length;
+        swallow(__all.stand(__plane, x, y)...);
+        return true;
+    }
+    template <class __part, class... __turned>
+    GRIDSTRIDE_INLINED bool go_on(const __part& __plane, __turned&... __all) {
+        number += turning_threads;
+        return stand(__plane, __all...);
+    }
+};
+
+template <bool __are_words, int __length, class __operation, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_strip(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                   __turned&&... __all) {
     plane_part<false> __part(__space, int(__space.width));
     enter_plane(__part, __space, __space.column, __all...);
-    bring_turned(__part, __shared, __all...);
-    const bool __are_packets = all_of(__all.has_packets(__part)...);
-    const unsigned __packets = __part.width / __length;
-#pragma unroll 1
-    for (unsigned __k = threadIdx.x; __k < __packets * __part.height; __k += turning_threads) {
-        const int __y = __k / __packets, __x = (__k - __y * __packets) * __length;
-        swallow(__all.stand(__part, __x, __y)...);
-        do_turned<__length>(__do, __space, __part, __x, __y, __are_packets, __all...);
-    }
-    take_turned_away(__part, __all...);
+    run_plane<__are_words, __length>(__do, __space, __part, way_along<__length>(__part), __shared, __all...);
 }
 
-template <class __operation, int __axes, class... __operands>
+// Are words: packets of what is not turned are whole words, and x is whole packets.
+template <bool __are_words, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void strips(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
-    run_strip<__length>(__do, __space, __shared,
-                        turned<__operands, __length, false, strip_memory<__operands, __length>>(__all)...);
+    run_strip<__are_words, __length>(
+        __do, __space, __shared,
+        turned<__operands, __length, false, __are_words, strip_memory<__operands, __length>>(__all)...);
 }
 
 }

@@ -12,7 +12,8 @@ namespace gridstride {
 // or one element.
 template <class __stored, int __length, int __lines, int = sizeof(__stored) * __length>
 struct squares {
-    static GRIDSTRIDE_INLINED void turn(const arriving<__length, __stored> (&__from)[__lines], int __at,
+    template <class __words>
+    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[__lines], int __at,
                                         packet<__stored, __lines> (&__to)[__lines]) {
 #pragma unroll
         for (int __l = 0; __l < __lines; ++__l) {
@@ -28,7 +29,8 @@ GRIDSTRIDE_INLINED unsigned part_of(const uint4& __word, int __at) {
 }
 template <class __stored>
 struct squares<__stored, 8, 2, 16> {
-    static GRIDSTRIDE_INLINED void turn(const arriving<8, __stored> (&__from)[2], int __at, packet<__stored, 2> (&__to)[2]) {
+    template <class __words>
+    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[2], int __at, packet<__stored, 2> (&__to)[2]) {
         const unsigned __a = part_of(__from[0].low, __at), __b = part_of(__from[1].low, __at);
         whole<2, __stored>::unpack(__to[0], __byte_perm(__a, __b, 0x5410));
         whole<2, __stored>::unpack(__to[1], __byte_perm(__a, __b, 0x7632));
@@ -36,7 +38,8 @@ struct squares<__stored, 8, 2, 16> {
 };
 template <class __stored>
 struct squares<__stored, 16, 4, 16> {
-    static GRIDSTRIDE_INLINED void turn(const arriving<16, __stored> (&__from)[4], int __at, packet<__stored, 4> (&__to)[4]) {
+    template <class __words>
+    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[4], int __at, packet<__stored, 4> (&__to)[4]) {
         const unsigned __a = part_of(__from[0].low, __at), __b = part_of(__from[1].low, __at);
         const unsigned __c = part_of(__from[2].low, __at), __d = part_of(__from[3].low, __at);
         const unsigned __ab = __byte_perm(__a, __b, 0x5140), __cd = __byte_perm(__c, __d, 0x5140);
@@ -50,7 +53,7 @@ struct squares<__stored, 16, 4, 16> {
 
 // Where the elements of a turned operand are: rows along x, with room for a packet before the tile, and with gaps for
 // which threads that store words below each other do so in different banks.
-template <class __operand, int __width, int __height, int __length>
+template <class __operand, int __width, int __height, int __length, bool __are_words>
 struct tile_memory {
     typedef typename __operand::stored stored;
     typedef packet<stored, __length> items;
@@ -64,6 +67,8 @@ struct tile_memory {
     static constexpr int at_once = rounds < 4 / lines ? rounds : 4 / lines;
 
     char* base;
+    char* here;
+    char* kept;
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED int begin(char* __shared, const __part&, const __turned&) {
@@ -73,12 +78,18 @@ struct tile_memory {
     GRIDSTRIDE_INLINED char* at(int __x, int __y) const {
         return base + __y * row_bytes + static_cast<unsigned>(__y) / __length * gap + (__x + __length) * size;
     }
-    GRIDSTRIDE_INLINED void load(items& __to, int __x, int __y) const {
-        load_packet<__length>(__to, at(__x, __y), size, 0, __length);
+    GRIDSTRIDE_INLINED void stand(int __x, int __y) { here = at(__x, __y); }
+    GRIDSTRIDE_INLINED void keep() { kept = here; }
+    // Rows that are whole packets.
+    GRIDSTRIDE_INLINED void descend(int __rows) { here += __rows * row_bytes + __rows / __length * gap; }
+    GRIDSTRIDE_INLINED void load(items& __to, int __phase) const {
+        if (__are_words) whole<__length, stored>::load(__to, here);
+        else load_packet<__length>(__to, here - __phase * size, size, 0, __length);
     }
-    GRIDSTRIDE_INLINED void store(const items& __from, int __x, int __y) const {
-        store_packet<__length>(__from, at(__x, __y), size, 0, __length);
+    GRIDSTRIDE_INLINED void store(const items& __from, int __phase) const {
+        store_packet<__length>(__from, here - __phase * size, size, 0, __length);
     }
+    GRIDSTRIDE_INLINED void store_kept(const items& __from) const { whole<__length, stored>::store(__from, kept); }
     static GRIDSTRIDE_INLINED int first_x() {
         const unsigned __own = threadIdx.x;
         return (__own / below % beside + __own / 32 / (down / below) * beside) * lines;
@@ -94,6 +105,12 @@ struct tile_memory {
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void bring(const __turned& __all, const __part& __plane) const {
+        if (__are_words) {
+            if (first_y() < __plane.height)
+#pragma unroll 1
+                for (int __x = first_x(); __x < __width; __x += apart * at_once) bring_lines(__all, __plane, __x, __width);
+            return;
+        }
         const int __packets = has_packets(__all, __plane) ? __plane.height / __length * __length : 0;
         if (first_y() < __packets)
             // The last trip is to a packet before the tile.
@@ -111,26 +128,37 @@ struct tile_memory {
     // Bring packets of lines before an end.
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED void bring_lines(const __turned& __all, const __part& __plane, int __x, int __end) const {
-        arriving<__length, stored> __packets[at_once][lines];
-        const char* __below = __all.corner + __all.down(__plane, first_y());
+        row_words<__length, stored, __are_words> __packets[at_once][lines];
+        const char* const __below = __all.corner + __all.down(__plane, first_y());
+        const char* const __line = __below + __all.along(__plane, __x);
 #pragma unroll
         for (int __k = 0; __k < at_once; ++__k)
 #pragma unroll
             for (int __l = 0; __l < lines; ++__l)
-                if (__plane.has(__x + __k * apart + __l) && __x + __k * apart < __end)
-                    __packets[__k][__l].load(__below + __all.along(__plane, __x + __k * apart + __l));
+                if (has_line(__plane, __x + __k * apart, __l) && __x + __k * apart < __end)
+                    __packets[__k][__l].load(line_at(__all, __plane, __below, __line, __x, __k * apart + __l));
 #pragma unroll
         for (int __k = 0; __k < at_once; ++__k)
 #pragma unroll
             for (int __l = 0; __l < lines; ++__l)
-                if (__plane.has(__x + __k * apart + __l) && __x + __k * apart < __end)
-                    __packets[__k][__l].join(__below + __all.along(__plane, __x + __k * apart + __l));
+                if (!__are_words && has_line(__plane, __x + __k * apart, __l) && __x + __k * apart < __end)
+                    __packets[__k][__l].join(line_at(__all, __plane, __below, __line, __x, __k * apart + __l));
         char* __to = at(__x, first_y());
 #pragma unroll
         for (int __k = 0; __k < at_once; ++__k)
             if (__x + __k * apart < __end) put_lines(__packets[__k], __to + __k * apart * size);
     }
-    GRIDSTRIDE_INLINED static void put_lines(const arriving<__length, stored> (&__from)[lines], char* __to) {
+    // A plane of words has all lines of a packet, or none.
+    template <class __part>
+    static GRIDSTRIDE_INLINED bool has_line(const __part& __plane, int __x, int __l) {
+        return __plane.has(__are_words ? __x : __x + __l);
+    }
+    template <class __turned, class __part>
+    static GRIDSTRIDE_INLINED const char* line_at(const __turned& __all, const __part& __plane, const char* __below,
+                                                  const char* __line, int __x, int __more) {
+        return __plane.x_side.has_two_axes() ? __below + __all.along(__plane, __x + __more) : __line + __more * __all.source.step;
+    }
+    static GRIDSTRIDE_INLINED void put_lines(const row_words<__length, stored, __are_words> (&__from)[lines], char* __to) {
 #pragma unroll
         for (int __at = 0; __at < __length / lines; ++__at) {
             packet<stored, lines> __words[lines];
@@ -183,35 +211,49 @@ struct tile_memory {
     }
 };
 
-template <bool __is_split, int __width, int __height, int __length, class __operation, int __axes, class... __turned>
-GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__axes>& __space, char* __shared,
-                                 __turned&&... __all) {
-    // A thread goes down the packets of a column.
-    constexpr unsigned __packets = __width / __length;
-    constexpr int __rows = turning_threads / __packets;
+// A thread goes down the packets of a column.
+template <int __width, int __length>
+struct way_down {
+    static constexpr unsigned packets = __width / __length;
+    static constexpr int rows = turning_threads / packets;
+    static constexpr bool looks_ahead = false;
+    int x, y;
+    GRIDSTRIDE_INLINED way_down() : x(threadIdx.x % packets * __length), y(threadIdx.x / packets) {}
+    template <class __part>
+    GRIDSTRIDE_INLINED bool is_inside(const __part& __plane) const {
+        return y < __plane.height && (__plane.is_shifted || __plane.has(x));
+    }
+    template <class __part, class... __turned>
+    GRIDSTRIDE_INLINED bool stand(const __part& __plane, __turned&... __all) {
+        swallow(__all.stand(__plane, x, y)...);
+        return is_inside(__plane);
+    }
+    template <class __part, class... __turned>
+    GRIDSTRIDE_INLINED bool go_on(const __part& __plane, __turned&... __all) {
+        y += rows;
+        swallow(__all.descend(__plane, rows, x, y)...);
+        return is_inside(__plane);
+    }
+};
+
+template <bool __are_words, int __height, int __length, bool __is_split, class __operation, int __axes, class __path,
+          class... __turned>
+GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__axes>& __space, int __width, __path __way,
+                                 char* __shared, __turned&&... __all) {
     plane_part<__is_split> __part(__space, __width);
     enter_plane(__part, __space, __height, __all...);
-    bring_turned(__part, __shared, __all...);
-    const bool __are_packets = all_of(__all.has_packets(__part)...);
-    const int __x = threadIdx.x % __packets * __length;
-    int __y = threadIdx.x / __packets;
-    swallow(__all.stand(__part, __x, __y)...);
-#pragma unroll 1
-    while (__y < __part.height) {
-        do_turned<__length>(__do, __space, __part, __x, __y, __are_packets, __all...);
-        __y += __rows;
-        swallow(__all.descend(__part, __rows, __x, __y)...);
-    }
-    take_turned_away(__part, __all...);
+    run_plane<__are_words, __length>(__do, __space, __part, __way, __shared, __all...);
 }
 
-template <bool __is_split, int __width, int __height, class __operation, int __axes, class... __operands>
+// Are words: packets of all operands are whole words, and sides whole packets.
+template <bool __is_split, bool __are_words, int __width, int __height, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                               const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
-    run_tile<__is_split, __width, __height, __length>(
-        __do, __space, __shared,
-        turned<__operands, __length, __is_split, tile_memory<__operands, __width, __height, __length>>(__all)...);
+    run_tile<__are_words, __height, __length, __is_split>(
+        __do, __space, __width, way_down<__width, __length>(), __shared,
+        turned<__operands, __length, __is_split, __are_words,
+               tile_memory<__operands, __width, __height, __length, __are_words>>(__all)...);
 }
 
 }

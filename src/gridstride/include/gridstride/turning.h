@@ -71,29 +71,45 @@ struct plane_part {
     GRIDSTRIDE_INLINED bool has(int __x, int __count = 1) const { return __x >= from && __x + __count <= to; }
 };
 
+// The words of a packet of a row. Where all rows and lines are whole words, no more is made for others.
+template <int __length, class __stored, bool __are_words>
+struct row_words : arriving<__length, __stored> {};
+template <int __length, class __stored>
+struct row_words<__length, __stored, true> {
+    typename whole<__length, __stored>::type low;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        low = *reinterpret_cast<const typename whole<__length, __stored>::type*>(__at);
+    }
+    GRIDSTRIDE_INLINED void join(const char*) {}
+    GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) { low = whole<__length, __stored>::packed(__from); }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
+};
+
 // What a thread holds of an operand. `__memory` knows where the elements of a turned one are in shared memory.
-template <class __operand, int __length, bool __is_split, class __memory>
+template <class __operand, int __length, bool __is_split, bool __are_words, class __memory>
 struct turned {
     typedef plane_part<__is_split> part;
     typedef __operand operand;
     typedef typename __operand::stored stored;
     static constexpr int size = sizeof(stored);
+    static constexpr bool are_words = __are_words;
 
     const __operand& source;
     char* corner;  // of the part
     char* place;   // of a packet, were there no phase
+    char* kept;    // place of the packet that is stored next
     __memory memory;
-    arriving<__length, stored> words;
+    row_words<__length, stored, __are_words> words;
     packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data), place(__source.data) {}
+    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data), place(__source.data), kept(__source.data) {}
 
     GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
     GRIDSTRIDE_INLINED bool is_same() const {
         return __operand::is_read && !__operand::is_written && source.step == 0 && (!__is_split || source.strides[1] == 0);
     }
     GRIDSTRIDE_INLINED bool has_packets(const part& __part) const {
-        return is_turned() || is_same() ||
+        return __are_words || is_turned() || is_same() ||
                __part.x_side.has_packets(__length, size, source.step, source.strides[1], __part.is_shifted);
     }
     // Move to the part, or to a plane: a side of two axes is entered from its beginning.
@@ -117,13 +133,14 @@ struct turned {
         return *reinterpret_cast<stored*>(is_turned() ? memory.at(__x, __y) : at(__part, __x, __y));
     }
     GRIDSTRIDE_INLINED int stand(const part& __part, int __x, int __y) {
-        if (!is_turned()) place = at(__part, __x, __y);
+        if (is_turned()) memory.stand(__x, __y);
+        else place = at(__part, __x, __y);
         return 0;
     }
-    // Go down so many rows to a row.
+    // Go down so many rows to a row, where memory knows how.
     GRIDSTRIDE_INLINED int descend(const part& __part, int __rows, int __x, int __y) {
-        if (is_turned()) return 0;
-        if (__part.y_side.has_two_axes()) place = at(__part, __x, __y);
+        if (is_turned()) memory.descend(__rows);
+        else if (__part.y_side.has_two_axes()) place = at(__part, __x, __y);
         else place += __rows * source.strides[0];
         return 0;
     }
@@ -141,19 +158,31 @@ struct turned {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int unpack(int __phase, int __x, int __y) {
+    GRIDSTRIDE_INLINED int unpack(int __phase) {
         if (!__operand::is_read) return 0;
         if (is_turned()) {
-            memory.load(items, __x, __y);
+            memory.load(items, __phase);
         } else {
             if (!is_same()) words.join(packet_at(__phase));
             words.unpack(items);
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(int __phase, int __x, int __y) const {
+    GRIDSTRIDE_INLINED int keep() {
         if (!__operand::is_written) return 0;
-        if (is_turned()) memory.store(items, __x, __y);
+        if (is_turned()) memory.keep();
+        else kept = place;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store_kept() const {
+        if (!__operand::is_written) return 0;
+        if (is_turned()) memory.store_kept(items);
+        else whole<__length, stored>::store(items, kept);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(int __phase) const {
+        if (!__operand::is_written) return 0;
+        if (is_turned()) memory.store(items, __phase);
         else store_packet<__length>(items, packet_at(__phase), size, 0, __length);
         return 0;
     }
@@ -200,41 +229,83 @@ GRIDSTRIDE_INLINED void enter_plane(plane_part<__is_split>& __part, const elemen
     }
 }
 
-// Do the elements of the packet at whose place all operands stand, `__phase` elements before `__x`.
-template <int __length, class __operation, class __part, int __axes, class... __turned>
-GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
-                                  int __x, int __y, bool __are_packets, __turned&... __all) {
+template <int __axes, class __part>
+GRIDSTRIDE_INLINED long long number_of_row(const element_space<__axes>& __space, const __part& __plane, int __y) {
     const numbering<__axes>& __numbers = __space.numbers;
-    const long long __line = __plane.number +
-                             __plane.y_side.offset(__plane.y + __y, __numbers.strides[0], __numbers.strides[2]);
-    const int __phase = __plane.is_shifted ? last_row_phase(__all...) : 0;
-    __x -= __phase;
-    if (!__are_packets || !__plane.has(__x, __length)) {
-#pragma unroll 1
-        for (int __j = __x; __j < __x + __length; ++__j)
-            if (__plane.has(__j))
-                __do(__line + __plane.x_side.offset(__plane.x + __j, __numbers.step, __numbers.strides[1]),
-                     element<typename __turned::operand>(__all.in_place(__plane, __j, __y)).get()...);
-        return;
-    }
-    swallow(__all.load(__phase)...);
-    swallow(__all.unpack(__phase, __x, __y)...);
+    return __plane.number + __plane.y_side.offset(__plane.y + __y, __numbers.strides[0], __numbers.strides[2]);
+}
+template <int __length, class __operation, class __part, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void do_items(const __operation& __do, const element_space<__axes>& __space, const __part& __plane, int __x,
+                                 int __y, __turned&... __all) {
+    const numbering<__axes>& __numbers = __space.numbers;
+    const long long __line = number_of_row(__space, __plane, __y);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
         __do(__line + __plane.x_side.offset(__plane.x + __x + __j, __numbers.step, __numbers.strides[1]),
              element<typename __turned::operand>(__all.items.items[__j]).get()...);
-    swallow(__all.store(__phase, __x, __y)...);
 }
 
-// Have all memory, and bring what is turned.
-template <class __part, class... __turned>
-GRIDSTRIDE_INLINED void bring_turned(const __part& __plane, char* __shared, __turned&... __all) {
-    swallow(__all.take_memory(__plane, __shared)...);
+// Do the packet at whose place all operands stand, which begins a phase before `__x`; or its elements one by one.
+template <int __length, class __operation, class __part, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                  int __x, int __y, bool __are_packets, __turned&... __all) {
+    const numbering<__axes>& __numbers = __space.numbers;
+    const int __phase = __plane.is_shifted ? last_row_phase(__all...) : 0, __first = __x - __phase;
+    if (__are_packets && __plane.has(__first, __length)) {
+        swallow(__all.load(__phase)...);
+        swallow(__all.unpack(__phase)...);
+        do_items<__length>(__do, __space, __plane, __first, __y, __all...);
+        swallow(__all.store(__phase)...);
+        return;
+    }
+    const long long __line = number_of_row(__space, __plane, __y);
+#pragma unroll 1
+    for (int __j = __first; __j < __first + __length; ++__j)
+        if (__plane.has(__j))
+            __do(__line + __plane.x_side.offset(__plane.x + __j, __numbers.step, __numbers.strides[1]),
+                 element<typename __turned::operand>(__all.in_place(__plane, __j, __y)).get()...);
+}
+
+// Do all packets of a thread, whose operands are whole words. A way may have those of the next packet under way while one
+// is done, and those of the first while memory is brought: that takes registers.
+template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void run_words(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                  __path& __way, __turned&... __all) {
+    bool __has_one = __way.stand(__plane, __all...);
+    if (__path::looks_ahead && __has_one) swallow(__all.load(0)...);
     swallow(__all.bring(__plane)...);
     __syncthreads();
+#pragma unroll 1
+    while (__has_one) {
+        const int __x = __way.x, __y = __way.y;
+        if (!__path::looks_ahead) swallow(__all.load(0)...);
+        swallow(__all.unpack(0)...);
+        swallow(__all.keep()...);
+        __has_one = __way.go_on(__plane, __all...);
+        if (__path::looks_ahead && __has_one) swallow(__all.load(0)...);
+        do_items<__length>(__do, __space, __plane, __x, __y, __all...);
+        swallow(__all.store_kept()...);
+    }
 }
-template <class __part, class... __turned>
-GRIDSTRIDE_INLINED void take_turned_away(const __part& __plane, const __turned&... __all) {
+
+// The same for any operands.
+template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void run_any(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                __path& __way, __turned&... __all) {
+    swallow(__all.bring(__plane)...);
+    __syncthreads();
+    const bool __are_packets = all_of(__all.has_packets(__plane)...);
+#pragma unroll 1
+    for (bool __has_one = __way.stand(__plane, __all...); __has_one; __has_one = __way.go_on(__plane, __all...))
+        do_turned<__length>(__do, __space, __plane, __way.x, __way.y, __are_packets, __all...);
+}
+
+template <bool __are_words, int __length, class __operation, class __part, class __path, int __axes, class... __turned>
+GRIDSTRIDE_INLINED void run_plane(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
+                                  __path __way, char* __shared, __turned&... __all) {
+    swallow(__all.take_memory(__plane, __shared)...);
+    if (__are_words) run_words<__length>(__do, __space, __plane, __way, __all...);
+    else run_any<__length>(__do, __space, __plane, __way, __all...);
     __syncthreads();
     swallow(__all.take_away(__plane)...);
 }
