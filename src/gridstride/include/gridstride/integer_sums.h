@@ -11,10 +11,10 @@ namespace gridstride {
 // Add the integers in four bytes, of one or two bytes each, to a sum.
 template <class __stored>
 GRIDSTRIDE_INLINED int with_word(unsigned __word, int __sum) {
-    constexpr bool __is_signed = __stored(-1) < __stored(0);
+    constexpr bool __has_sign = __stored(-1) < __stored(0);
     if (sizeof(__stored) == 1)
-        return __is_signed ? __dp4a(int(__word), 0x01010101, __sum) : int(__dp4a(__word, 0x01010101u, unsigned(__sum)));
-    return __is_signed ? __dp2a_lo(int(__word), 0x0101, __sum) : int(__dp2a_lo(__word, 0x0101u, unsigned(__sum)));
+        return __has_sign ? __dp4a(int(__word), 0x01010101, __sum) : int(__dp4a(__word, 0x01010101u, unsigned(__sum)));
+    return __has_sign ? __dp2a_lo(int(__word), 0x0101, __sum) : int(__dp2a_lo(__word, 0x0101u, unsigned(__sum)));
 }
 
 template <class __stored, int __length>

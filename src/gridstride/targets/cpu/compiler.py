@@ -139,7 +139,7 @@ class _Compilation:
         """Return the text that is compiled, or the assembly it becomes."""
         source = self._source()
         if form == "assembly":
-            arguments = [*self._flags(), "-fno-asynchronous-unwind-tables", "-x", _language(source)]
+            arguments = [*self._flags(), "-fno-asynchronous-unwind-tables", "-x", self._language(source)]
             self._call([*arguments, source.name, "-S", "-o", "listing"])
             source = self.folder / "listing"
         return source.read_text(errors="replace")
@@ -256,7 +256,7 @@ class _Compilation:
 
     def _compile(self, source: Path) -> bytes:
         preprocessed = source.suffix == ".ii"
-        arguments = [*self._flags(), "-x", _language(source)]
+        arguments = [*self._flags(), "-x", self._language(source)]
         arguments += [] if self.compiler.kind == "zig" else ["-pipe"]
         # Those of a text that has its calls are left.
         arguments += [implicit.WARNING] if self.compiler.kind == "gcc" and not self._converts else []
@@ -268,6 +268,11 @@ class _Compilation:
         ]
         self._call(arguments if preprocessed else [*arguments, *_dependency_flags()], self._prepare_launch)
         return self._output("kernel.so")
+
+    def _language(self, source: Path) -> str:
+        """Return what a source is; zig knows no name for what has been preprocessed, which is C++ as well."""
+        is_preprocessed = source.suffix == ".ii" and self.compiler.kind != "zig"
+        return "c++-cpp-output" if is_preprocessed else "c++"
 
     def _saturating(self, source: Path, code: bytes) -> bytes:
         """Compile once more, with conversions to integers that nobody wrote as the device makes them.
@@ -612,10 +617,6 @@ def _is_ours(path: str) -> bool:
 
 def _resolves_to_ours(name: str) -> bool:
     return any((folder / name).is_file() for folder in library.INCLUDE_FOLDERS)
-
-
-def _language(source: Path) -> str:
-    return "c++-cpp-output" if source.suffix == ".ii" else "c++"
 
 
 def _dependency_flags() -> list[str]:

@@ -49,10 +49,14 @@ int strncmp(const char*, const char*, size_t);
 char* strchr(const char*, int);
 char* strrchr(const char*, int);
 size_t strlen(const char*);
+long double erfcl(long double);
 }
 
-// What their clock asks on a host.
+// What is in a C++ library, and their clock asks of a host.
 namespace std {
+#ifdef __cpp_aligned_new
+enum class align_val_t : size_t {};
+#endif
 namespace chrono {
 struct nanoseconds { long long count() const { return nanoseconds_since; } long long nanoseconds_since; };
 template <class __duration> __duration duration_cast(const __duration& __value) { return __value; }

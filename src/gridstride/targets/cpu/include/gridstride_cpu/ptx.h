@@ -46,11 +46,11 @@ GRIDSTRIDE_INLINE float gridstride_ptx_flushed(float __x) { return fabsf(__x) < 
 template <class __type>
 GRIDSTRIDE_INLINE __type gridstride_ptx_bfe(__type __a, unsigned __start, unsigned __length) {
     const unsigned __bits = 8 * sizeof(__type);
-    const bool __is_signed = __type(-1) < __type(0);
+    const bool __has_sign = __type(-1) < __type(0);
     __start &= 255, __length &= 255;
     if (__length == 0) return 0;
     const unsigned __end = __start + __length - 1 < __bits ? __start + __length - 1 : __bits - 1;
-    const bool __sign = __is_signed && (static_cast<unsigned long long>(__a) >> __end & 1);
+    const bool __sign = __has_sign && (static_cast<unsigned long long>(__a) >> __end & 1);
     unsigned long long __result = 0;
     for (unsigned __i = 0; __i < __bits; ++__i) {
         const bool __bit = __i < __length && __start + __i < __bits ? static_cast<unsigned long long>(__a) >> (__start + __i) & 1 : __sign;
