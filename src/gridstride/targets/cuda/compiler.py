@@ -13,7 +13,7 @@ from gridstride.targets.base import FunctionRecord, ObjectCode, Program, Signatu
 from gridstride.targets.cuda import elf, source
 from gridstride.targets.cuda.includes import Includes, walk
 from gridstride.targets.cuda.itanium import UnknownMangling
-from gridstride.targets.cuda.log import first_error, readable_log
+from gridstride.targets.cuda.log import first_error, place_of_ptx, readable_log
 from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
 from gridstride.targets.cuda.signatures import read_constant, read_signature
 from gridstride.targets.cuda.source import Request
@@ -201,6 +201,9 @@ def _check_kernels(program: Program, compilation: Compilation) -> None:
 
 def _refusal(program: Program, log: str, command: str) -> CompileError:
     message = f"{program.name}: {program.options.compiler} refused the text:\n{first_error(log)}"
+    place = place_of_ptx(log, program.text, source.display_path(program))
+    if place:
+        message += f"\n{place}"
     if "name expression: " in message:
         message += f"\n{_available(program)}"
     return CompileError(message, name=program.name, log=log, source=program.text, command=command)

@@ -28,6 +28,7 @@ _REMARK = re.compile(r"^Remark: The warnings can be suppressed.*$", re.MULTILINE
 _ECHO = "Error in parsing name expression for lowered name lookup"
 _COUNT = re.compile(r"\d+ errors? detected in the compilation of ")
 _SHOWN_COLUMNS = 400
+_PTX_WORD = re.compile(r"^ptxas .*?\berror\s*:.*?'([^']+)'", re.MULTILINE)
 _ERROR = re.compile(r"\b(?:fatal |catastrophic )?error(?: #\S+)?:")
 
 
@@ -52,6 +53,20 @@ def first_error(log: str) -> str:
     return "\n".join(
         line if len(line) <= _SHOWN_COLUMNS else f"{line[:_SHOWN_COLUMNS]} ..." for line in lines
     )
+
+
+def place_of_ptx(log: str, text: str, path: str) -> str:
+    """Return where a text has what the assembler of PTX complains of, which counts lines of its own; else ""."""
+    lines = text.split("\n") if "asm" in text else []
+    for word in _PTX_WORD.findall(log):
+        for number, line in enumerate(lines, 1):
+            found = re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", line)
+            if found:
+                column = len(line[: found.start()].encode())
+                return "\n".join(
+                    [f"{path}({number}): error: in inline PTX: {word}", *with_caret(line, column)]
+                )
+    return ""
 
 
 def _readable_block(block: str) -> str:
