@@ -59,6 +59,15 @@ def test_headers_of_the_users_include_them_beside_shared_memory(tmp_path: Path):
 
 
 @NEEDS_CCCL
+def test_cub_in_a_header_of_the_users_is_refused_on_its_line(tmp_path: Path):
+    (tmp_path / "mine.cuh").write_text("#include <cuda/std/array>\n#include <cub/cub.cuh>\n")
+    with pytest.raises(gs.CompileError) as caught:
+        gs.RawKernel(f'#include "mine.cuh"\n{KERNEL}', "k", options=(f"-I{tmp_path}",)).compile()
+    assert "mine.cuh:2:10: error: cub/cub.cuh: No such file" in str(caught.value)
+    assert "cub/cub.cuh cannot run on the CPU target" in str(caught.value)
+
+
+@NEEDS_CCCL
 def test_their_version_stands_for_all_of_them_in_the_cache(make_program: MakeProgram):
     from gridstride.targets.cpu.compiler import compile_program
 

@@ -398,7 +398,7 @@ class _Compilation:
             elif not _is_ours(path) and not path.startswith(f"{self.folder}{os.sep}"):
                 yield path
         if reads_core_library:
-            yield str(self._core_folders[-1] / core_library.VERSION_HEADER)
+            yield str(core_library.version_header())
 
     def _shadows(self, paths: list[str]) -> Iterator[str]:
         """Yield files that would be read instead of these if they were there."""
@@ -537,7 +537,7 @@ class _Compilation:
         except Refusal as refusal:
             place = unit.path_of(self.program), *_line_and_column(text, refusal.position)
             raise self._refused(refusal, *place) from None
-        self._core_folders = core_library.write_wrappers(self.folder / "core") or ()
+        self._core_folders = core_library.write_wrappers(self.folder / "core")
 
     def _reads_user_headers(self) -> bool:
         """Return whether the text includes files of the user's, in which anything may stand."""

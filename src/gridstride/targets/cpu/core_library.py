@@ -27,7 +27,6 @@ HEADERS = (
     "cuda/std/string_view", "cuda/std/tuple", "cuda/std/type_traits", "cuda/std/utility",
     "cuda/std/variant", "cuda/std/version",
 )  # fmt: skip
-#: Its content stands for the version of all of them.
 VERSION_HEADER = "cuda/std/__cccl/version.h"
 
 _NAMES = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:cuda|cub|nv)/[^>\"\n]+)[>\"]", re.MULTILINE)
@@ -50,17 +49,30 @@ def folder() -> Path | None:
     return next((place for place in toolkit.include_folders() if (place / VERSION_HEADER).is_file()), None)
 
 
-def write_wrappers(place: Path) -> tuple[Path, Path] | None:
-    """Write our headers into a folder; return the folders to search in, or None where nothing is installed."""
+def write_wrappers(place: Path) -> tuple[Path, ...]:
+    """Write our headers into a folder; return the folders to search in, none where nothing is installed.
+
+    The second one shows the compiler these libraries without CUB, which stands beside them.
+    """
     installed = folder()
     if installed is None or not _works_without_a_library(installed):
-        return None
+        return ()
     for name in HEADERS:
         if (installed / name).is_file():
-            path = place / name
+            path = place / "wrappers" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_WRAPPER.format(name=name))
-    return place, installed
+    (place / "libraries").mkdir()
+    for name in ("cuda", "nv"):
+        (place / "libraries" / name).symlink_to(installed / name)
+    return place / "wrappers", place / "libraries"
+
+
+def version_header() -> Path:
+    """Return the file whose content stands for the version of all of them."""
+    installed = folder()
+    assert installed is not None
+    return installed / VERSION_HEADER
 
 
 def refuse_others(text: bytes, own_folders: Iterable[str]) -> None:
