@@ -28,7 +28,7 @@ from gridstride.targets.walks import (
 _THREADS = 256
 _TILES, _STRIPS = "gridstride/tiles.h", "gridstride/strips.h"
 _WORD = 16
-#: Width and height of tiles by the elements of a packet: the first one, unless another has fewer elements outside.
+#: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
     16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
     8: ((128, 64), (64, 64), (64, 128), (32, 256), (32, 32)),
@@ -102,6 +102,15 @@ class Plane(NamedTuple):
                 if axis not in self.sides.x and shape[axis] > 1
             )
         )
+
+    def in_words(self, lines: bool) -> Plane:
+        """Return the plane with the longest packets that are words of four bytes or more; else as it is."""
+        largest = max(operand.itemsize for operand in self.walk.operands)
+        for length in (self.length, self.length // 2, self.length // 4):
+            shorter = self._replace(length=length)
+            if length * largest >= 4 and shorter.are_words(lines):
+                return shorter
+        return self
 
     def are_words(self, lines: bool) -> bool:
         """Return whether packets of rows are whole words in memory; those of lines that are turned too, if asked."""
@@ -213,31 +222,38 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
         for operand in walk.operands
     )
-    plane = Plane(walk, sides, turned, length)
+    plane = Plane(walk, sides, turned, length).in_words(lines=True)
     rooms = {
-        shape: sum(_tile_bytes(*shape, length, operand.itemsize) for operand in plane.operands())
+        shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
         for shape in _SHAPES[length]
     }
     shapes = [shape for shape, room in rooms.items() if room <= limits.shared_memory_per_block]
     if not shapes:
         return None
-    width, height = min(
-        shapes, key=lambda shape: _covered(plane.row, shape[0]) * _covered(plane.column, shape[1])
+    best = shapes[0]
+    for shape in shapes[1:]:
+        if _covered(plane, shape) < 0.75 * _covered(plane, best):
+            best = shape
+    is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
+    name = f"tiles<{_flag(is_split)}, {_flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
+    return plane.loop(_TILES, name, *best, rooms[best])
+
+
+def _covered(plane: Plane, shape: tuple[int, int]) -> int:
+    """Return how many elements tiles of a shape have, those outside of the plane included."""
+    return prod(
+        -(-length // edge) * edge for length, edge in zip((plane.row, plane.column), shape, strict=True)
     )
-    split, words = (str(each).lower() for each in (max(map(len, sides)) > 1, plane.are_words(lines=True)))
-    name = f"tiles<{split}, {words}, {width}, {height}>"
-    return plane.loop(_TILES, name, width, height, rooms[width, height])
 
 
-def _covered(length: int, edge: int) -> int:
-    """Return how long tiles that cover a side are, in steps of an eighth: less is not worth other tiles."""
-    return max(1, round(8 * -(-length // edge) * edge / length))
+def _flag(value: bool) -> str:
+    return str(value).lower()
 
 
 def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:
     """Return the shared memory of an operand, as ``tile_memory::bytes`` does."""
-    gaps = _WORD * (height // length) if length > 1 else 0
-    return -(-(height * (width + length) * itemsize + gaps) // _WORD) * _WORD
+    row = width + length + (1 if length > 1 else 0)
+    return -(-height * row * itemsize // _WORD) * _WORD
 
 
 # ---- strips ----
@@ -265,7 +281,7 @@ def strip_of(walk: ElementWalk, length: int) -> Plane | None:
             for operand, each in zip(walk.operands, turned, strict=True)
         )
         if any(turned) and is_needed and fits:
-            return Plane(walk, Sides((x,), (y,)), turned, length)
+            return Plane(walk, Sides((x,), (y,)), turned, length).in_words(lines=False)
     return None
 
 
@@ -289,7 +305,7 @@ def _strips(plane: Plane, limits: Limits) -> Loop | None:
         _strip_bytes((width + plane.length) * pitch, operand.itemsize)
         for pitch, operand in zip(pitches, plane.operands(), strict=True)
     )
-    name = f"strips<{str(plane.are_words(lines=False)).lower()}>"
+    name = f"strips<{_flag(plane.are_words(lines=False))}, {plane.length}>"
     if shared > limits.shared_memory_per_block:
         return None
     return plane.loop(_STRIPS, name, width, plane.column, shared)

@@ -12,13 +12,13 @@ template <class __operand, int __length>
 struct strip_memory {
     typedef typename __operand::stored stored;
     typedef packet<stored, __length> items;
-    static constexpr int size = sizeof(stored), gap = size < 4 ? 4 : size, at_once = 6, word = 16;
+    static constexpr int size = sizeof(stored), gap = size < 4 ? 4 : size, at_once = 3, word = 16;
 
     char* base;
     char* from;   // the word in memory in which the stretch begins
     int x;        // of the first element
     unsigned first, pitch, end;  // bytes from there on: of that element, from one x to the next, behind the last one
-    unsigned here, kept;
+    unsigned here;
 
     static GRIDSTRIDE_INLINED unsigned with_gaps(unsigned __bytes) { return __bytes + __bytes / (32 * gap) * gap; }
 
@@ -38,16 +38,15 @@ struct strip_memory {
     }
     GRIDSTRIDE_INLINED unsigned byte(int __x, int __y) const { return first + (__x - x) * pitch + __y * size; }
     GRIDSTRIDE_INLINED void stand(int __x, int __y) { here = byte(__x, __y); }
-    GRIDSTRIDE_INLINED void keep() { kept = here; }
+    GRIDSTRIDE_INLINED void descend(int) {}
     GRIDSTRIDE_INLINED void load(items& __to, int __phase) const {
         const unsigned __byte = here - __phase * pitch;
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
             copy(__to.items[__k], *reinterpret_cast<const stored*>(base + with_gaps(__byte + __k * pitch)));
     }
-    GRIDSTRIDE_INLINED void store(const items& __from, int __phase) const { put(__from, here - __phase * pitch); }
-    GRIDSTRIDE_INLINED void store_kept(const items& __from) const { put(__from, kept); }
-    GRIDSTRIDE_INLINED void put(const items& __from, unsigned __byte) const {
+    GRIDSTRIDE_INLINED void store(const items& __from, int __phase) const {
+        const unsigned __byte = here - __phase * pitch;
 #pragma unroll
         for (int __k = 0; __k < __length; ++__k)
             copy(*reinterpret_cast<stored*>(base + with_gaps(__byte + __k * pitch)), __from.items[__k]);
@@ -94,7 +93,6 @@ struct strip_memory {
 // A thread takes every so-many-th packet of all rows.
 template <int __length>
 struct way_along {
-    static constexpr bool looks_ahead = true;
     int x, y;
     unsigned number, packets;
     template <class __part>
@@ -124,11 +122,10 @@ GRIDSTRIDE_INLINED void run_strip(const __operation& __do, const element_space<_
     run_plane<__are_words, __length>(__do, __space, __part, way_along<__length>(__part), __shared, __all...);
 }
 
-// Are words: packets of what is not turned are whole words, and x is whole packets.
-template <bool __are_words, class __operation, int __axes, class... __operands>
+// Are words: packets of a length of what is not turned are whole words, and x is whole packets.
+template <bool __are_words, int __length, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void strips(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                const __operands&... __all) {
-    constexpr int __length = packet_length<__operands...>();
     run_strip<__are_words, __length>(
         __do, __space, __shared,
         turned<__operands, __length, false, __are_words, strip_memory<__operands, __length>>(__all)...);

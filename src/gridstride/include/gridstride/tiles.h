@@ -8,13 +8,18 @@
 
 namespace gridstride {
 
+GRIDSTRIDE_INLINED unsigned four_bytes(unsigned __word, int) { return __word; }
+GRIDSTRIDE_INLINED unsigned four_bytes(const uint2& __word, int __at) { return __at == 0 ? __word.x : __word.y; }
+GRIDSTRIDE_INLINED unsigned four_bytes(const uint4& __word, int __at) {
+    return __at == 0 ? __word.x : __at == 1 ? __word.y : __at == 2 ? __word.z : __word.w;
+}
+
 // Turn the squares of lines, number `__at` of each: of four bytes by four lines, two elements of two bytes by two lines,
 // or one element.
-template <class __stored, int __length, int __lines, int = sizeof(__stored) * __length>
+template <class __stored, int __length, int __lines, int = sizeof(__stored) * __lines == 4 ? __lines : 1>
 struct squares {
     template <class __words>
-    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[__lines], int __at,
-                                        packet<__stored, __lines> (&__to)[__lines]) {
+    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[__lines], int __at, packet<__stored, __lines> (&__to)[__lines]) {
 #pragma unroll
         for (int __l = 0; __l < __lines; ++__l) {
             packet<__stored, __length> __line;
@@ -24,24 +29,21 @@ struct squares {
         }
     }
 };
-GRIDSTRIDE_INLINED unsigned part_of(const uint4& __word, int __at) {
-    return __at == 0 ? __word.x : __at == 1 ? __word.y : __at == 2 ? __word.z : __word.w;
-}
-template <class __stored>
-struct squares<__stored, 8, 2, 16> {
+template <class __stored, int __length>
+struct squares<__stored, __length, 2, 2> {
     template <class __words>
     static GRIDSTRIDE_INLINED void turn(const __words (&__from)[2], int __at, packet<__stored, 2> (&__to)[2]) {
-        const unsigned __a = part_of(__from[0].low, __at), __b = part_of(__from[1].low, __at);
+        const unsigned __a = four_bytes(__from[0].low, __at), __b = four_bytes(__from[1].low, __at);
         whole<2, __stored>::unpack(__to[0], __byte_perm(__a, __b, 0x5410));
         whole<2, __stored>::unpack(__to[1], __byte_perm(__a, __b, 0x7632));
     }
 };
-template <class __stored>
-struct squares<__stored, 16, 4, 16> {
+template <class __stored, int __length>
+struct squares<__stored, __length, 4, 4> {
     template <class __words>
     static GRIDSTRIDE_INLINED void turn(const __words (&__from)[4], int __at, packet<__stored, 4> (&__to)[4]) {
-        const unsigned __a = part_of(__from[0].low, __at), __b = part_of(__from[1].low, __at);
-        const unsigned __c = part_of(__from[2].low, __at), __d = part_of(__from[3].low, __at);
+        const unsigned __a = four_bytes(__from[0].low, __at), __b = four_bytes(__from[1].low, __at);
+        const unsigned __c = four_bytes(__from[2].low, __at), __d = four_bytes(__from[3].low, __at);
         const unsigned __ab = __byte_perm(__a, __b, 0x5140), __cd = __byte_perm(__c, __d, 0x5140);
         const unsigned __ab2 = __byte_perm(__a, __b, 0x7362), __cd2 = __byte_perm(__c, __d, 0x7362);
         whole<4, __stored>::unpack(__to[0], __byte_perm(__ab, __cd, 0x5410));
@@ -53,22 +55,23 @@ struct squares<__stored, 16, 4, 16> {
 
 // Where the elements of a turned operand are: rows along x, with room for a packet before the tile, and with gaps for
 // which threads that store words below each other do so in different banks.
-template <class __operand, int __width, int __height, int __length, bool __are_words>
+template <class __operand, int __width, int __height, int __length, int __lines, bool __are_words>
 struct tile_memory {
     typedef typename __operand::stored stored;
     typedef packet<stored, __length> items;
-    static constexpr int size = sizeof(stored), row_bytes = (__width + __length) * size, gap = __length > 1 ? 16 : 0;
+    static constexpr int size = sizeof(stored), row_bytes = (__width + __length) * size;
+    static constexpr int gap = __length > 1 ? __length * size : 0;
     static constexpr int bytes = (__height * row_bytes + __height / __length * gap + 15) / 16 * 16;
     // A thread takes a packet of so many lines at once, the same packet of lines that are `apart` in each round.
-    // Neighboring threads take packets below each other, then those beside.
-    static constexpr int lines = __length >= 16 ? 4 : __length == 8 ? 2 : 1;
-    static constexpr int down = __height / __length, below = down < 8 ? down : 8, beside = 32 / below;
+    // Neighboring threads take packets below each other, of a line of the cache, then those beside.
+    static constexpr int lines = __lines, packet_bytes = __length * size, most_below = packet_bytes < 4 ? 32 : 128 / packet_bytes;
+    static constexpr int down = __height / __length, below = down < most_below ? down : most_below, beside = 32 / below;
     static constexpr int apart = turning_threads / down * lines, rounds = (__width + apart - 1) / apart;
-    static constexpr int at_once = rounds < 4 / lines ? rounds : 4 / lines;
+    static constexpr int most_at_once = (packet_bytes < 4 ? 16 : 64 / packet_bytes) / lines;
+    static constexpr int at_once = rounds < most_at_once ? rounds : most_at_once;
 
     char* base;
     char* here;
-    char* kept;
 
     template <class __turned, class __part>
     GRIDSTRIDE_INLINED int begin(char* __shared, const __part&, const __turned&) {
@@ -79,7 +82,6 @@ struct tile_memory {
         return base + __y * row_bytes + static_cast<unsigned>(__y) / __length * gap + (__x + __length) * size;
     }
     GRIDSTRIDE_INLINED void stand(int __x, int __y) { here = at(__x, __y); }
-    GRIDSTRIDE_INLINED void keep() { kept = here; }
     // Rows that are whole packets.
     GRIDSTRIDE_INLINED void descend(int __rows) { here += __rows * row_bytes + __rows / __length * gap; }
     GRIDSTRIDE_INLINED void load(items& __to, int __phase) const {
@@ -87,9 +89,9 @@ struct tile_memory {
         else load_packet<__length>(__to, here - __phase * size, size, 0, __length);
     }
     GRIDSTRIDE_INLINED void store(const items& __from, int __phase) const {
-        store_packet<__length>(__from, here - __phase * size, size, 0, __length);
+        if (__are_words) whole<__length, stored>::store(__from, here);
+        else store_packet<__length>(__from, here - __phase * size, size, 0, __length);
     }
-    GRIDSTRIDE_INLINED void store_kept(const items& __from) const { whole<__length, stored>::store(__from, kept); }
     static GRIDSTRIDE_INLINED int first_x() {
         const unsigned __own = threadIdx.x;
         return (__own / below % beside + __own / 32 / (down / below) * beside) * lines;
@@ -216,7 +218,6 @@ template <int __width, int __length>
 struct way_down {
     static constexpr unsigned packets = __width / __length;
     static constexpr int rows = turning_threads / packets;
-    static constexpr bool looks_ahead = false;
     int x, y;
     GRIDSTRIDE_INLINED way_down() : x(threadIdx.x % packets * __length), y(threadIdx.x / packets) {}
     template <class __part>
@@ -245,15 +246,17 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const element_space<__
     run_plane<__are_words, __length>(__do, __space, __part, __way, __shared, __all...);
 }
 
-// Are words: packets of all operands are whole words, and sides whole packets.
-template <bool __is_split, bool __are_words, int __width, int __height, class __operation, int __axes, class... __operands>
+// Are words: packets of a length of all operands are whole words, and sides whole packets.
+template <bool __is_split, bool __are_words, int __length, int __width, int __height, class __operation, int __axes,
+          class... __operands>
 GRIDSTRIDE_INLINED void tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                               const __operands&... __all) {
-    constexpr int __length = packet_length<__operands...>();
+    // Squares of small elements have four bytes by as many lines.
+    constexpr int __longest = packet_length<__operands...>(), __lines = __longest < 8 ? 1 : __longest / 4;
     run_tile<__are_words, __height, __length, __is_split>(
         __do, __space, __width, way_down<__width, __length>(), __shared,
         turned<__operands, __length, __is_split, __are_words,
-               tile_memory<__operands, __width, __height, __length, __are_words>>(__all)...);
+               tile_memory<__operands, __width, __height, __length, __lines, __are_words>>(__all)...);
 }
 
 }

@@ -97,12 +97,11 @@ struct turned {
     const __operand& source;
     char* corner;  // of the part
     char* place;   // of a packet, were there no phase
-    char* kept;    // place of the packet that is stored next
     __memory memory;
     row_words<__length, stored, __are_words> words;
     packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data), place(__source.data), kept(__source.data) {}
+    GRIDSTRIDE_INLINED turned(const __operand& __source) : source(__source), corner(__source.data), place(__source.data) {}
 
     GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
     GRIDSTRIDE_INLINED bool is_same() const {
@@ -168,16 +167,10 @@ struct turned {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int keep() {
+    GRIDSTRIDE_INLINED int store_word() const {
         if (!__operand::is_written) return 0;
-        if (is_turned()) memory.keep();
-        else kept = place;
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store_kept() const {
-        if (!__operand::is_written) return 0;
-        if (is_turned()) memory.store_kept(items);
-        else whole<__length, stored>::store(items, kept);
+        if (is_turned()) memory.store(items, 0);
+        else whole<__length, stored>::store(items, place);
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int __phase) const {
@@ -266,25 +259,16 @@ GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<_
                  element<typename __turned::operand>(__all.in_place(__plane, __j, __y)).get()...);
 }
 
-// Do all packets of a thread, whose operands are whole words. A way may have those of the next packet under way while one
-// is done, and those of the first while memory is brought: that takes registers.
+// Do all packets of a thread, whose operands are whole words.
 template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_words(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
                                   __path& __way, __turned&... __all) {
-    bool __has_one = __way.stand(__plane, __all...);
-    if (__path::looks_ahead && __has_one) swallow(__all.load(0)...);
-    swallow(__all.bring(__plane)...);
-    __syncthreads();
 #pragma unroll 1
-    while (__has_one) {
-        const int __x = __way.x, __y = __way.y;
-        if (!__path::looks_ahead) swallow(__all.load(0)...);
+    for (bool __has_one = __way.stand(__plane, __all...); __has_one; __has_one = __way.go_on(__plane, __all...)) {
+        swallow(__all.load(0)...);
         swallow(__all.unpack(0)...);
-        swallow(__all.keep()...);
-        __has_one = __way.go_on(__plane, __all...);
-        if (__path::looks_ahead && __has_one) swallow(__all.load(0)...);
-        do_items<__length>(__do, __space, __plane, __x, __y, __all...);
-        swallow(__all.store_kept()...);
+        do_items<__length>(__do, __space, __plane, __way.x, __way.y, __all...);
+        swallow(__all.store_word()...);
     }
 }
 
@@ -292,8 +276,6 @@ GRIDSTRIDE_INLINED void run_words(const __operation& __do, const element_space<_
 template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_any(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
                                 __path& __way, __turned&... __all) {
-    swallow(__all.bring(__plane)...);
-    __syncthreads();
     const bool __are_packets = all_of(__all.has_packets(__plane)...);
 #pragma unroll 1
     for (bool __has_one = __way.stand(__plane, __all...); __has_one; __has_one = __way.go_on(__plane, __all...))
@@ -304,6 +286,8 @@ template <bool __are_words, int __length, class __operation, class __part, class
 GRIDSTRIDE_INLINED void run_plane(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
                                   __path __way, char* __shared, __turned&... __all) {
     swallow(__all.take_memory(__plane, __shared)...);
+    swallow(__all.bring(__plane)...);
+    __syncthreads();
     if (__are_words) run_words<__length>(__do, __space, __plane, __way, __all...);
     else run_any<__length>(__do, __space, __plane, __way, __all...);
     __syncthreads();
