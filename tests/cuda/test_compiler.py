@@ -263,6 +263,14 @@ def test_a_function_that_is_no_kernel_is_refused(compiler: Compiler, backend: st
         compiler.compile(program("__device__ void f(int) {}", "f", compiler=backend), ARCH)
 
 
+def test_lambdas_with_templates_are_compiled_in_kernels(compiler: Compiler) -> None:
+    text = """
+    template <class F> __device__ void twice(const F& f) { f(1); f(2.0f); }
+    __global__ void k(float* x) { twice([&](const auto& v) { x[threadIdx.x] += v; }); }
+    """
+    assert compiler.compile(program(text, "k"), ARCH).code
+
+
 def test_options_reach_the_compiler(compiler: Compiler) -> None:
     options = (
         "-DVALUE=3", "-DFLAG", "-DSQUARE(v)=((v) * (v))", "-UFLAG", "-O3", "-lineinfo", "--maxrregcount=40",
@@ -271,8 +279,9 @@ def test_options_reach_the_compiler(compiler: Compiler) -> None:
     asked = program(PLAIN, "k", options=options)
     flags = source.nvrtc_options(asked, walk(asked), ARCH)
     assert [flag for flag in flags if not flag.startswith("--include-path")] == [
-        "--gpu-architecture=sm_90", "--std=c++14", "--fmad=false", "--generate-line-info", "--use_fast_math",
-        "--maxrregcount=40", "--ptxas-options=-O3", "--extra-device-vectorization",
+        "--gpu-architecture=sm_90", "--std=c++14", "--fmad=false", "--device-as-default-execution-space",
+        "--generate-line-info", "--use_fast_math", "--maxrregcount=40", "--ptxas-options=-O3",
+        "--extra-device-vectorization",
     ]  # fmt: skip
     text = """
     #ifdef FLAG

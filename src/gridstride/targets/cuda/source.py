@@ -54,6 +54,8 @@ def nvrtc_options(program: Program, includes: Includes, arch: str) -> list[str]:
         f"--gpu-architecture={arch}",
         f"--std={standard(options)}",
         f"--fmad={'true' if options.contraction else 'false'}",
+        # NVRTC 13.0 takes lambdas of `auto` for functions of the host, which it refuses otherwise.
+        "--device-as-default-execution-space",
         *code_options(options),
     ]
     if options.extra_vectorization:
