@@ -27,6 +27,7 @@ run_python = PythonEvaluator()
 def _as_on_a_machine_without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_TARGET", "cpu")
     monkeypatch.setenv("GRIDSTRIDE_BACKEND", "numpy")
+    monkeypatch.setenv("GRIDSTRIDE_CPU_DEVICES", "1")  # so that what a page sets is put back
     registry.get("cpu")
 
 
