@@ -97,11 +97,15 @@ class Streams(RuleBasedStateMachine):
     def add(self, stream, buffer, other):
         self.copy(stream, buffer, other)
 
+    def beside(self, buffer, other):
+        """Return the other buffer, or its neighbor on the first one's device: a kernel takes no memory of two."""
+        return other - (other - buffer) % self.devices
+
     def model(self, step, buffer, operand):
         if step == "fill":
             self.contents[buffer] = operand
         elif step == "add" and self.add.__func__ is not Streams.add:
-            self.contents[buffer] += self.contents[operand]
+            self.contents[buffer] += self.contents[self.beside(buffer, operand)]
         else:
             self.contents[buffer] = self.contents[operand]
 
@@ -281,7 +285,7 @@ class StreamsOfCpu(Streams):
     def add(self, stream, buffer, other):
         memory = self.memory[buffer]
         with memory.device:
-            ADD(1, SIZE, (memory, self.memory[other]), stream=stream)
+            ADD(1, SIZE, (memory, self.memory[self.beside(buffer, other)]), stream=stream)
 
     @rule()
     def compare(self):

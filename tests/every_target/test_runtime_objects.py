@@ -205,3 +205,38 @@ def test_a_thread_that_never_chose_a_device_uses_what_others_made(target):
         thread.start()
         thread.join()
     assert failures == []
+
+
+def test_a_launch_runs_where_its_memory_lies(target, monkeypatch):
+    monkeypatch.setenv("GRIDSTRIDE_CPU_DEVICES", "2")
+    if target.device_count() < 2:
+        pytest.skip("needs two devices")
+    add = gs.RawKernel(
+        'extern "C" __global__ void add(unsigned char* x, unsigned char* y) { x[0] += y[0]; }', "add"
+    )
+    double = gs.ElementwiseKernel("uint8 x", "uint8 y", "y = 2 * x", "double_it")
+    devices = []
+
+    class Watch(cuda.LaunchHook):
+        def launch_preprocess(self, work):
+            devices.append(work.device)
+
+    with cuda.Device(1):
+        there, also_there = cuda.alloc(4), cuda.alloc(4)
+        there.memset(3)
+        also_there.memset(4)
+    here, pinned = cuda.alloc(4), cuda.alloc_pinned_memory(4)
+    seen = cuda.MemoryPointer(pinned, 0)
+    seen.memset(5)
+    with Watch():
+        add(1, 1, (there, also_there))
+        add(1, 1, (there, seen))
+        add(1, 1, (seen, there))
+        double(there, also_there)
+    assert devices == [1] * 4
+    assert cuda.get_device_id() == 0
+    cuda.Device(1).synchronize()
+    assert [gs.asnumpy(each)[0] for each in (there, seen, also_there)] == [12, 17, 24]
+    for call in (lambda: add(1, 1, (there, here)), lambda: double(there, here)):
+        with pytest.raises(TypeError, match="different places"):
+            call()

@@ -108,6 +108,9 @@ def test_what_is_no_allocator(fake):
             cuda.using_allocator(wrong)
         with pytest.raises(TypeError, match="function of a size"):
             cuda.set_allocator(wrong)
+        for pool in (cuda.MemoryPool, cuda.MemoryAsyncPool, cuda.PinnedMemoryPool):
+            with pytest.raises(TypeError, match="function of a size"):
+                pool(wrong)
 
 
 @follows_numpy

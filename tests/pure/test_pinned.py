@@ -48,6 +48,15 @@ def test_a_pointer_stays_inside(fake, offset, size):
         cuda.PinnedMemoryPointer(cuda.PinnedMemory(16), offset, size)
 
 
+def test_what_is_no_pinned_memory(fake):
+    with pytest.raises(TypeError, match="mem must be pinned memory, got int"):
+        cuda.PinnedMemoryPointer(5, 0)
+    with pytest.raises(ValueError, match="offset 17 is outside memory of 16 bytes"):
+        cuda.alloc_pinned_memory(16) + 17
+    with pytest.raises(TypeError):
+        cuda.alloc_pinned_memory(16) + "1"
+
+
 def test_copies_to_and_from_pinned_memory(fake):
     device, pinned = cuda.alloc(16), cuda.alloc_pinned_memory(16)
     np.asarray(pinned)[:] = np.arange(16)

@@ -1,5 +1,6 @@
 import ctypes
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -241,3 +242,42 @@ def test_memory_of_other_processes_is_refused(name):
         cuda.Memory(8, target=target).ipc_handle  # noqa: B018
     with pytest.raises(NotImplementedError, match=r"between processes|processes could share"):
         cuda.InterprocessMemory(bytes(64), 8, target=target)
+
+
+def test_memory_that_was_given_back_is_neither_read_nor_written(fake):
+    pool, other, host = cuda.MemoryPool(), cuda.alloc(16), np.zeros(16, np.uint8)
+    pointer = pool.malloc(16)
+    pool.free(pointer)
+    for use in (
+        lambda: pointer.memset(1),
+        lambda: pointer.memset_async(1),
+        lambda: pointer.copy_from_host(host),
+        lambda: pointer.copy_to_host(host),
+        lambda: pointer.copy_from_device(other),
+        lambda: other.copy_from_device(pointer),
+        lambda: other.copy_from_device(pointer.mem, 16),
+        lambda: other.copy_from_device_async(pointer),
+    ):
+        with pytest.raises(ValueError, match="were given back to their pool by `free`"):
+            use()
+
+
+def test_a_class_of_memory_that_fails_to_begin_ends_quietly(fake, monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))
+
+    def fail(self):
+        raise KeyError("no")
+
+    for base in (
+        cuda.Memory,
+        cuda.ManagedMemory,
+        cuda.MemoryAsync,
+        cuda.PinnedMemory,
+        cuda.Stream,
+        cuda.Event,
+    ):
+        with pytest.raises(KeyError):
+            type("Mine", (base,), {"__init__": fail})()
+        gc.collect()
+    assert not told

@@ -30,11 +30,14 @@ def place_of(kernel: str, views: Sequence[ArrayView | None]) -> Place:
     """
     arrays = {position: view for position, view in enumerate(views) if view is not None}
     deciding = {position: view for position, view in arrays.items() if not _is_value(view)} or arrays
-    places = {position: _place_of_view(view) for position, view in deciding.items()}
-    distinct = list(dict.fromkeys((place.target.name, place.device) for place in places.values()))
-    if not distinct:
+    if not deciding:
         target = registry.default()
         return Place(target, target.current_device())
+    devices = {
+        registry.serving(view.device_type): view.device for view in deciding.values() if _is_placed(view)
+    }
+    places = {position: _place_of_view(view, devices) for position, view in deciding.items()}
+    distinct = list(dict.fromkeys((place.target.name, place.device) for place in places.values()))
     if len(distinct) > 1:
         raise ArgumentTypeError(
             f"`{kernel}`: the arguments live in different places: {_listing(deciding)}. Move them to one device",
@@ -52,10 +55,19 @@ def _is_value(view: ArrayView) -> bool:
     )
 
 
-def _place_of_view(view: ArrayView) -> Place:
+def _is_placed(view: ArrayView) -> bool:
+    """Return whether an array lies on one device; host memory of ours does on a target that has several."""
+    return view.device != UNKNOWN_DEVICE and (
+        view.device_type not in (HOST, PINNED) or view.library == "memory"
+    )
+
+
+def _place_of_view(view: ArrayView, devices: Mapping[Target, int]) -> Place:
+    """Return where an array lives; one on no device lives beside another of its target, else on the current one."""
     target = registry.serving(view.device_type)
-    placed = view.device_type not in (HOST, PINNED) and view.device != UNKNOWN_DEVICE
-    return Place(target, view.device if placed else target.current_device())
+    if _is_placed(view):
+        return Place(target, view.device)
+    return Place(target, devices[target] if target in devices else target.current_device())
 
 
 def _listing(views: Mapping[int, ArrayView]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from gridstride import _native, arrays
 from gridstride._runtime import capture
 from gridstride._runtime.capture import Capture
+from gridstride._runtime.device_pool import require_allocator
 from gridstride._runtime.memory import BaseMemory, Memory
 from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry
@@ -68,7 +69,7 @@ def set_allocator(allocator: Allocator | None = None) -> None:
     """
     if _threads.allocators:
         raise ValueError("the allocator of the process cannot be changed inside a using_allocator block")
-    _checked(allocator)
+    require_allocator(allocator)
     for adapter in _followers(_target_of(allocator)):
         adapter.set_allocator(allocator)
     _process.allocator = _from_device if allocator is None else allocator
@@ -103,7 +104,7 @@ class using_allocator:  # noqa: N801 - reads as a statement: with using_allocato
     """
 
     def __init__(self, allocator: Allocator | None = None) -> None:
-        _checked(allocator)
+        require_allocator(allocator)
         self._allocator = allocator
         self._entries = _native.Entries()
 
@@ -185,13 +186,6 @@ def _make_default_pool(target: Target) -> Any:
 
     pool = library_pool.find(target) or MemoryPool(target=target)
     return _default_pools.setdefault(target, pool)
-
-
-def _checked(allocator: Allocator | None) -> None:
-    if allocator is not None and not callable(allocator):
-        raise TypeError(
-            f"an allocator is a function of a size, such as MemoryPool().malloc, got {type(allocator).__name__}"
-        )
 
 
 def _target_of(allocator: Any) -> Target:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gridstride import _forks, _native
 from gridstride._runtime import hooks, keeping, memory
-from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory
+from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory, require_allocator
 from gridstride._runtime.hooks import Piece
 from gridstride._runtime.memory import BaseMemory, MemoryAsync
 from gridstride._runtime.pointer import MemoryPointer
@@ -47,7 +47,9 @@ class MemoryAsyncPool(_native.AsyncPoolRecord, metaclass=InstanceMethods):
 
     def __init__(self, allocator: Any = None, *, target: Target | None = None) -> None:
         self.target = registry.default() if target is None else target
-        self._is_shared = allocator in _SHARED
+        self._is_shared = isinstance(allocator, str) and allocator in _SHARED
+        if not self._is_shared:
+            require_allocator(allocator)
         self._handles = {}
         self._limits = {}
         self._lock = _forks.Lock()

@@ -364,6 +364,14 @@ class PooledMemory(BaseMemory):
             hooks.tell_all("free_postprocess", piece)
 
 
+def require_allocator(allocator: object) -> None:
+    """Raise TypeError for what cannot be called and is not None."""
+    if allocator is not None and not callable(allocator):
+        raise TypeError(
+            f"an allocator is a function of a size, such as MemoryPool().malloc, got {type(allocator).__name__}"
+        )
+
+
 def _nothing_more() -> None:
     pass
 

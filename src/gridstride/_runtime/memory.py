@@ -110,7 +110,7 @@ class Memory(BaseMemory):
         self._is_held = size > 0
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if self._is_held and not finalizing():
+        if getattr(self, "_is_held", False) and not finalizing():
             self._is_held = False
             self._free()
 
@@ -247,6 +247,18 @@ class UnownedMemory(BaseMemory):
     ) -> None:
         super().__init__(size, int(ptr), device_id, target=target)
         self.owner = owner
+
+
+def checked_range(mem: Any, offset: int, size: int | None) -> tuple[int, int]:
+    """Return an offset into memory and the bytes from there (None: all); ValueError where they reach outside."""
+    offset = index(offset)
+    rest = mem.size - offset
+    if rest < 0:
+        raise ValueError(f"offset {offset} is outside memory of {mem.size} bytes")
+    size = rest if size is None else checked_size(size)
+    if offset < 0 or size > rest:
+        raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
+    return offset, size
 
 
 def checked_size(size: int) -> int:

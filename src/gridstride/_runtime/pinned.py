@@ -12,10 +12,10 @@ import numpy as np
 
 from gridstride import _native
 from gridstride._runtime import keeping
-from gridstride._runtime.device_pool import DevicePool, PooledMemory
-from gridstride._runtime.memory import BaseMemory, checked_size, require_held
+from gridstride._runtime.device_pool import DevicePool, PooledMemory, require_allocator
+from gridstride._runtime.memory import BaseMemory, checked_range, checked_size, require_held
 from gridstride._runtime.pool import InstanceMethods, take_back
-from gridstride.arrays import HOST, PINNED, ArrayView
+from gridstride.arrays import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
@@ -52,7 +52,7 @@ class PinnedMemory(BaseMemory):
         self._is_held = size > 0
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if self._is_held and not finalizing():
+        if getattr(self, "_is_held", False) and not finalizing():
             self._is_held = False
             self.target.free_pinned(self.ptr)
 
@@ -87,11 +87,9 @@ class PinnedMemoryPointer(_native.Buffer):
     """
 
     def __init__(self, mem: BaseMemory, offset: int, size: int | None = None, owner: object = None) -> None:
-        offset = index(offset)
-        rest = mem.size - offset
-        size = rest if size is None else checked_size(size)
-        if offset < 0 or size > rest or rest < 0:
-            raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
+        if not isinstance(mem, BaseMemory):
+            raise TypeError(f"mem must be pinned memory, got {type(mem).__name__}")
+        offset, size = checked_range(mem, offset, size)
         self.mem = mem
         self.owner = owner
         self.ptr = mem.ptr + offset
@@ -102,6 +100,9 @@ class PinnedMemoryPointer(_native.Buffer):
         return self.ptr
 
     def __add__(self, offset: int) -> PinnedMemoryPointer:
+        offset = index(offset)
+        if offset > self.size:
+            raise ValueError(f"offset {offset} is outside memory of {self.size} bytes")
         return PinnedMemoryPointer(self.mem, self.ptr - self.mem.ptr + offset, self.size - offset, self.owner)
 
     def __repr__(self) -> str:
@@ -110,7 +111,9 @@ class PinnedMemoryPointer(_native.Buffer):
     def __gridstride_view__(self) -> ArrayView:
         require_held(self.mem)
         device_type = HOST if HOST in self.mem.target.device_types else PINNED
-        return ArrayView(self, self.ptr, _BYTE, (self.size,), None, device_type, 0, False, "memory")
+        return ArrayView(
+            self, self.ptr, _BYTE, (self.size,), None, device_type, UNKNOWN_DEVICE, False, "memory"
+        )
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -141,6 +144,7 @@ class PinnedMemoryPool(metaclass=InstanceMethods):
         self, allocator: Callable[[int], PinnedMemoryPointer] | None = None, *, target: Target | None = None
     ) -> None:
         self.target: Target = registry.default() if target is None else target
+        require_allocator(allocator)
         allocate = partial(_from_system, self.target) if allocator is None else allocator
         self._pool = DevicePool(self.target, 0, allocate, is_pinned=True)
 
@@ -224,8 +228,7 @@ def set_pinned_memory_allocator(allocator: PinnedAllocator | None = None) -> Non
         Takes a size in bytes and returns a `PinnedMemoryPointer`, such as ``PinnedMemoryPool().malloc``.
         Without it every allocation goes to the system.
     """
-    if allocator is not None and not callable(allocator):
-        raise TypeError(f"an allocator is a function of a size, got {type(allocator).__name__}")
+    require_allocator(allocator)
     _chosen[:] = [partial(_from_system, None) if allocator is None else allocator]
 
 

@@ -12,7 +12,14 @@ from gridstride import _native, arrays
 from gridstride._runtime import tracking
 from gridstride._runtime.current import on_device
 from gridstride._runtime.device import Device, require_target
-from gridstride._runtime.memory import BaseMemory, ManagedMemory, MemoryAsync, checked_size, require_held
+from gridstride._runtime.memory import (
+    BaseMemory,
+    ManagedMemory,
+    MemoryAsync,
+    checked_range,
+    checked_size,
+    require_held,
+)
 from gridstride._runtime.stream import get_current_stream, stream_handle
 from gridstride.arrays import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.targets.base import Access, CopyDirection, Target
@@ -70,13 +77,7 @@ class MemoryPointer(_native.PointerRecord):
     ) -> None:
         if not isinstance(mem, BaseMemory) and not hasattr(mem, "mem"):
             raise TypeError(f"mem must be memory or a pointer to memory, got {type(mem).__name__}")
-        offset = index(offset)
-        rest = mem.size - offset
-        if rest < 0:
-            raise ValueError(f"offset {offset} is outside memory of {mem.size} bytes")
-        size = rest if size is None else checked_size(size)
-        if offset < 0 or size > rest:
-            raise ValueError(f"{size} bytes from offset {offset} reach outside memory of {mem.size} bytes")
+        offset, size = checked_range(mem, offset, size)
         if isinstance(mem, BaseMemory):
             self.mem, self.owner = mem, owner
         else:
@@ -102,9 +103,10 @@ class MemoryPointer(_native.PointerRecord):
     def __gridstride_view__(self) -> ArrayView:
         require_held(self.mem)
         device_type = self.target.memory_device_type  # also of pinned memory, which devices see
-        return ArrayView(
-            self, self.ptr, _BYTE, (self.size,), None, device_type, self.device_id, False, "memory"
-        )
+        device = (
+            UNKNOWN_DEVICE if self.mem.is_on_host else self.device_id
+        )  # every device sees what the host does
+        return ArrayView(self, self.ptr, _BYTE, (self.size,), None, device_type, device, False, "memory")
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -246,6 +248,7 @@ class MemoryPointer(_native.PointerRecord):
             )
 
     def _access(self, size: int, *, written: bool) -> Access:
+        require_held(self.mem)
         return Access(self, self.ptr, size, written)
 
     def _count(self, size: int | None, other: _Bytes) -> int:
@@ -261,6 +264,7 @@ class MemoryPointer(_native.PointerRecord):
     def _device_bytes(self, source: Any) -> _Bytes:
         if isinstance(source, BaseMemory | MemoryPointer):
             require_target("the source", source.target, self.target)
+            require_held(source if isinstance(source, BaseMemory) else source.mem)
             return _Bytes(source, source.ptr, source.size, source.device_id)
         seen = _contiguous(source)
         if seen.device_type not in self.target.device_types:

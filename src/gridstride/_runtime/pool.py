@@ -12,7 +12,7 @@ from typing import Any
 from gridstride import _native
 from gridstride._runtime import hooks, keeping, tracking
 from gridstride._runtime.arena import Fragmentation
-from gridstride._runtime.device_pool import Allocator, DevicePool, PooledMemory
+from gridstride._runtime.device_pool import Allocator, DevicePool, PooledMemory, require_allocator
 from gridstride._runtime.memory import BaseMemory, Memory
 from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry
@@ -81,6 +81,7 @@ class MemoryPool(_native.PoolRecord, metaclass=InstanceMethods):
 
     def __init__(self, allocator: Allocator | None = None, *, target: Target | None = None) -> None:
         self.target = registry.default() if target is None else target
+        require_allocator(allocator)
         self._allocator = partial(_from_device, self.target) if allocator is None else allocator
         self._devices = {}
         _pools.add(self)
