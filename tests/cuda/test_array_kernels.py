@@ -71,6 +71,14 @@ CALLS = {
     "structures of narrow arrays": lambda: reduction.MOMENTS(ones("i1", 5000, 7), axis=0),
     "structure that is folded": lambda: reduction.MOMENTS(ones("f4", 30, 40), axis=(0, 1)),
     "no identity": lambda: reduction.PLACE(ones("i4", 30, 40), axis=0),
+    "fused functions": lambda: gs.fuse(
+        lambda x, y: (np.logaddexp(x, y), np.spacing(x), np.ldexp(x, 3), np.signbit(x), np.round(y, 2)),
+        kernel_name="fused",
+    )(ones("f4", 5), ones("f4", 5)),
+    "fused variance": lambda: gs.fuse(lambda x: np.var(x, axis=0), kernel_name="fused_variance")(
+        ones("c8", 5, 4)
+    ),
+    "fused extremes": lambda: gs.fuse(np.max, kernel_name="fused_largest")(ones("f2", 5, 4)),
     "float16 into complex numbers": lambda: gs.ReductionKernel(
         "float16 x", "complex64 y", "x", "a + b", "y = a", "0", "complex_total"
     )(ones("f2", 4)),

@@ -1,0 +1,248 @@
+"""NumPy's functions that are no ufuncs of one result, made of those that are as NumPy makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.families.fuse import reductions
+from gridstride.families.fuse.numbers import Number
+
+if TYPE_CHECKING:
+    from gridstride.families.fuse.tape import Tape
+
+
+def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
+    """Record a call of a function, or of a method of the first argument."""
+    if kwargs.get("out") is not None:
+        raise tape.refusal(f"{name}() into an output")
+    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+    function = FUNCTIONS.get("conj" if name == "conjugate" else name)
+    if function is not None:
+        try:
+            return function(tape, *args, **kwargs)
+        except TypeError as error:
+            if "argument" in str(error) and "fused function" not in str(error):
+                raise tape.refusal(f"{name}() with these arguments ({error})") from None
+            raise
+    if name in reductions.NAMES:
+        return reductions.reduced(tape, name, *args, **kwargs)
+    raise tape.refusal(f"{name}(), which is not elementwise or not known here")
+
+
+def real(tape: Tape, x: Any) -> Any:
+    """The real part."""
+    x = tape.value(x)
+    if isinstance(x, Number) or x.dtype.kind != "c":
+        return x
+    return tape.add(f"{x.code}.real()", np.finfo(x.dtype).dtype, (x,))
+
+
+def imag(tape: Tape, x: Any) -> Any:
+    """The imaginary part."""
+    x = tape.value(x)
+    if x.dtype.kind != "c":
+        return _like(tape, x, 0)
+    return tape.add(f"{x.code}.imag()", np.finfo(x.dtype).dtype, (x,))
+
+
+def rounded(tape: Tape, x: Any, decimals: int = 0) -> Any:
+    """Round to decimals, half to even."""
+    x, digits = tape.value(x), int(decimals)
+    if x.dtype.kind in "iu" and digits >= 0:
+        return x
+    if x.dtype.kind == "c":
+        return _complex(tape, x, *(rounded(tape, part(tape, x), digits) for part in (real, imag)))
+    if digits == 0:
+        return np.rint(x)
+    if x.dtype.kind == "b":
+        raise tape.refusal("round() of booleans to decimals, which NumPy refuses")
+    scale = 10.0 ** abs(digits)
+    if digits > 0:
+        return np.rint(x * scale) / scale
+    result = np.rint(x / scale) * scale
+    return result.astype(x.dtype) if x.dtype.kind in "iu" else result
+
+
+def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) -> Any:
+    low = limits.pop("min", limits.pop("a_min", low))
+    high = limits.pop("max", limits.pop("a_max", high))
+    if limits:
+        raise tape.refusal(f"clip() with {', '.join(limits)}")
+    x = tape.value(x)
+    low, high = (_limit(tape, x, each) for each in (low, high))
+    if low is None and high is None:
+        return x
+    if low is None or high is None:
+        return np.minimum(x, high) if low is None else np.maximum(x, low)
+    dtypes = [each.dtype if hasattr(each, "code") else tape.value(each).given for each in (x, low, high)]
+    wide = _promoted(dtypes)
+    return np.minimum(np.maximum(_as(tape, x, wide), low), high)
+
+
+def _limit(tape: Tape, x: Any, limit: Any) -> Any:
+    """Return a limit; of integers a Python integer beyond them is no limit."""
+    if limit is None or x.dtype.kind not in "iu":
+        return limit
+    number = tape.value(limit)
+    if not isinstance(number, Number) or type(number.value) is not int:
+        return limit
+    from gridstride.families.fuse.tape import clamped
+
+    return tape.scalar(number, x.dtype, clamped)
+
+
+def _promoted(dtypes: Sequence[Any]) -> Any:
+    from gridstride._arguments.promotion import promote
+
+    return promote(dtypes)
+
+
+def _as(tape: Tape, x: Any, dtype: Any) -> Any:
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def _where(tape: Tape, *args: Any) -> Any:
+    return tape.where(*args)
+
+
+def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError("select() takes as many choices as conditions, at least one")
+    dtype = _promoted([_given(tape, each) for each in (*choicelist, default)])
+    result = tape.typed(tape.value(default), dtype)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = tape.where(condition, tape.typed(tape.value(choice), dtype), result)
+    return result
+
+
+def _given(tape: Tape, operand: Any) -> Any:
+    value = tape.value(operand)
+    return value.given if isinstance(value, Number) else value.dtype
+
+
+def _angle(tape: Tape, z: Any, deg: bool = False) -> Any:
+    angle = np.arctan2(imag(tape, z) if z.dtype.kind == "c" else 0, real(tape, z))
+    return angle * (180 / np.pi) if deg else angle
+
+
+def _complex(tape: Tape, x: Any, real_part: Any, imag_part: Any) -> Any:
+    ctype = "complex<float>" if x.dtype.itemsize == 8 else "complex<double>"
+    return tape.add(f"{ctype}({real_part.code}, {imag_part.code})", x.dtype, (real_part, imag_part))
+
+
+def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
+    """Record a number for each element of an array."""
+    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    number = tape.typed(tape.value(value), wanted)
+    return tape.add(f"((void){x.code}, {number.code})", wanted, (x, number))
+
+
+def _full_like(tape: Tape, x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    return _like(tape, x, fill_value, dtype)
+
+
+def _divmod(tape: Tape, x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+def _modf(tape: Tape, x: Any) -> Any:
+    whole = np.trunc(_as(tape, x, np.modf.resolve_dtypes((x.dtype, None, None))[0]))
+    rest = np.where(np.isinf(x), 0.0, np.subtract(x, whole))
+    return np.copysign(rest.astype(whole.dtype), x).astype(whole.dtype), whole
+
+
+def _frexp(tape: Tape, x: Any) -> Any:
+    dtype, *_ = np.frexp.resolve_dtypes((x.dtype, None, None))
+    x = _as(tape, x, dtype)
+    fraction = tape.add(f"gridstride::fraction_of({_floating(x)})", dtype, (x,))
+    return fraction, tape.add(f"gridstride::exponent_of({_floating(x)})", np.dtype(np.int32), (x,))
+
+
+def _floating(x: Any) -> str:
+    from gridstride.families.fuse.functions import is_half
+
+    return f"float({x.code})" if is_half(x.dtype) else str(x.code)
+
+
+def _nan_to_num(
+    tape: Tape, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    x = tape.value(x)
+    if not copy:
+        raise tape.refusal("nan_to_num() with copy=False, which changes its argument")
+    if x.dtype.kind == "c":
+        parts = (_nan_to_num(tape, part(tape, x), True, nan, posinf, neginf) for part in (real, imag))
+        return _complex(tape, x, *parts)
+    if x.dtype.kind != "f":
+        return np.positive(x) if x.dtype.kind != "b" else x
+    limits = np.finfo(x.dtype)
+    above, below = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
+    result = np.where(np.isnan(x), tape.typed(tape.value(nan), x.dtype), x)
+    result = np.where(np.isposinf(x), tape.typed(tape.value(above), x.dtype), result)
+    return np.where(np.isneginf(x), tape.typed(tape.value(below), x.dtype), result)
+
+
+def _isposinf(tape: Tape, x: Any) -> Any:
+    return np.logical_and(np.isinf(x), ~np.signbit(x))
+
+
+def _isneginf(tape: Tape, x: Any) -> Any:
+    return np.logical_and(np.isinf(x), np.signbit(x))
+
+
+def _isreal(tape: Tape, x: Any) -> Any:
+    return imag(tape, x) == 0
+
+
+def _iscomplex(tape: Tape, x: Any) -> Any:
+    return imag(tape, x) != 0 if x.dtype.kind == "c" else _like(tape, x, False, np.bool_)
+
+
+def _sinc(tape: Tape, x: Any) -> Any:
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    y = np.pi * np.where(x == 0, x.dtype.type(1.0e-20), x)
+    return np.where(x == 0, x.dtype.type(1), np.sin(y) / y)
+
+
+def _isclose(
+    tape: Tape, a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    close = (np.less_equal(abs(a - b), atol + rtol * abs(b)) & np.isfinite(b)) | (a == b)
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+def _conjugate(tape: Tape, x: Any) -> Any:
+    """Return what the method does, which leaves real numbers alone."""
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _astype(tape: Tape, x: Any, dtype: Any, **options: Any) -> Any:
+    return x.astype(dtype, **options)
+
+
+def _copy(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:
+    return type(x)(tape, x.code, x.dtype)
+
+
+def _same(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:
+    return x
+
+
+def _ufunc(name: str) -> Callable[..., Any]:
+    return lambda tape, *operands: getattr(np, name)(*operands)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "where": _where, "clip": _clip, "round": rounded, "around": rounded, "real": real, "imag": imag,
+    "angle": _angle, "conj": _conjugate, "select": _select,
+    "zeros_like": lambda tape, x, dtype=None: _like(tape, x, 0, dtype),
+    "ones_like": lambda tape, x, dtype=None: _like(tape, x, 1, dtype), "full_like": _full_like,
+    "divmod": _divmod, "modf": _modf, "frexp": _frexp, "fix": _ufunc("trunc"), "nan_to_num": _nan_to_num,
+    "isposinf": _isposinf, "isneginf": _isneginf, "isreal": _isreal, "iscomplex": _iscomplex, "sinc": _sinc,
+    "isclose": _isclose, "astype": _astype, "copy": _copy, "asarray": _same,
+}  # fmt: skip
+#: Of arrays.
+METHODS = frozenset({"clip", "round", "conj", "conjugate", "copy"})

@@ -1,0 +1,32 @@
+"""Say what could not be traced, and where in the user's function it stands."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+_OWN = str(Path(__file__).parent)
+_NUMPY = str(Path(np.__file__).parent)
+
+
+def refusal(kernel: str, what: str) -> TypeError:
+    """Return the error for something that cannot be traced."""
+    return TypeError(f"fused function `{kernel}`: cannot trace {what}{place_of_user()}")
+
+
+def place_of_user() -> str:
+    """Return the file, line and text of the user's statement that is under way; "" where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((_OWN, _NUMPY, "<__array_function__")):
+        if frame.f_code.co_name == "_trace" and frame.f_code.co_filename.startswith(_OWN):
+            return ""
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(name, line).strip()
+    return f" ({Path(name).name}, line {line}{f': {text}' if text else ''})"

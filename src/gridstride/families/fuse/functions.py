@@ -1,0 +1,108 @@
+"""What NumPy's functions of elements are in C++, by the dtype of NumPy's loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gridstride import _dtypes
+
+DType = np.dtype[Any]
+
+HEADER = "gridstride/numpy_functions.h"
+
+#: Of operands {0}, {1} in the dtype of the loop.
+_FUNCTIONS = {
+    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}",
+    "floor_divide": "gridstride::floor_divide({0}, {1})", "remainder": "gridstride::remainder_of({0}, {1})",
+    "fmod": "fmod({0}, {1})", "power": "pow({0}, {1})", "float_power": "pow({0}, {1})", "negative": "-{0}",
+    "positive": "{0}", "absolute": "gridstride::magnitude({0})", "fabs": "gridstride::magnitude({0})",
+    "sign": "gridstride::sign({0})", "square": "{0} * {0}", "reciprocal": "1 / {0}", "sqrt": "sqrt({0})",
+    "cbrt": "cbrt({0})", "exp": "exp({0})", "exp2": "exp2({0})", "expm1": "expm1({0})", "log": "log({0})",
+    "log2": "log2({0})", "log10": "log10({0})", "log1p": "log1p({0})",
+    "logaddexp": "gridstride::log_of_sum({0}, {1})", "logaddexp2": "gridstride::log2_of_sum({0}, {1})",
+    "sin": "sin({0})", "cos": "cos({0})", "tan": "tan({0})", "arcsin": "asin({0})", "arccos": "acos({0})",
+    "arctan": "atan({0})", "arctan2": "atan2({0}, {1})", "sinh": "sinh({0})", "cosh": "cosh({0})",
+    "tanh": "tanh({0})", "arcsinh": "asinh({0})", "arccosh": "acosh({0})", "arctanh": "atanh({0})",
+    "hypot": "hypot({0}, {1})", "maximum": "gridstride::maximum({0}, {1})",
+    "minimum": "gridstride::minimum({0}, {1})", "fmax": "gridstride::larger({0}, {1})",
+    "fmin": "gridstride::smaller({0}, {1})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
+    "rint": "rint({0})", "copysign": "copysign({0}, {1})", "nextafter": "nextafter({0}, {1})",
+    "spacing": "gridstride::spacing({0})", "signbit": "signbit({0})", "ldexp": "gridstride::scaled({0}, {1})",
+    "heaviside": "gridstride::step_of({0}, {1})", "deg2rad": "gridstride::times({0}, 0.017453292519943295)",
+    "rad2deg": "gridstride::times({0}, 57.29577951308232)",
+    "radians": "gridstride::times({0}, 0.017453292519943295)",
+    "degrees": "gridstride::times({0}, 57.29577951308232)", "equal": "{0} == {1}", "not_equal": "{0} != {1}",
+    "less": "{0} < {1}", "less_equal": "{0} <= {1}", "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
+    "logical_and": "({0} != 0) && ({1} != 0)", "logical_or": "({0} != 0) || ({1} != 0)",
+    "logical_xor": "({0} != 0) != ({1} != 0)", "logical_not": "{0} == 0", "bitwise_and": "{0} & {1}",
+    "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "invert": "~{0}",
+    "bitwise_count": "gridstride::count_of_bits({0})", "gcd": "gridstride::divisor_of({0}, {1})",
+    "lcm": "gridstride::multiple_of({0}, {1})", "left_shift": "gridstride::shifted_left({0}, {1})",
+    "right_shift": "gridstride::shifted_right({0}, {1})", "isnan": "isnan({0})", "isinf": "isinf({0})",
+    "isfinite": "isfinite({0})", "conjugate": "{0}",
+}  # fmt: skip
+_OF_COMPLEX = {
+    "absolute": "abs({0})", "conjugate": "conj({0})", "sign": "gridstride::direction({0})",
+    "reciprocal": "gridstride::reciprocal({0})", "rint": "gridstride::each_rounded({0})",
+    "maximum": "gridstride::later({0}, {1})",
+    "minimum": "gridstride::earlier({0}, {1})", "fmax": "gridstride::later_number({0}, {1})",
+    "fmin": "gridstride::earlier_number({0}, {1})", "less": "gridstride::comes_before({0}, {1})",
+    "greater": "gridstride::comes_before({1}, {0})",
+    "less_equal": "gridstride::comes_before({0}, {1}) || {0} == {1}",
+    "greater_equal": "gridstride::comes_before({1}, {0}) || {0} == {1}",
+}  # fmt: skip
+_OF_INTEGERS = {
+    "power": "gridstride::integer_power({0}, {1})", "fmod": "gridstride::rest_of({0}, {1})",
+    "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "rint": "{0}", "isnan": "false", "isinf": "false",
+    "isfinite": "true", "reciprocal": "gridstride::integer_reciprocal({0})",
+}  # fmt: skip
+_OF_BOOLS = {
+    "invert": "!{0}", "add": "{0} || {1}", "multiply": "{0} && {1}", "maximum": "{0} || {1}",
+    "minimum": "{0} && {1}", "fmax": "{0} || {1}", "fmin": "{0} && {1}", "absolute": "{0}",
+    "isnan": "false", "isinf": "false", "isfinite": "true", "floor": "{0}", "ceil": "{0}", "trunc": "{0}",
+    "conjugate": "{0}", "square": "{0}", "positive": "{0}",
+}  # fmt: skip
+_OF_UNSIGNED = {
+    "absolute": "{0}",
+    "negative": "0 - {0}",
+    "sign": "{0} != 0",
+    "bitwise_count": "gridstride::ones_of({0})",
+}
+#: Known for complex numbers; for the others there is no C++.
+_NAMES_OF_COMPLEX = """
+    add subtract multiply divide power float_power negative positive square sqrt exp log log10 sin cos tan arcsin arccos
+    arctan sinh cosh tanh arcsinh arccosh arctanh equal not_equal logical_and logical_or logical_xor logical_not isnan
+    isinf isfinite
+"""
+_KNOWN_OF_COMPLEX = frozenset(_NAMES_OF_COMPLEX.split())
+#: For floats of two bytes these are not those of float rounded.
+_NOT_OF_HALVES = frozenset({"nextafter", "spacing"})
+
+
+def template(name: str, loop: DType) -> str | None:
+    """Return a function's text for the dtype of its loop; None where there is none."""
+    if loop.kind == "c":
+        return _OF_COMPLEX.get(name) or (_FUNCTIONS[name] if name in _KNOWN_OF_COMPLEX else None)
+    if is_half(loop) and name in _NOT_OF_HALVES:
+        return None
+    tables: list[Mapping[str, str]] = [_FUNCTIONS]
+    if loop.kind in "iu":
+        tables = [_OF_INTEGERS, _FUNCTIONS]
+    if loop.kind == "u":
+        tables = [_OF_UNSIGNED, *tables]
+    if loop.kind == "b":
+        tables = [_OF_BOOLS, _FUNCTIONS]
+    return next((table[name] for table in tables if name in table), None)
+
+
+def is_known(name: str) -> bool:
+    """Return whether there is a text for some dtype."""
+    return name in _FUNCTIONS
+
+
+def is_half(dtype: DType) -> bool:
+    """Return whether a dtype is a float of two bytes, which is calculated with in float."""
+    return _dtypes.name_of_dtype(dtype) in ("float16", "bfloat16")

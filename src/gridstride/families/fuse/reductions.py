@@ -1,0 +1,183 @@
+"""The reduction that may come last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._arguments.parameters import value_ctype
+from gridstride._arguments.promotion import DType
+
+if TYPE_CHECKING:
+    from gridstride.families.fuse.tape import Tape
+    from gridstride.families.fuse.traced import Traced
+
+
+class How(NamedTuple):
+    """The expressions of a reduction; `kind` says how dtypes go."""
+
+    reduce_expr: str
+    identity: str | None
+    kind: str = "same"
+
+
+_SUM, _PRODUCT = How("a + b", "0", "sum"), How("a * b", "1", "sum")
+_MAX, _MIN = How("gridstride::maximum(a, b)", None), How("gridstride::minimum(a, b)", None)
+_ANY, _ALL = How("a || b", "false", "bool"), How("a && b", "true", "bool")
+_HOW = {
+    "sum": _SUM, "prod": _PRODUCT, "max": _MAX, "amax": _MAX, "min": _MIN, "amin": _MIN, "any": _ANY, "all": _ALL,
+    "mean": How("a + b", "0", "mean"), "var": How("", None, "var"), "std": How("", None, "std"),
+    "count_nonzero": How("a + b", "0", "count"),
+}  # fmt: skip
+NAMES = frozenset(_HOW)
+METHODS = NAMES - {"amax", "amin", "count_nonzero"}
+_OF_UFUNCS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any",
+              "logical_and": "all"}  # fmt: skip
+_OF_COMPLEX = {"max": "gridstride::later(a, b)", "min": "gridstride::earlier(a, b)"}
+#: Moments by the formulas of Chan, Golub and LeVeque: of one element and of two sets of elements.
+_MOMENTS = """
+struct gridstride_moments { long long n; VALUE mean; REAL squares; };
+__device__ inline gridstride_moments gridstride_joined(const gridstride_moments& a, const gridstride_moments& b) {
+    if (a.n == 0) return b;
+    if (b.n == 0) return a;
+    const REAL share = REAL(b.n) / REAL(a.n + b.n);
+    const VALUE apart = b.mean - a.mean;
+    const REAL squares = a.squares + b.squares + NORM(apart) * REAL(a.n) * share;
+    return gridstride_moments{a.n + b.n, a.mean + apart * share, squares};
+}
+"""
+
+
+def reduced_by(tape: Tape, ufunc: str, x: Any, axis: Any = 0, **options: Any) -> Reduced:
+    """Record ``ufunc.reduce``."""
+    if ufunc not in _OF_UFUNCS:
+        raise tape.refusal(f"{ufunc}.reduce()")
+    options = {
+        name: value for name, value in options.items() if value is not np._NoValue and value is not None
+    }
+    return reduced(tape, _OF_UFUNCS[ufunc], x, axis, **options)
+
+
+#: The parameters of NumPy's functions behind the array, where they stand by position.
+_LIKE_SUM, _LIKE_VAR = ("axis", "dtype", "out", "keepdims"), ("axis", "dtype", "out", "ddof", "keepdims")
+_POSITIONS = {"sum": _LIKE_SUM, "prod": _LIKE_SUM, "mean": _LIKE_SUM, "var": _LIKE_VAR, "std": _LIKE_VAR}
+
+
+def reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Reduced:
+    """Record a reduction, which must come last."""
+    given = {**dict(zip(_POSITIONS.get(name, ("axis", "out", "keepdims")), args, strict=False)), **kwargs}
+    given = {key: value for key, value in given.items() if value is not np._NoValue}
+    axis, dtype, keepdims = given.pop("axis", None), given.pop("dtype", None), given.pop("keepdims", False)
+    ddof = given.pop("correction", given.pop("ddof", 0))
+    if given.pop("out", None) is not None:
+        raise tape.refusal(f"{name}() into an output")
+    if given:
+        raise tape.refusal(f"{name}() with {', '.join(given)}")
+    name = name.removeprefix("a") if name in ("amax", "amin") else name
+    return Reduced(tape.value(x), name, _axis(tape, name, axis), bool(keepdims), dtype, float(ddof))
+
+
+def _axis(tape: Tape, name: str, axis: Any) -> Any:
+    from gridstride.families.fuse.traced import Traced
+
+    if axis is None or axis is np._NoValue:
+        return None
+    if isinstance(axis, Traced):
+        raise tape.refusal(f"{name}() along an axis that is an array")
+    return tuple(int(each) for each in axis) if isinstance(axis, tuple | list) else int(axis)
+
+
+class Reduced:
+    """Stand for the result of a reduction; nothing can be done with it but to return it."""
+
+    __slots__ = ("axis", "ddof", "dtype", "how", "keepdims", "name", "value")
+    __array_ufunc__ = None
+
+    def __init__(self, value: Traced, name: str, axis: Any, keepdims: bool, dtype: Any, ddof: float) -> None:
+        self.name, self.how, self.axis, self.keepdims, self.ddof = name, _HOW[name], axis, keepdims, ddof
+        self.dtype = _result_dtype(self.how.kind, value.dtype, dtype)
+        self.value = self._mapped(value)
+
+    def _mapped(self, value: Any) -> Any:
+        """Return what is folded of each element."""
+        tape = value.tape
+        if self.how.kind in ("bool", "count"):
+            value = tape.typed(value, np.dtype(np.bool_))
+        if self.how.kind in ("var", "std"):
+            wide = value.dtype if value.dtype.kind == "c" else np.result_type(self.dtype, np.float32)
+            return tape.typed(value, wide)
+        return tape.typed(value, self.dtype)
+
+    def kernel_texts(self) -> dict[str, str | None]:
+        """Return the expressions of the kernel that folds what ``gridstride_traced_value`` returns for an element."""
+        reduce_expr = self.how.reduce_expr
+        if self.value.dtype.kind == "c":
+            reduce_expr = _OF_COMPLEX.get(self.name, reduce_expr)
+        texts: dict[str, str | None] = {
+            "reduce_expr": reduce_expr, "post_map_expr": "y = a", "identity": self.how.identity, "reduce_type": None,
+            "map_expr": "{}", "preamble": "",
+        }  # fmt: skip
+        if self.how.kind == "mean":
+            texts["post_map_expr"] = f"y = {'double(a)' if self.dtype.kind in 'iub' else 'a'} / _fold_size"
+        elif self.how.kind in ("var", "std"):
+            texts |= self._moments()
+        elif self.value.dtype.kind == "b" and self.name in ("max", "min"):
+            texts["reduce_expr"] = "a || b" if self.name == "max" else "a && b"
+        return texts
+
+    def _moments(self) -> dict[str, str | None]:
+        value, real = value_ctype(self.value.dtype), value_ctype(self._real())
+        norm = "norm" if self.value.dtype.kind == "c" else "gridstride::squared"
+        preamble = _MOMENTS.replace("VALUE", value).replace("REAL", real).replace("NORM", norm)
+        variance = f"a.squares / gridstride::at_least_zero({real}(_fold_size) - {real}({self.ddof!r}))"
+        return {
+            "preamble": preamble,
+            "map_expr": "gridstride_moments{{1, {}, 0}}",
+            "reduce_expr": "gridstride_joined(a, b)",
+            "post_map_expr": f"y = sqrt({variance})" if self.how.kind == "std" else f"y = {variance}",
+            "identity": "gridstride_moments{0, 0, 0}",
+            "reduce_type": "gridstride_moments",
+        }
+
+    def _real(self) -> DType:
+        dtype = self.value.dtype
+        return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.value.tape.refusal(f"{name!r} of the result of {self.name}(), which must come last")
+
+    def _behind(self, *others: Any) -> Any:
+        raise self.value.tape.refusal(f"something behind {self.name}(), which must come last")
+
+    __hash__ = None  # type: ignore[assignment]
+    __getitem__ = __len__ = __iter__ = _behind
+
+
+for _operation in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"):
+    for _prefix in ("", "r", "i"):
+        setattr(Reduced, f"__{_prefix}{_operation}__", Reduced._behind)
+for _operation in ("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "bool", "int", "float", "complex",
+                   "index", "round"):  # fmt: skip
+    setattr(Reduced, f"__{_operation}__", Reduced._behind)
+
+
+def _result_dtype(kind: str, own: DType, dtype: Any) -> DType:
+    if dtype is not None and dtype is not np._NoValue:
+        return _dtypes.bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype)
+    if kind == "bool":
+        return np.dtype(np.bool_)
+    if kind == "count":
+        return np.dtype(np.int64)
+    if kind in ("mean", "var", "std"):
+        if own.kind in "biu":
+            return np.dtype(np.float64)
+        return np.finfo(own).dtype if own.kind == "c" and kind != "mean" else own
+    if kind == "sum" and own.kind in "bi":
+        return np.promote_types(own, np.int64)
+    if kind == "sum" and own.kind == "u":
+        return np.promote_types(own, np.uint64)
+    return own

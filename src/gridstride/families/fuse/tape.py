@@ -1,0 +1,279 @@
+"""The record of what a function does to arrays: statements of CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._arguments.parameters import value_ctype
+from gridstride._arguments.promotion import DType, Weak, promote
+from gridstride.families.fuse import functions
+from gridstride.families.fuse.errors import place_of_user, refusal
+from gridstride.families.fuse.numbers import Number, is_number
+
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+
+class Line(NamedTuple):
+    """One statement: the variable that it makes, its text, and the variables that it uses."""
+
+    name: str
+    text: str
+    uses: frozenset[str]
+
+
+class Scalar(NamedTuple):
+    """A number that the kernel is passed, and how its value becomes that of the parameter's dtype."""
+
+    number: Number
+    dtype: DType
+    convert: Callable[[Any, DType], Any]
+
+
+class Tape:
+    """Record what happens to traced values.
+
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    arrays, scalars : dict
+        The parameters of the kernel by name: dtypes of arrays, and numbers.
+    lines : dict of str to Line
+    pinned : set of str
+        Arguments whose values the trace depends on.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.arrays: dict[str, DType] = {}
+        self.scalars: dict[str, Scalar] = {}
+        self.lines: dict[str, Line] = {}
+        self.pinned: set[str] = set()
+
+    def array(self, name: str, dtype: DType) -> Any:
+        """Return what stands for an argument that is an array."""
+        from gridstride.families.fuse.traced import Traced
+
+        parameter = f"x{len(self.arrays)}"
+        self.arrays[parameter] = dtype
+        return Traced(self, parameter, dtype, name)
+
+    def refusal(self, what: str) -> TypeError:
+        """Return the error for something that cannot be traced."""
+        return refusal(self.name, what)
+
+    def add(self, expression: str, dtype: DType, operands: Iterable[Any]) -> Any:
+        """Append a statement; return the value that it makes."""
+        from gridstride.families.fuse.traced import Traced
+
+        name = f"t{len(self.lines)}"
+        text = f"const {value_ctype(dtype)} {name} = {expression};"
+        self.lines[name] = Line(name, text, frozenset(each.code for each in operands))
+        return Traced(self, name, dtype)
+
+    def used_by(self, name: str) -> set[str]:
+        """Return all variables and parameters that a variable is made of, itself too."""
+        found, waiting = set[str](), [name]
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting += self.lines[each].uses if each in self.lines else ()
+        return found
+
+    def value(self, operand: Any) -> Any:
+        """Return an operand as a traced value or a number."""
+        from gridstride.families.fuse.reductions import Reduced
+        from gridstride.families.fuse.traced import Traced
+
+        if isinstance(operand, Traced | Number):
+            return operand
+        if isinstance(operand, Reduced):
+            raise self.refusal("something behind a reduction, which must come last")
+        if is_number(operand):
+            return Number.constant(self, operand)
+        if isinstance(operand, np.ndarray) or hasattr(operand, "__array_interface__"):
+            raise self.refusal(
+                f"an array that is no argument, of shape {np.shape(operand)}: pass it to the function"
+            )
+        raise self.refusal(f"a value of type {type(operand).__name__}, which is neither traced nor a number")
+
+    def call(
+        self, ufunc: np.ufunc, operands: Sequence[Any], out: DType | None = None, dtype: Any = None
+    ) -> Any:
+        """Record a function of NumPy's, in the dtypes of NumPy's loop for the operands."""
+        name = ufunc.__name__
+        if not functions.is_known(name):
+            raise self.refusal(f"{name}(), which is no elementwise function that is known here")
+        if len(operands) != ufunc.nin:
+            raise TypeError(
+                f"fused function `{self.name}`: {name}() takes {ufunc.nin} operands, got {len(operands)}"
+            )
+        values = [self.value(each) for each in operands]
+        compared = self._compared_with_an_integer(name, values) if out is None and dtype is None else None
+        if compared is not None:
+            return compared
+        *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
+        text = functions.template(name, loop[0])
+        if text is None:
+            raise self.refusal(f"{name}() of {loop[0]}: there is no CUDA C++ for it here")
+        if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
+            values[1] = self.scalar(values[1], loop[1], _exponent)
+        typed = [self.typed(each, each_dtype) for each, each_dtype in zip(values, loop, strict=True)]
+        codes = [f"float({each.code})" if functions.is_half(each.dtype) else each.code for each in typed]
+        return self.add(text.format(*codes), result, typed)
+
+    def _resolved(
+        self, ufunc: np.ufunc, given: Sequence[Any], out: DType | None, dtype: Any
+    ) -> tuple[DType, ...]:
+        resolve: Any = ufunc.resolve_dtypes  # its signature has no None for no signature
+        options = {} if dtype is None else {"signature": (*[None] * ufunc.nin, np.dtype(dtype))}
+        try:
+            return tuple(resolve((*given, out), **options))
+        except TypeError as error:
+            raise TypeError(f"fused function `{self.name}`: {error}{place_of_user()}") from None
+
+    def _compared_with_an_integer(self, name: str, values: Sequence[Any]) -> Any:
+        """Record how integers compare with a Python integer, which need not fit into their dtype."""
+        if name not in _COMPARISONS:
+            return None
+        numbers = [each for each in values if isinstance(each, Number)]
+        others = [each for each in values if not isinstance(each, Number)]
+        if len(others) != 1 or not isinstance(numbers[0].value, int) or isinstance(numbers[0].value, bool):
+            return None
+        (other,), (number,) = others, numbers
+        if other.dtype.kind not in "iu":
+            return None
+        fitting = self.scalar(number, other.dtype, clamped)
+        side = self.scalar(number, np.dtype(np.int8), _side_of(other.dtype))
+        text = functions.template(name, other.dtype)
+        assert text is not None
+        inside = [other.code, fitting.code] if values[0] is other else [fitting.code, other.code]
+        outside = ["0", side.code] if values[0] is other else [side.code, "0"]
+        expression = f"{side.code} != 0 ? {text.format(*outside)} : {text.format(*inside)}"
+        return self.add(expression, np.dtype(np.bool_), (other, fitting, side))
+
+    def where(self, condition: Any = None, x: Any = None, y: Any = None) -> Any:
+        """Record a choice."""
+        if x is None or y is None:
+            raise self.refusal("where() of a condition alone, whose result has no known size")
+        chosen, first, second = (self.value(each) for each in (condition, x, y))
+        dtype = promote([_given(first), _given(second)])
+        test = self.call(np.not_equal, (chosen, 0)) if _given(chosen) != np.dtype(np.bool_) else chosen
+        values = [self.typed(test, np.dtype(np.bool_)), self.typed(first, dtype), self.typed(second, dtype)]
+        return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
+
+    def typed(self, value: Any, dtype: DType) -> Any:
+        """Return a value in a dtype: numbers are converted before the call, which raises what NumPy raises."""
+        if isinstance(value, Number):
+            return self.scalar(value, dtype, _fitting)
+        if value.dtype == dtype:
+            return value
+        code = value.code
+        if dtype.kind == "b":
+            return self.add(f"{code} != static_cast<{value_ctype(value.dtype)}>(0)", dtype, (value,))
+        if value.dtype.kind == "c" and dtype.kind != "c":
+            code = f"{code}.real()"
+        if functions.is_half(value.dtype):
+            code = f"float({code})"
+        return self.add(f"static_cast<{value_ctype(dtype)}>({code})", dtype, (value,))
+
+    def scalar(self, number: Number, dtype: DType, convert: Callable[[Any, DType], Any]) -> Any:
+        """Return a parameter of the kernel for a number."""
+        from gridstride.families.fuse.traced import Traced
+
+        convert(number.value, dtype)
+        for name, known in self.scalars.items():
+            is_same = known.number is number or (
+                not known.number.names and not number.names and _same(known.number.value, number.value)
+            )
+            if is_same and known.dtype == dtype and known.convert == convert:
+                return Traced(self, name, dtype)
+        name = f"k{len(self.scalars)}"
+        self.scalars[name] = Scalar(number, dtype, convert)
+        return Traced(self, name, dtype)
+
+    def declared(self, names: Iterable[str]) -> list[tuple[str, DType]]:
+        """Return the parameters among some names, in their order."""
+        wanted = set(names)
+        found = [*self.arrays.items(), *((name, scalar.dtype) for name, scalar in self.scalars.items())]
+        return [(name, dtype) for name, dtype in found if name in wanted]
+
+    def statements(self, names: Iterable[str]) -> list[str]:
+        """Return the statements that make some variables."""
+        wanted = set(names)
+        return [line.text for name, line in self.lines.items() if name in wanted]
+
+    def passed(
+        self, parameters: Iterable[str], arrays: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> list[Any]:
+        """Return the arguments of a kernel: arrays by parameter, and numbers from the arguments by name."""
+        return [
+            arrays[name] if name in arrays else self._converted(self.scalars[name], given)
+            for name in parameters
+        ]
+
+    def _converted(self, scalar: Scalar, given: Mapping[str, Any]) -> Any:
+        return scalar.convert(scalar.number.find(given), scalar.dtype)
+
+
+def declarations(parameters: Iterable[tuple[str, DType]]) -> str:
+    """Return the declarations of kernel parameters."""
+    return ", ".join(f"{_dtypes.name_of_dtype(dtype)} {name}" for name, dtype in parameters)
+
+
+def _given(value: Any) -> DType | Weak:
+    return value.given if isinstance(value, Number) else value.dtype
+
+
+def _shown(value: Any) -> Any:
+    """Return how NumPy's resolution of loops is told of a value: Python's types for its numbers."""
+    given = _given(value)
+    if not isinstance(given, Weak):
+        return given
+    return np.dtype(np.bool_) if given.type is bool else given.type
+
+
+def _fitting(value: Any, dtype: DType) -> Any:
+    """Return a number in a dtype; OverflowError where a Python integer does not fit."""
+    with np.errstate(all="ignore"):
+        if isinstance(value, np.generic):
+            return value.astype(dtype)
+        return np.asarray(value, dtype)[()]
+
+
+def clamped(value: Any, dtype: DType) -> Any:
+    """Return an integer moved into the range of a dtype."""
+    limits = np.iinfo(dtype)
+    return dtype.type(min(max(value, limits.min), limits.max))
+
+
+class _side_of:  # noqa: N801 - a function that compares by its dtype
+    """Return -1, 0 or 1 for an integer below, in or above the range of a dtype."""
+
+    def __init__(self, of: DType) -> None:
+        self.of = of
+
+    def __call__(self, value: Any, dtype: DType) -> Any:
+        limits = np.iinfo(self.of)
+        return np.int8((value > limits.max) - (value < limits.min))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _side_of) and other.of == self.of
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _same(first: Any, second: Any) -> bool:
+    return type(first) is type(second) and repr(first) == repr(second)
+
+
+def _exponent(value: Any, dtype: DType) -> Any:
+    """Return the exponent of an integer in a dtype; NumPy's error where it is negative."""
+    if value < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return _fitting(value, dtype)

@@ -1,0 +1,364 @@
+"""Every elementwise function of NumPy's namespace in fused functions: values and dtypes are NumPy's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridstride as gs
+from gridstride.families.fuse import composed, functions
+from tests.array_strategies import values
+
+DTYPES = ["bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
+UFUNCS = sorted({getattr(np, name).__name__ for name in dir(np) if isinstance(getattr(np, name), np.ufunc)})
+#: There is no element to each element, or no dtype of kernels.
+NOT_ELEMENTWISE = {"matmul", "vecdot", "matvec", "vecmat", "isnat"}
+#: Those whose arguments are chosen by themselves.
+SPECIAL = {"ldexp", "left_shift", "right_shift", "power", "float_power", "nextafter", "spacing"}
+UNARY = [name for name in UFUNCS if getattr(np, name).nin == 1 and name not in NOT_ELEMENTWISE | SPECIAL]
+BINARY = [name for name in UFUNCS if getattr(np, name).nin == 2 and name not in NOT_ELEMENTWISE | SPECIAL]
+
+Call = tuple[str, Callable[..., Any]]
+
+
+def test_every_ufunc_is_traced() -> None:
+    known = {name for name in UFUNCS if functions.is_known(name) or name in composed.FUNCTIONS}
+    assert set(UFUNCS) - known == NOT_ELEMENTWISE
+
+
+def tolerance(dtype: np.dtype[Any], name: str) -> float:
+    if dtype.kind not in "fc":
+        return 0.0
+    exact = {"add", "subtract", "negative", "positive", "maximum", "minimum", "fmax", "fmin", "floor", "ceil", "trunc",
+             "rint", "copysign", "conjugate", "fabs", "sign", "nextafter", "spacing"}  # fmt: skip
+    if name in exact:
+        return 0.0
+    return (32 if dtype.kind == "c" else 8) * float(np.finfo(dtype).eps)
+
+
+def compare(calls: list[Call], *arguments: Any) -> None:
+    """Compare functions with themselves, several in one kernel; what NumPy refuses must be refused."""
+    fine, expected = [], []
+    for name, call in calls:
+        try:
+            with np.errstate(all="ignore"):
+                expected.append(call(*arguments))
+        except TypeError:
+            with pytest.raises(TypeError):
+                gs.fuse(call, kernel_name="refused")(*arguments)
+            continue
+        fine.append((name, call))
+    for first in range(0, len(fine), 24):
+        part = fine[first : first + 24]
+
+        def together(*given: Any, part: tuple[Call, ...] = tuple(part)) -> tuple[Any, ...]:
+            return tuple(call(*given) for _, call in part)
+
+        results = gs.fuse(together, kernel_name="together")(*arguments)
+        for (name, _), got, wanted in zip(part, results, expected[first:], strict=False):
+            wanted = np.asarray(wanted)
+            assert got.dtype == wanted.dtype, name
+            assert got.shape == wanted.shape, name
+            rtol = tolerance(got.dtype, name)
+            np.testing.assert_allclose(got, wanted, rtol=rtol, atol=rtol, equal_nan=True, err_msg=name)
+
+
+def arguments(dtype: str) -> tuple[Any, Any]:
+    x, y = values((61,), dtype, 1), values((61,), dtype, 2)
+    if dtype[0] in "fc":
+        x[:7] = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan]
+        y[:7] = [0, 0, -1, 2, 1, np.nan, 3]
+    if dtype[0] == "c":  # the edges of complex functions are other people's tests
+        x[:7], y[:7] = 1 + 2j, 3 - 1j
+        x, y = x / 32, y / 32
+    return x, y
+
+
+def moderate(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """Return a function of arguments at which it is neither infinite nor rounded to nothing."""
+    if name in ("exp", "exp2", "expm1", "sinh", "cosh", "square", "reciprocal"):
+        return lambda x: call(x / 16) if x.dtype.kind in "fc" else call(x)
+    return call
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_functions_of_one(dtype: str) -> None:
+    x, _ = arguments(dtype)
+    calls: list[Call] = []
+    for name in UNARY:
+        ufunc = getattr(np, name)
+        if dtype[0] == "c" and name in ("log2", "log1p", "exp2", "expm1"):
+            continue  # no C++ for them: the test of refusals
+        if ufunc.nout == 1:
+            calls.append((name, moderate(ufunc, name)))
+        else:
+            calls += [(name, lambda x, k=k, ufunc=ufunc: ufunc(x)[k]) for k in range(ufunc.nout)]
+    compare(calls, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_functions_of_two(dtype: str) -> None:
+    x, y = arguments(dtype)
+    calls: list[Call] = [(name, getattr(np, name)) for name in BINARY if getattr(np, name).nout == 1]
+    calls += [("divmod", lambda x, y, k=k: divmod(x, y)[k]) for k in (0, 1)]
+    compare(calls, x, y)
+
+
+@pytest.mark.parametrize("dtype", [each for each in DTYPES if each[0] != "b"])
+def test_powers_and_shifts(dtype: str) -> None:
+    x, y = arguments(dtype)
+    y = abs(y).astype(dtype) % 5 if dtype[0] in "iu" else y / 32
+    x = abs(x).astype(dtype) if dtype[0] == "f" else x
+    calls: list[Call] = [("power", lambda x, y: x**y), ("square", lambda x, y: x**2), ("cube", lambda x, y: np.power(x, 3)),  # noqa: E501
+                         ("float_power", lambda x, y: np.float_power(x, y))]  # fmt: skip  # noqa: PLW0108
+    if dtype[0] in "iu":
+        calls += [
+            ("left_shift", lambda x, y: x << y),
+            ("right_shift", lambda x, y: x >> y),
+            ("one", lambda x, y: x >> 1),
+        ]
+    if dtype in ("float32", "float64"):
+        calls += [
+            ("ldexp", lambda x, y: np.ldexp(x, 3)),
+            ("nextafter", np.nextafter),
+            ("spacing", lambda x, y: np.spacing(y)),
+        ]
+    compare(calls, x, y)
+
+
+#: Functions that are no ufuncs.
+OTHERS: dict[str, Callable[..., Any]] = {
+    "round": np.round, "round to 2": lambda x: np.round(x, 2), "method": lambda x: x.round(1),
+    "tens": lambda x: np.round(x, -1),
+    "real": np.real, "imag": np.imag, "attributes": lambda x: x.real + x.imag, "angle": np.angle,
+    "degrees": lambda x: np.angle(x, deg=True), "conj": lambda x: x.conj(), "clip": lambda x: np.clip(x, 2, 50),
+    "clip method": lambda x: x.clip(min=3), "clip above": lambda x: x.clip(max=7),
+    "clip beyond": lambda x: np.clip(x, -1000, 100000), "isreal": np.isreal, "iscomplex": np.iscomplex, "fix": np.fix,
+    "isposinf": np.isposinf, "isneginf": np.isneginf, "nan_to_num": np.nan_to_num,
+    "nan_to_some": lambda x: np.nan_to_num(x, nan=7, posinf=9, neginf=-9), "sinc": np.sinc, "copy": np.copy,
+    "astype": lambda x: x.astype(np.float32), "function": lambda x: np.astype(x, np.int16), "zeros": np.zeros_like,
+    "ones": lambda x: np.ones_like(x, dtype=np.int32), "full": lambda x: np.full_like(x, 3),
+    "select": lambda x: np.select([x < 3, x > 40], [x, x * 2], default=1), "dtype": lambda x: np.add(x, x, dtype=np.float64),  # noqa: E501
+    "choice": lambda x: np.where(x, x, 5), "half of numbers": lambda x: np.where(x > 3, 1.5, 0),
+    "isclose": lambda x: np.isclose(x, 3.0), "boolean": lambda x: x.astype(bool),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_other_functions(dtype: str) -> None:
+    x, _ = arguments(dtype)
+    skipped = {"astype", "function"} if dtype[0] == "c" else {"function"} if dtype[0] == "f" else set()
+    skipped |= {"clip beyond"} if dtype[0] in "bc" else set()
+    compare([each for each in OTHERS.items() if each[0] not in skipped], x)
+
+
+# ---- numbers beside arrays ----
+
+
+@st.composite
+def numbers(draw: st.DrawFn, dtype: np.dtype[Any]) -> Any:
+    """Return a number of Python's or NumPy's."""
+    kind = draw(st.sampled_from(["bool", "int", "float", "complex", "numpy"]))
+    if kind == "numpy":
+        return np.dtype(draw(st.sampled_from(DTYPES))).type(draw(st.integers(0, 9)))
+    if kind == "bool":
+        return draw(st.booleans())
+    if kind == "int":
+        return draw(st.integers(0, 9)) if draw(st.booleans()) else draw(st.integers(-300, 300))
+    return draw(st.sampled_from([0.5, -2.0, 3.0])) * (1j if kind == "complex" else 1)
+
+
+WITH_NUMBERS: dict[str, Callable[..., Any]] = {
+    "sum": lambda x, h: x + h, "difference": lambda x, h: h - x, "product": lambda x, h: x * (2 * h),
+    "comparison": lambda x, h: (x < h) | (h == x) | (h >= x), "choice": lambda x, h: np.where(x > 3, x, h),
+    "function of numbers": lambda x, h: x * np.add(h, 1), "extremes": lambda x, h: np.maximum(x, h),  # noqa: PLW0108
+}  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.sampled_from(sorted(WITH_NUMBERS)), st.sampled_from(DTYPES))
+def test_numbers_beside_arrays(data: st.DataObject, what: str, dtype: str) -> None:
+    x = np.arange(5).astype(dtype)
+    h = data.draw(numbers(x.dtype))
+    call = WITH_NUMBERS[what]
+    fused = FUSED.setdefault(what, gs.fuse(call, kernel_name="with_number"))
+    try:
+        with np.errstate(all="ignore"):
+            expected = call(x, h)
+    except (TypeError, OverflowError) as error:
+        with pytest.raises(type(error).__mro__[-4] if isinstance(error, TypeError) else OverflowError):
+            fused(x, h)
+        return
+    result = fused(x, h)
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-3 if expected.dtype == np.float16 else 1e-6)
+
+
+FUSED: dict[str, Any] = {}
+
+
+def test_numbers_are_calculated_by_python() -> None:
+    x = np.ones(2, np.float32)
+    assert gs.fuse(lambda x, k: x * (k // 3))(x, 10**30)[0] == np.float32(10**30 // 3)
+    with pytest.raises(ZeroDivisionError):
+        gs.fuse(lambda x, k: x * (1 / k))(x, 0)
+    assert gs.fuse(lambda x, h: x * math.sqrt(h))(x, 9.0)[0] == 3
+    assert gs.fuse(lambda x, h: x * np.sqrt(h))(x, 9.0).dtype == np.float64
+    fused = gs.fuse(lambda x, n: x * 10**n)
+    assert [fused(x, n).dtype for n in (1, -1, 2)] == [np.float32] * 3
+    assert fused(np.ones(2, int), 1).dtype == int
+    assert fused(np.ones(2, int), -1).dtype == float
+    assert gs.fuse(lambda x, h: (x + h, h * 2))(x, 3)[1] == 6
+
+
+def test_decisions_about_numbers_make_kernels_of_their_own() -> None:
+    @gs.fuse
+    def folded(x: Any, axis: int, flag: bool = True) -> Any:
+        return np.sum(x if flag else -x, axis=axis)
+
+    x = np.arange(6.0).reshape(2, 3)
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(folded(x, axis), x.sum(axis))
+        np.testing.assert_array_equal(folded(x, axis, flag=False), -x.sum(axis))
+
+
+def test_integers_compare_with_any_integer() -> None:
+    for dtype in ("uint8", "int64", "uint64"):
+        x = np.array([0, 1, np.iinfo(dtype).max], dtype)
+        fused = gs.fuse(lambda x, k: (x < k, k <= x, x == k, k != x))
+        for k in (-1, 0, 1, 300, 2**63, 2**64 - 1, 2**64, -(2**70)):
+            for got, wanted in zip(fused(x, k), (x < k, k <= x, x == k, k != x), strict=True):
+                np.testing.assert_array_equal(got, wanted)
+
+
+def test_results_have_their_own_shapes() -> None:
+    x, y = np.ones(3), np.full((2, 1), 2.0)
+    first, second, third = gs.fuse(lambda x, y: (x + 1, y * 2, x + y))(x, y)
+    assert (first.shape, second.shape, third.shape) == ((3,), (2, 1), (2, 3))
+    assert gs.fuse(lambda x, y: x * 2)(x, y).shape == (3,)
+    assert isinstance(gs.fuse(lambda x, y: [x, y])(x, y), list)
+
+
+def test_many_arguments() -> None:
+    @gs.fuse
+    def total(*arrays: Any, scale: float = 1.0, **named: Any) -> Any:
+        return sum(arrays[1:], arrays[0]) * scale + named["last"]
+
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(total(x, x, x, scale=2, last=x), 7 * x)
+    np.testing.assert_array_equal(total(x, last=1), x + 1)
+
+
+# ---- changes in place ----
+
+
+def test_values_of_the_function_change_in_place() -> None:
+    def changed(x: Any, y: Any) -> Any:
+        t = x * 2
+        same = t
+        other = np.copy(x)
+        other += 1
+        t += y
+        t -= 1
+        np.multiply(t, 2, out=t)
+        return t, same, other
+
+    x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float64)
+    for got, wanted in zip(gs.fuse(changed)(x, y), changed(x, y), strict=True):
+        assert got.dtype == wanted.dtype == np.float32
+        np.testing.assert_array_equal(got, wanted)
+
+
+def _changes_argument(x: Any) -> Any:
+    x *= 2
+    return x
+
+
+def _casts_down(x: Any) -> Any:
+    t = x * 2
+    t /= 3
+    return t
+
+
+# ---- reductions ----
+
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": lambda x, axis: np.sum(x, axis=axis), "prod": lambda x, axis: np.prod(x, axis=axis),
+    "min": lambda x, axis: x.min(axis), "max": lambda x, axis: np.max(x, axis=axis, keepdims=True),
+    "any": lambda x, axis: np.any(x, axis=axis), "all": lambda x, axis: x.all(axis=axis),
+    "mean": lambda x, axis: np.mean(x, axis=axis), "var": lambda x, axis: np.var(x, axis=axis),
+    "std": lambda x, axis: x.std(axis=axis, ddof=1, keepdims=True), "wide": lambda x, axis: x.sum(axis, dtype=np.float64),  # noqa: E501
+    "correction": lambda x, axis: np.var(x, axis=axis, correction=1), "count": lambda x, axis: np.count_nonzero(x, axis=axis),  # noqa: E501
+    "reduce": lambda x, axis: np.maximum.reduce(x, axis=0), "add.reduce": lambda x, axis: np.add.reduce(x),
+    "wide mean": lambda x, axis: x.mean(axis, dtype=np.float64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REDUCTIONS)
+def test_reductions(xp: ModuleType, what: str) -> None:
+    many = ("bool", "uint16", "float16", "float32", "float64", "complex64")
+    for dtype in many if what in ("sum", "var") else ("int8", "float16"):
+        x = np.random.default_rng(0).integers(1, 3, (7, 5)).astype(dtype)
+        fused = gs.fuse(REDUCTIONS[what], kernel_name="fold")
+        for axis in (None, 0, (0, 1)):
+            with np.errstate(all="ignore"):
+                expected = np.asarray(REDUCTIONS[what](x, axis))
+            result = gs.asnumpy(fused(xp.asarray(x), axis))
+            assert (result.dtype, result.shape) == (expected.dtype, expected.shape), dtype
+            np.testing.assert_allclose(
+                result, expected, rtol=2e-3 if dtype == "float16" else 1e-5, err_msg=dtype
+            )
+
+
+def test_a_variance_is_as_exact_as_one_of_two_passes() -> None:
+    x = (1e4 + np.random.default_rng(0).standard_normal(20_000)).astype(np.float32)
+    np.testing.assert_allclose(gs.fuse(lambda x: np.var(x))(x), x.astype(float).var(), rtol=1e-4)  # noqa: PLW0108
+    assert np.isnan(gs.fuse(lambda x: np.var(x, ddof=1))(x[:1]))
+
+
+# ---- what cannot be traced ----
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x: x[1:],
+            r"an index into the argument `x`.*test_fuse_functions.py, line \d+: .*lambda x: x\[1:\]",
+        ),
+        (lambda x: x.shape, r"'shape' of the argument `x`: one kernel serves all shapes"),
+        (lambda x: x @ x, "product of matrices"),
+        (_changes_argument, r"change in place of the argument `x`.*line \d+: x \*= 2"),
+        (_casts_down, "same_kind"),
+        (lambda x: np.multiply.outer(x, x), r"multiply.outer\(\)"),
+        (lambda x: x + np.ones(3), "an array that is no argument"),
+        (lambda x: np.i0(x), r"i0\(\), which is not elementwise or not known"),  # noqa: PLW0108
+        (lambda x: np.expm1(x * 1j), r"expm1\(\) of complex128: there is no CUDA C\+\+"),
+        (lambda x: x.astype("U3"), "conversion to <U3"),
+        (lambda x: np.var(x, where=x > 1), r"var\(\) with where"),
+        (lambda x: np.sum(x) == 1, "must come last"),
+        (lambda x: x.mean().real, "'real' of the result of mean"),
+        (lambda x: x.argmax(), "'argmax'"),
+        (lambda x: np.clip(x, 1, 2, out=x), "into an output"),
+    ],
+)
+def test_what_cannot_be_traced_is_named_with_its_place(function: Callable[..., Any], message: str) -> None:
+    x = np.arange(1, 4) if function is _casts_down else np.ones(3)
+    with pytest.raises(TypeError, match=message):
+        gs.fuse(function, kernel_name="strange")(x)
+
+
+def test_arguments_that_are_neither() -> None:
+    with pytest.raises(TypeError, match=r"the argument `p` of type list .* pass something hashable"):
+        gs.fuse(lambda x, p: x * p[0])(np.ones(3), [1.0])
+    with pytest.raises(TypeError, match=r"the argument `x`: an array of dtype datetime64"):
+        gs.fuse(lambda x: x)(np.zeros(2, "M8[s]"))
+    with pytest.raises(ValueError, match="negative integer powers"):
+        gs.fuse(lambda x, k: x**k)(np.arange(3), -1)
