@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import random
 import statistics
 import subprocess
 import time
@@ -18,10 +19,15 @@ RESULTS = Path(__file__).parent / "results"
 def interleave(
     cases: Mapping[str, Callable[[], Any]], repeats: int = 15, warmup: int = 2
 ) -> dict[str, list[float]]:
-    """Return the seconds of each case, timed in turn so that drifts of the machine meet all alike."""
+    """Return the seconds of each case, timed in turn so that drifts of the machine meet all alike.
+
+    Each round has an order of its own: some libraries' threads keep processors busy for a while after a call, which
+    would always meet the same case.
+    """
     times: dict[str, list[float]] = {name: [] for name in cases}
+    shuffled = random.Random(0)
     for round_ in range(warmup + repeats):
-        for name, case in cases.items():
+        for name, case in shuffled.sample(list(cases.items()), len(cases)):
             start = time.perf_counter()
             case()
             elapsed = time.perf_counter() - start
