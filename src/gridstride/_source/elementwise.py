@@ -57,7 +57,7 @@ class ElementwiseForm(NamedTuple):
     ----------
     roles : tuple of Role
     types : tuple of (placeholder, dtype)
-    header, loop, shared : str
+    header, loop, shared, structure : str
     capacity, threads : int
         Of the loop.
     ndim : int
@@ -69,6 +69,7 @@ class ElementwiseForm(NamedTuple):
     header: str
     loop: str
     shared: str
+    structure: str
     capacity: int
     threads: int
     ndim: int
@@ -89,6 +90,7 @@ def elementwise_form(
         loop.header,
         loop.name,
         loop.shared,
+        loop.structure,
         loop.capacity,
         loop.configuration.threads,
         indexed,
@@ -221,7 +223,7 @@ def _scalar_lines(source: ElementwiseSource, form: ElementwiseForm) -> list[str]
 
 def _parameters(source: ElementwiseSource, form: ElementwiseForm) -> Sequence[str]:
     outputs = {parameter.name for parameter in source.declaration.outputs}
-    parameters = [f"const gridstride::element_space<{form.capacity}> gridstride_space"]
+    parameters = [f"const gridstride::{form.structure}<{form.capacity}> gridstride_space"]
     if uses_index(source):
         parameters.append(f"const gridstride::extents<{form.ndim}> gridstride_shape")
     for role in form.roles:

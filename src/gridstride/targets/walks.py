@@ -99,10 +99,12 @@ class Loop(NamedTuple):
     capacity : int
         Axes that the structures have room for.
     space : bytes
-        ``element_space`` or ``fold_space``.
+        Of `structure`, or ``fold_space``.
     operands : tuple of bytes
         One each.
     configuration : LaunchConfig
+    structure : str
+        The structure that `space` holds.
     """
 
     header: str
@@ -112,6 +114,7 @@ class Loop(NamedTuple):
     space: bytes
     operands: tuple[bytes, ...]
     configuration: LaunchConfig
+    structure: str = "element_space"
 
 
 class FoldLoop(NamedTuple):

@@ -127,6 +127,8 @@ def limits(threads: int) -> Limits:
             "EccEnabled": 0,
             "Integrated": 1,
             "KernelExecTimeout": 1,
+            # As on a GPU, the cache that comes last.
+            "L2CacheSize": _last_cache_bytes(),
             "ManagedMemory": 1,
             "MaxBlockDimX": _MAX_BLOCK[0],
             "MaxBlockDimY": _MAX_BLOCK[1],
@@ -214,6 +216,13 @@ def _clock_rate() -> int:
     text = _read("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").strip()
     match = re.search(r"^cpu MHz\s*:\s*([\d.]+)", _read("/proc/cpuinfo", 16384), re.MULTILINE)
     return int(text) if text.isdigit() else int(1000 * float(match[1])) if match else 0
+
+
+def _last_cache_bytes() -> int:
+    """Return the size of the largest cache that a core reaches, or 0 where the system does not say."""
+    folders = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")
+    found = (re.match(r"(\d+)([KM])", _read(str(folder / "size"))) for folder in folders)
+    return max((int(size[1]) << (10 if size[2] == "K" else 20) for size in found if size), default=0)
 
 
 def _read(path: str, size: int = -1) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.cpu.tiles import tiling_of
 from gridstride.targets.large_folds import large_fold
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
     FoldWalk,
-    Ints,
     Loop,
     Walked,
     axes_bytes,
-    capacity_for,
     folded_bytes,
-    numbering_bytes,
     operand_bytes,
 )
 from gridstride.targets.writers import (
@@ -28,19 +25,12 @@ from gridstride.targets.writers import (
 )
 
 _LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
-#: Elements of a tile, so that its decoding costs little beside it.
-_TILE = 4096
-#: A tile of operands that lie along different axes: the lines of a row of it fit into the first-level cache, and
-#: rows are long enough for what is written to be written in streams.
-_TILE_WIDTH, _TILE_HEIGHT = 256, 64
 #: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
 _FOLD_CHUNK, _RESULTS, _PIECES = 1024, 512, 32
 #: Bytes of the largest value of which a stack holds one for each of 44 levels of pairs.
 _LARGEST_FOLDING = 2048
 #: Elements of a fold that are too few for lanes, and neighboring results that make lanes instead.
 _FEW, _MANY = 24, 64
-#: Axes shorter than this are not worth a square tile.
-_SHORT = 16
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another.
@@ -51,33 +41,17 @@ class CpuLoops:
     """Choose loops for a processor's cores."""
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
-        """Return tiles of rows; square ones where an operand lies along another axis than the result."""
-        by_tiles = tiled(walk)
-        walk = by_tiles or walk
-        row, column, *outer = (*walk.shape, 1) if len(walk.shape) == 1 else walk.shape
-        if by_tiles is not None:
-            width, height = _TILE_WIDTH, _TILE_HEIGHT
-        else:
-            width = min(row, 4 * _TILE)
-            height = max(1, min(column, _TILE // width))
-        across, down = -(-row // width), -(-column // height)
-        tiles = across * down * prod(outer)
-        capacity = capacity_for(len(walk.shape) + 1)
-        strides = [(*each.strides, 0) if len(walk.shape) == 1 else each.strides for each in walk.operands]
-        numbers = (*walk.numbers, 0) if len(walk.shape) == 1 else walk.numbers
+        """Return tiles of rows, of rows and columns where an operand lies along another axis than the result."""
+        tiling = tiling_of(walk, limits)
         return Loop(
             _LOOPS,
             "shared_tiles",
             "",
-            capacity,
-            struct.pack("<5q", prod(walk.shape), row, column, width, height)
-            + axes_bytes(tiles, (across, down, *outer), capacity)
-            + numbering_bytes(numbers[0], (numbers[1], 0, *numbers[2:]), capacity),
-            tuple(
-                operand_bytes(operand.address, each[0], (each[1], 0, *each[2:]), capacity)
-                for operand, each in zip(walk.operands, strides, strict=True)
-            ),
-            shared(tiles, prod(walk.shape), limits),
+            tiling.capacity,
+            tiling.space_bytes(),
+            tiling.operands_bytes(),
+            shared(tiling.tiles, prod(walk.shape), limits),
+            "tile_space",
         )
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
@@ -88,39 +62,6 @@ class CpuLoops:
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
         """Return a fold in which a thread has one value: a stack has no room for those of all levels."""
         return large_fold(walk, limits)
-
-
-def tiled(walk: ElementWalk) -> ElementWalk | None:
-    """Return a walk by tiles of its first two axes, where an operand lies along another axis than the result.
-
-    The first is the innermost axis that is worth it, the second the one along which the operand lies.
-    """
-    row = next((axis for axis in (0, 1) if axis < len(walk.shape) and walk.shape[axis] >= _SHORT), None)
-    if row is None:
-        return None
-    for operand in walk.operands:
-        for axis in range(row + 1, len(walk.shape)):
-            stride = abs(operand.strides[axis])
-            if (
-                walk.shape[axis] >= _SHORT
-                and stride == operand.itemsize
-                and abs(operand.strides[row]) > stride
-            ):
-                return _in_order(
-                    walk, (row, axis, *(k for k in range(len(walk.shape)) if k not in (row, axis)))
-                )
-    return None
-
-
-def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
-    def ordered(values: Ints) -> Ints:
-        return tuple(values[axis] for axis in order)
-
-    return ElementWalk(
-        ordered(walk.shape),
-        ordered(walk.numbers),
-        tuple(operand._replace(strides=ordered(operand.strides)) for operand in walk.operands),
-    )
 
 
 def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:

@@ -1,42 +1,60 @@
 // Loops over elements on a processor: tiles of rows, in which the innermost loop goes over consecutive memory and
-// is left to the compiler to vectorize. Operands that do not lie so are gathered into buffers that stay in the
-// first-level cache, and scattered from there.
+// is left to the compiler to vectorize. Operands that do not lie so pass through buffers that stay in a cache.
 //
 // A launch has blocks of one thread; each takes an equal share of the tiles.
 #ifndef GRIDSTRIDE_CPU_LOOPS_H
 #define GRIDSTRIDE_CPU_LOOPS_H
 
 #include <gridstride/operands.h>
+#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/squares.h>
+#include <gridstride_cpu/streaming.h>
 
 namespace gridstride {
 
-#define GRIDSTRIDE_INLINED inline __attribute__((always_inline))
-#if defined(__clang__)
-#define GRIDSTRIDE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
-#else
-#define GRIDSTRIDE_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-// A short loop with a constant count is to become vectors, not a list of statements.
-#if defined(__clang__)
-#define GRIDSTRIDE_LANES GRIDSTRIDE_INDEPENDENT
-#else
-#define GRIDSTRIDE_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
-#endif
+// What an elementwise kernel walks. The first `row_axes` axes make rows, the next one columns; `strides[k]` of operands
+// and numbers are those of axis k, `step` that of axis 0.
+template <int __axes>
+struct tile_space {
+    long long size;    // of all elements
+    long long tiles;
+    int ndim;
+    int row_axes;      // in a tile all but the last of them are whole
+    int is_streamed;   // whether results are stored past the caches
+    int piece;         // elements along the last of them in a tile
+    int width;         // elements of a row in a tile
+    int height;        // rows in a tile
+    long long length[__axes];
+    numbering<__axes> numbers;
+};
 
-// Elements of a row that are handled at once where buffers are needed: at most 4 KiB of each operand, since all lie on
-// the stack.
-constexpr int buffer_bytes = 4096;
+// Bytes of the buffer of an operand, of all buffers, and of the tiles of operands that lie along columns.
+constexpr int buffer_bytes = 4096, all_buffers_bytes = 65536, tile_bytes = 32768;
+// Bytes of the elements of a row that are handled at once. A processor looks a few hundred instructions ahead: where
+// these are few it reads the next ones while it stores some.
+constexpr int chunk_bytes = 2048;
+constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
+
 constexpr int larger() { return 1; }
 template <class... __rest>
 constexpr int larger(int __first, __rest... __others) {
     return __first > larger(__others...) ? __first : larger(__others...);
 }
+constexpr int largest() { return 0; }
+template <class... __rest>
+constexpr int largest(int __first, __rest... __others) {
+    return __first > largest(__others...) ? __first : largest(__others...);
+}
+constexpr int smaller(int __first, int __second) { return __first < __second ? __first : __second; }
+constexpr int sum_of() { return 0; }
+template <class... __rest>
+constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
+
+// Elements that are handled at once where buffers are needed, since all lie on the stack.
 template <class... __operands>
 constexpr int buffered_up_to(int __most) {
-    return larger(int(sizeof(typename __operands::stored))...) > buffer_bytes ? 1
-           : buffer_bytes / larger(int(sizeof(typename __operands::stored))...) < __most
-               ? buffer_bytes / larger(int(sizeof(typename __operands::stored))...)
-               : __most;
+    return larger(smaller(__most, smaller(buffer_bytes / larger(int(sizeof(typename __operands::stored))...),
+                                          all_buffers_bytes / larger(sum_of(int(sizeof(typename __operands::stored))...)))));
 }
 
 template <int __axes>
@@ -47,72 +65,212 @@ GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& _
     return __rest;
 }
 
-// Elements between memory and a buffer. The arguments are variables of their own, which nothing that is stored changes.
-template <class __stored, int __times>
-GRIDSTRIDE_INLINED void gather_every(__stored* __to, const char* __from, int __count) {
-    GRIDSTRIDE_INDEPENDENT
-    for (long long __k = 0; __k < __count; ++__k)
-        __builtin_memcpy(__to + __k, __from + __k * (__times * (long long)sizeof(__stored)), sizeof(__stored));
-}
-template <class __stored>
-GRIDSTRIDE_INLINED void gather(__stored* __to, const char* __from, long long __step, int __count) {
-    switch (__step) {
-    case 2 * sizeof(__stored): return gather_every<__stored, 2>(__to, __from, __count);
-    case 3 * sizeof(__stored): return gather_every<__stored, 3>(__to, __from, __count);
-    case 4 * sizeof(__stored): return gather_every<__stored, 4>(__to, __from, __count);
+// ---- operands ----
+
+// How the elements of a row are come by.
+enum class way {
+    direct,   // they are consecutive
+    same,     // there is one
+    turned,   // they are consecutive along columns: a tile is turned at once
+    stepped,  // they are a step apart
+    pieces,   // rows have several axes
+};
+
+// The shape of tiles: the members of `tile_space` whose type does not depend on the room for axes.
+struct tile_shape {
+    int ndim, row_axes, width, height;
+    const long long* length;
+};
+
+// Memory for the tiles of operands that are turned.
+struct tile_memory {
+    static constexpr int bytes_count = tile_bytes + 1024, offsets_count = 1024;
+    int bytes_used = 0, offsets_used = 0;
+    alignas(64) char bytes[bytes_count];
+    long long offsets[offsets_count];
+};
+
+// Where the elements of an operand are, and how they get to where they are consecutive.
+struct passage {
+    char* data;
+    long long step;
+    const long long* strides;
+    int size, alignment;
+    bool is_read, is_written;
+
+    way how;
+    bool is_streamed;
+    char* corner;     // of the tile
+    long long down;   // from row to row
+    char* buffer;
+    const char* repeated;  // the element that fills so much of the buffer
+    int filled;
+    char* tile;       // with what is turned
+    long long* offsets;    // of the elements of a row
+
+    GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
+    GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
+    GRIDSTRIDE_INLINED char* row(int __y) const { return corner + __y * down; }
+    // Whether the rows of a tile are one.
+    GRIDSTRIDE_INLINED bool is_one_row(long long __width) const {
+        return how == way::direct ? down == __width * size : how == way::same ? down == 0 : how == way::turned;
     }
-    for (int __k = 0; __k < __count; ++__k, __from += __step) __builtin_memcpy(__to + __k, __from, sizeof(__stored));
-}
-template <class __stored>
-GRIDSTRIDE_INLINED void repeat(__stored* __to, const char* __from, int __count) {
-    __stored __same;
-    __builtin_memcpy(&__same, __from, sizeof(__stored));
-    for (int __k = 0; __k < __count; ++__k) __to[__k] = __same;
-}
-template <class __stored>
-GRIDSTRIDE_INLINED void scatter(char* __to, long long __step, const __stored* __from, int __count) {
-    for (int __k = 0; __k < __count; ++__k, __to += __step) __builtin_memcpy(__to, __from + __k, sizeof(__stored));
+    // Elements by which a chunk is shorter, so that the next one begins a line.
+    GRIDSTRIDE_INLINED int excess(int __y) const {
+        return is_streamed ? int(reinterpret_cast<unsigned long>(row(__y)) % line_bytes / size) : 0;
+    }
+};
+
+GRIDSTRIDE_ONCE way way_of(const passage& __its, const tile_shape& __tiles) {
+    long long __extent = __its.size;
+    unsigned long __places = reinterpret_cast<unsigned long>(__its.data);
+    bool __is_repeated = true, __is_consecutive = true;
+    for (int __axis = 0; __axis < __tiles.ndim; ++__axis) {
+        const long long __stride = __its.stride(__axis);
+        __places |= __stride;
+        if (__axis >= __tiles.row_axes || __tiles.length[__axis] == 1) continue;
+        __is_repeated = __is_repeated && __stride == 0;
+        __is_consecutive = __is_consecutive && __stride == __extent;
+        __extent *= __tiles.length[__axis];
+    }
+    if (__is_consecutive) return __places % __its.alignment == 0 ? way::direct : way::stepped;
+    if (__is_repeated) return way::same;
+    if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written) return way::turned;
+    return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
 
-// An operand on its way along a row: `items` points to consecutive elements, its own or the buffer's.
+// Where an element of a row is, from its first one.
+GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shape& __tiles, long long __x) {
+    long long __offset = 0;
+    for (int __axis = 0; __axis + 1 < __tiles.row_axes; ++__axis) {
+        __offset += __x % __tiles.length[__axis] * __its.stride(__axis);
+        __x /= __tiles.length[__axis];
+    }
+    return __offset + __x * __its.stride(__tiles.row_axes - 1);
+}
+
+// Take memory for a tile that is turned; without any left its elements are taken one by one.
+GRIDSTRIDE_ONCE void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
+    const int __offsets = __tiles.width + columns_ahead;  // and of those that come next
+    if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
+        __memory.offsets_used + __offsets > tile_memory::offsets_count) {
+        __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
+        return;
+    }
+    __its.tile = __memory.bytes + __memory.bytes_used;
+    __its.offsets = __memory.offsets + __memory.offsets_used;
+    __memory.bytes_used += int(__bytes);
+    __memory.offsets_used += __offsets;
+    for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
+}
+
+GRIDSTRIDE_ONCE void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
+    __its.down = __its.strides[__tiles.row_axes];
+    __its.how = way_of(__its, __tiles);
+    __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct;
+    if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
+}
+
+template <int __size>
+GRIDSTRIDE_INLINED void fill(passage& __its, const char* __at, int __count) {
+    if (!__its.is_written && __its.repeated == __at && __its.filled >= __count) return;
+    repeat_bytes<__size>(__its.buffer, __at, __count);
+    __its.repeated = __at;
+    __its.filled = __count;
+}
+template <int __size>
+GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, const char* __row,
+                                      long long __from, int __count) {
+    const int __piece = int(__tiles.length[0]);
+    const long long __length = __tiles.row_axes > 2 ? __tiles.length[1] : __from + __count;
+    for (int __done = 0; __done < __count;) {
+        // As many pieces as lie one stride apart; the first one may have begun.
+        int __begun = int((__from + __done) % __piece);
+        const char* __at = __row + offset_in_row(__its, __tiles, __from + __done);
+        for (long long __k = (__from + __done) / __piece % __length; __k < __length && __done < __count; ++__k) {
+            const int __some = smaller(__piece - __begun, __count - __done);
+            char* const __to = __its.buffer + (long long)__done * __size;
+            if (__its.step == __size)
+                copy_short(__to, __at, __some * __size);
+            else
+                gather_bytes<__size>(__to, __at, __its.step, __some);
+            __at += __its.strides[1] - __begun * __its.step;
+            __done += __some;
+            __begun = 0;
+        }
+    }
+}
+
+// Some elements of a row, consecutive: those of an operand that is not.
+template <int __size>
+GRIDSTRIDE_APART char* fetched(passage& __its, const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
+    if (__its.how == way::turned) return __its.tile + ((long long)__y * __width + __from) * __size;
+    if (!__its.is_read) return __its.buffer;
+    const char* const __row = __its.row(__y);
+    if (__its.how == way::same)
+        fill<__size>(__its, __row, __count);
+    else if (__its.how == way::stepped)
+        gather_bytes<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count);
+    else
+        gather_pieces<__size>(__its, __tiles, __row, __from, __count);
+    return __its.buffer;
+}
+template <int __size>
+GRIDSTRIDE_APART void put(const passage& __its, int __y, long long __from, int __count) {
+    char* const __row = __its.row(__y);
+    if (__its.is_streamed)
+        stream(__row + __from * __size, __its.buffer, (long long)__count * __size);
+    else
+        scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
+}
+
+// Where rows are short pieces no processor guesses what comes next: a later row, or one of the next tile.
+GRIDSTRIDE_APART void fetch_row_ahead(const passage& __its, int __y, int __width, int __height) {
+    if (!__its.is_read || __its.how != way::direct) return;
+    const int __later = __y + rows_ahead, __bytes = __width * __its.size;
+    const char* const __at = __later < __height ? __its.row(__later) : __its.row(__later - __height) + __bytes;
+    for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __k);
+}
+
+// An operand on its way along rows: `items` points to consecutive elements.
 template <class __operand, int __buffered>
-struct streamed {
+struct carried : passage {
     typedef __operand operand;
     typedef typename __operand::stored stored;
+    static constexpr int bytes = sizeof(stored);
 
-    const __operand& source;
-    char* corner;
     stored* items;
-    const char* repeated;  // the element of an input that does not step, and how much of the buffer it fills
-    int filled;
-    alignas(64) char buffer[__buffered * sizeof(stored)];
+    alignas(64) char memory[__buffered * bytes];
 
-    GRIDSTRIDE_INLINED streamed(const __operand& __source) : source(__source), corner(__source.data), repeated(nullptr), filled(0) {}
-    GRIDSTRIDE_INLINED bool is_direct() const {
-        return source.step == sizeof(stored) && reinterpret_cast<unsigned long>(corner) % alignof(stored) == 0;
+    GRIDSTRIDE_INLINED carried(const __operand& __source) {
+        data = __source.data;
+        step = __source.step;
+        strides = __source.strides;
+        size = bytes;
+        alignment = alignof(stored);
+        is_read = __operand::is_read;
+        is_written = __operand::is_written;
+        buffer = memory;
+        repeated = nullptr;
     }
-    GRIDSTRIDE_INLINED int begin(char* __at, int __count) {
-        if (is_direct()) {
-            items = reinterpret_cast<stored*>(__at);
-            return 0;
-        }
-        items = reinterpret_cast<stored*>(buffer);
-        if (!__operand::is_read) return 0;
-        if (source.step != 0) {
-            gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
-        } else if (__operand::is_written || repeated != __at || filled < __count) {
-            repeat(reinterpret_cast<stored*>(buffer), __at, __count);
-            repeated = __at;
-            filled = __count;
-        }
+    GRIDSTRIDE_INLINED int turn(int __width, int __height) {
+        if (!__operand::is_written && how == way::turned)
+            turning<bytes>::run(tile, (long long)__width * bytes, corner, offsets, __width, __height);
         return 0;
     }
-    GRIDSTRIDE_INLINED int end(char* __at, int __count) const {
-        if (__operand::is_written && !is_direct())
-            scatter(__at, source.step, reinterpret_cast<const stored*>(buffer), __count);
+    GRIDSTRIDE_INLINED int begin(const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
+        items = is_direct() ? reinterpret_cast<stored*>(row(__y)) + __from
+                            : reinterpret_cast<stored*>(fetched<bytes>(*this, __tiles, __y, __width, __from, __count));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int end(int __y, long long __from, int __count) const {
+        if (__operand::is_written && !is_direct()) put<bytes>(*this, __y, __from, __count);
         return 0;
     }
 };
+
+// ---- rows ----
 
 template <class __operation, class... __operands>
 GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __number, long long __step, long long __count,
@@ -131,57 +289,82 @@ GRIDSTRIDE_INLINED bool all_of() { return true; }
 template <class... __rest>
 GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
-template <int __buffered, class __operation, class... __streamed>
-GRIDSTRIDE_INLINED void run_row(const __operation& __do, long long __number, long long __step, long long __count,
-                                long long __down, bool __are_direct, __streamed&... __all) {
-    (void)__down;
-    if (__are_direct) {
-        run_consecutive<__operation, typename __streamed::operand...>(
-            __do, __number, __step, __count,
-            reinterpret_cast<typename __streamed::stored*>(__all.corner + __down * __all.source.strides[0])...);
-        return;
-    }
-    for (long long __from = 0; __from < __count; __from += __buffered) {
-        const int __some = int(__count - __from < __buffered ? __count - __from : __buffered);
-        swallow(__all.begin(__all.corner + __down * __all.source.strides[0] + __from * __all.source.step, __some)...);
-        run_consecutive<__operation, typename __streamed::operand...>(__do, __number + __from * __step, __step, __some,
-                                                                      __all.items...);
-        swallow(__all.end(__all.corner + __down * __all.source.strides[0] + __from * __all.source.step, __some)...);
+// A row of a tile, all at once or in chunks.
+template <int __buffered, class __operation, class... __carried>
+GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __tiles, long long __number, long long __step,
+                                int __y, int __width, int __count, __carried&... __all) {
+    const bool __are_direct = all_of(__all.is_direct()...);
+    int __some = __count;
+    if (!__are_direct && __count > __buffered) __some = __buffered - largest(__all.excess(__y)...) % __buffered;
+    for (int __from = 0; __from < __count; __from += __some, __some = smaller(__buffered, __count - __from)) {
+        swallow(__all.begin(__tiles, __y, __width, __from, __some)...);
+        run_consecutive<__operation, typename __carried::operand...>(
+            __do, __number + __from * __step, __step, __some, __all.items...);
+        swallow(__all.end(__y, __from, __some)...);
     }
 }
 
-template <int __buffered, class __operation, int __axes, class... __streamed>
-GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const element_space<__axes>& __space,
-                                  __streamed&&... __all) {
-    const long long __tiles = __space.outer.count, __share = __tiles / gridDim.x, __more = __tiles % gridDim.x;
-    const long long __block = blockIdx.x;
+// ---- tiles ----
+
+// Take a coordinate of a tile off an index: that along an axis which tiles cut every so many elements.
+GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, long long __every) {
+    const long long __cuts = (__length + __every - 1) / __every, __quotient = __index / __cuts;
+    const long long __at = (__index - __quotient * __cuts) * __every;
+    __index = __quotient;
+    return __at;
+}
+
+template <int __buffered, class __operation, int __axes, class... __carried>
+GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axes>& __space, const tile_shape& __tiles,
+                                 long long __index, __carried&... __all) {
+    long long __number = 0;
+    swallow((__all.corner = __all.data)...);
+    auto __move = [&](int __axis, long long __at) {
+        __number += __at * (__axis ? __space.numbers.strides[__axis] : __space.numbers.step);
+        swallow((__all.corner += __at * __all.stride(__axis))...);
+        return __space.length[__axis] - __at;
+    };
+    const int __row = __space.row_axes - 1, __column = __space.row_axes;
+    const long long __wide = __move(__row, take_off(__index, __space.length[__row], __space.piece));
+    const long long __high = __move(__column, take_off(__index, __space.length[__column], __space.height));
+    for (int __axis = __column + 1; __axis < __space.ndim; ++__axis)
+        __move(__axis, take_off(__index, __space.length[__axis], 1));
+    const int __width = __wide < __space.piece ? __space.width / __space.piece * int(__wide) : __space.width;
+    const int __height = __high < __space.height ? int(__high) : __space.height;
+    swallow(__all.turn(__width, __height)...);
+    const long long __down = __space.numbers.strides[__column], __step = __space.numbers.step;
+    const bool __is_one_row = __width == __space.width && __down == __width * __step && all_of(__all.is_one_row(__width)...);
+    const int __rows = __is_one_row ? 1 : __height, __count = __is_one_row ? __width * __height : __width;
+    const bool __is_narrow = !all_of((__all.how != way::turned)...) && !__is_one_row;
+    for (int __y = 0; __y < __rows; ++__y) {
+        if (__is_narrow) swallow((fetch_row_ahead(__all, __y, __width, __height), 0)...);
+        run_row<__buffered>(__do, __tiles, __number + __y * __down, __step, __y, __width, __count, __all...);
+    }
+}
+
+template <int __buffered, class __operation, int __axes, class... __carried>
+GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
+    const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.length};
+    tile_memory __memory;
+    swallow((settle(__all, __tiles, __space.is_streamed, __memory), 0)...);
+    // What was just read is in a cache.
+    auto __is_read = [&](const char* __at) { return !all_of((__all.data != __at || !__all.is_read)...); };
+    swallow((__all.is_streamed = __all.is_streamed && !__is_read(__all.data))...);
+    const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __space.tiles / __blocks;
+    const long long __more = __space.tiles % __blocks;
     const long long __first = __block * __share + (__block < __more ? __block : __more);
     const long long __last = __first + __share + (__block < __more);
-    for (long long __tile = __first; __tile < __last; ++__tile) {
-        long long __rest = __tile, __number = 0;
-        const long long __x = taken_off(__space.outer, __rest, 0) * __space.width;
-        const long long __y = taken_off(__space.outer, __rest, 1) * __space.height;
-        swallow((__all.corner = __all.source.data + __x * __all.source.step + __y * __all.source.strides[0])...);
-        __number += __x * __space.numbers.step + __y * __space.numbers.strides[0];
-        for (int __axis = 2; __axis < __space.outer.ndim; ++__axis) {
-            const long long __at = taken_off(__space.outer, __rest, __axis);
-            __number += __at * __space.numbers.strides[__axis];
-            swallow((__all.corner += __at * __all.source.strides[__axis])...);
-        }
-        const long long __width = __space.row - __x < __space.width ? __space.row - __x : __space.width;
-        const long long __height = __space.column - __y < __space.height ? __space.column - __y : __space.height;
-        const bool __are_direct = all_of(__all.is_direct()...);
-        for (long long __down = 0; __down < __height; ++__down)
-            run_row<__buffered>(__do, __number + __down * __space.numbers.strides[0], __space.numbers.step, __width, __down,
-                    __are_direct, __all...);
-    }
+    for (long long __tile = __first; __tile < __last; ++__tile)
+        run_tile<__buffered>(__do, __space, __tiles, __tile, __all...);
+    if (__space.is_streamed) finish_streams();
 }
 
 template <class __operation, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void shared_tiles(const __operation& __do, const element_space<__axes>& __space,
+GRIDSTRIDE_INLINED void shared_tiles(const __operation& __do, const tile_space<__axes>& __space,
                                      const __operands&... __all) {
-    constexpr int __buffered = buffered_up_to<__operands...>(512);
-    run_tiles<__buffered>(__do, __space, streamed<__operands, __buffered>(__all)...);
+    constexpr int __largest = larger(int(sizeof(typename __operands::stored))...);
+    constexpr int __buffered = buffered_up_to<__operands...>(chunk_bytes / __largest);
+    run_tiles<__buffered>(__do, __space, carried<__operands, __buffered>(__all)...);
 }
 
 }

@@ -1,0 +1,57 @@
+// Elements between memory and buffers in which they are consecutive.
+#ifndef GRIDSTRIDE_CPU_GATHERING_H
+#define GRIDSTRIDE_CPU_GATHERING_H
+
+#include <gridstride_cpu/inlining.h>
+
+namespace gridstride {
+
+template <int __size, int __times>
+GRIDSTRIDE_INLINED void gather_every(char* __to, const char* __from, int __count) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k)
+        __builtin_memcpy(__to + __k * __size, __from + __k * __times * __size, __size);
+}
+template <int __size>
+GRIDSTRIDE_APART void gather_bytes(char* __to, const char* __from, long long __step, int __count) {
+    switch (__step) {
+    case -__size: return gather_every<__size, -1>(__to, __from, __count);
+    case __size: __builtin_memcpy(__to, __from, (long long)__count * __size); return;
+    case 2 * __size: return gather_every<__size, 2>(__to, __from, __count);
+    }
+    for (; __count > 0; --__count, __to += __size, __from += __step) __builtin_memcpy(__to, __from, __size);
+}
+template <class __stored>
+GRIDSTRIDE_INLINED void gather(__stored* __to, const char* __from, long long __step, int __count) {
+    gather_bytes<sizeof(__stored)>(reinterpret_cast<char*>(__to), __from, __step, __count);
+}
+template <int __size>
+GRIDSTRIDE_INLINED void repeat_bytes(char* __to, const char* __from, int __count) {
+    char __same[__size];
+    __builtin_memcpy(__same, __from, __size);
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k) __builtin_memcpy(__to + __k * __size, __same, __size);
+}
+// Copy a few bytes without a call.
+GRIDSTRIDE_INLINED void copy_short(char* __to, const char* __from, long long __bytes) {
+    typedef long long __vector __attribute__((vector_size(16)));
+    if (__bytes < 16) {
+        for (int __k = 0; __k < __bytes; ++__k) __to[__k] = __from[__k];
+        return;
+    }
+    __vector __some;
+    for (long long __k = 0; __k + 16 < __bytes; __k += 16) {
+        __builtin_memcpy(&__some, __from + __k, 16);
+        __builtin_memcpy(__to + __k, &__some, 16);
+    }
+    __builtin_memcpy(&__some, __from + __bytes - 16, 16);
+    __builtin_memcpy(__to + __bytes - 16, &__some, 16);
+}
+template <int __size>
+GRIDSTRIDE_INLINED void scatter_bytes(char* __to, long long __step, const char* __from, int __count) {
+    for (; __count > 0; --__count, __to += __step, __from += __size) __builtin_memcpy(__to, __from, __size);
+}
+
+}
+
+#endif

@@ -1,0 +1,22 @@
+// How the compiler is asked to inline, and to make loops into vectors.
+#ifndef GRIDSTRIDE_CPU_INLINING_H
+#define GRIDSTRIDE_CPU_INLINING_H
+
+#define GRIDSTRIDE_INLINED inline __attribute__((always_inline))
+// Kernels of many operands share functions that stand apart, which keeps compiling short; what runs once in a launch
+// is not worth more than a little code.
+#define GRIDSTRIDE_APART inline __attribute__((noinline))
+#define GRIDSTRIDE_ONCE inline __attribute__((noinline))
+#if defined(__clang__)
+#define GRIDSTRIDE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+#else
+#define GRIDSTRIDE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+// A short loop with a constant count is to become vectors, not a list of statements.
+#if defined(__clang__)
+#define GRIDSTRIDE_LANES GRIDSTRIDE_INDEPENDENT
+#else
+#define GRIDSTRIDE_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
+
+#endif

@@ -1,0 +1,170 @@
+"""The tiles in which the CPU target walks the elements of a call, as include/gridstride_cpu/loops.h takes them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    ElementWalk,
+    Ints,
+    Walked,
+    capacity_for,
+    numbering_bytes,
+    operand_bytes,
+)
+
+#: Elements of a tile, so that its decoding costs little beside it; of a row, and of one that has several axes.
+_TILE, _LONGEST_ROW, _MERGED_ROW = 4096, 16384, 1024
+#: Bytes of a tile of operands that lie along columns, as in the header, and of its rows and columns: several lines of
+#: the cache each.
+_TURNED_TILE, _TURNED_SIDE = 32768, 256
+#: Axes shorter than this are not worth turning.
+_SHORT = 16
+#: Bytes of a row from which on it is worth storing past the caches.
+_STREAMED_ROW = 256
+
+
+class Tiling(NamedTuple):
+    """Say how a walk is cut into tiles.
+
+    Attributes
+    ----------
+    walk : ElementWalk
+        Its axes in the order of the loops: those of rows, that of columns, the others.
+    row_axes : int
+    piece : int
+        Elements along the last axis of the rows in a tile.
+    width, height : int
+        Elements of a row, and rows, in a tile.
+    is_streamed : bool
+        Whether results are stored past the caches.
+    """
+
+    walk: ElementWalk
+    row_axes: int
+    piece: int
+    width: int
+    height: int
+    is_streamed: bool
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles there are."""
+        shape, row = self.walk.shape, self.row_axes - 1
+        across, down = -(-shape[row] // self.piece), -(-shape[row + 1] // self.height)
+        return across * down * prod(shape[row + 2 :])
+
+    @property
+    def capacity(self) -> int:
+        """Room for the axes."""
+        return capacity_for(len(self.walk.shape))
+
+    def space_bytes(self) -> bytes:
+        """Return ``tile_space``."""
+        shape, numbers = self.walk.shape, self.walk.numbers
+        lengths = (*shape, *(1 for _ in range(self.capacity - len(shape))))
+        return struct.pack(
+            f"<2q6i{self.capacity}q", prod(shape), self.tiles, len(shape), self.row_axes, self.is_streamed,
+            self.piece, self.width, self.height, *lengths,
+        ) + numbering_bytes(numbers[0], (0, *numbers[1:]), self.capacity)  # fmt: skip
+
+    def operands_bytes(self) -> tuple[bytes, ...]:
+        """Return ``operand`` of each."""
+        return tuple(
+            operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), self.capacity)
+            for each in self.walk.operands
+        )
+
+
+def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
+    """Return tiles of long rows; where inputs lie along another axis than the results, of rows and columns of it."""
+    turned = turned_axis(walk)
+    size = max((each.itemsize for each in walk.operands), default=1)
+    long = max(1, _TURNED_SIDE // size) if turned else _MERGED_ROW
+    row_axes = _row_axes(walk, turned, long)
+    walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
+    inner = prod(walk.shape[: row_axes - 1])
+    last, column = walk.shape[row_axes - 1 : row_axes + 1]
+    piece = min(last, max(1, long // inner) if row_axes > 1 or turned else _LONGEST_ROW)
+    width = inner * piece
+    height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
+    return Tiling(
+        walk, row_axes, piece, width, min(column, height), _is_streamed(walk, width, row_axes, limits)
+    )
+
+
+def turned_axis(walk: ElementWalk) -> int:
+    """Return the axis along which most of the inputs lie that do not lie along the first one; 0 for none."""
+    counts = [0] * len(walk.shape)
+    for operand in walk.operands:
+        for axis in range(1, len(walk.shape)):
+            if _is_turned(operand, axis) and walk.shape[axis] >= _SHORT:
+                counts[axis] += 1
+    return counts.index(max(counts)) if any(counts) else 0
+
+
+def _is_turned(operand: Walked, axis: int) -> bool:
+    return (
+        not operand.written
+        and operand.strides[axis] == operand.itemsize
+        and abs(operand.strides[0]) > operand.itemsize
+    )
+
+
+def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
+    """Return how many of the first axes make a row: more than one where that is short and results lie on."""
+    walked = [(1, each) for each in (walk.numbers,)]
+    walked += [(each.itemsize, each.strides) for each in walk.operands if each.written]
+    count, length = 1, walk.shape[0]
+    while count < len(walk.shape) and count != turned and length < long:
+        if any(strides[0] != step or strides[count] != step * length for step, strides in walked):
+            break
+        length *= walk.shape[count]
+        count += 1
+    return count
+
+
+def _order(ndim: int, row_axes: int, turned: int) -> Ints:
+    if not turned:
+        return tuple(range(ndim))
+    return (*range(row_axes), turned, *(axis for axis in range(row_axes, ndim) if axis != turned))
+
+
+def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
+    """Return a walk with its axes in an order, and a last one of length 1."""
+
+    def ordered(values: Sequence[int]) -> Ints:
+        return tuple(values[axis] for axis in order)
+
+    return ElementWalk(
+        (*ordered(walk.shape), 1),
+        (*ordered(walk.numbers), 0),
+        tuple(operand._replace(strides=(*ordered(operand.strides), 0)) for operand in walk.operands),
+    )
+
+
+def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) -> int:
+    """Return how many rows fit where operands are turned, in equal parts."""
+    sizes = [each.itemsize for each in walk.operands if _is_turned(each, row_axes)]
+    most = max(_SHORT, _TURNED_TILE // (width * sum(sizes)))
+    line = max(1, 64 // max(sizes))
+    most = max(line, most // line * line)
+    parts = -(-length // most)
+    rows = -(-length // parts)
+    return -(-rows // line) * line
+
+
+def _is_streamed(walk: ElementWalk, width: int, row_axes: int, limits: Limits) -> bool:
+    """Return whether a call touches more than the caches hold, in long rows."""
+    cache = int(limits.attributes.get("L2CacheSize", 0))
+    touched = sum(
+        each.itemsize * prod(n for n, stride in zip(walk.shape, each.strides, strict=True) if stride)
+        for each in walk.operands
+    )
+    row = min((each.itemsize for each in walk.operands if each.written), default=0) * width
+    whole = all(each.strides[row_axes] == row for each in walk.operands if each.written)
+    return 0 < cache < touched and (row >= _STREAMED_ROW or whole)

@@ -1,0 +1,134 @@
+"""Tiles of the CPU target: each way in which elements are come by, with results in the caches and past them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.targets.cpu import tiles
+
+SHAPES = [(331, 157), (1000, 3), (3, 1000), (7, 33, 65), (5, 3, 200, 4), (33, 4, 2, 40), (2, 3, 5, 7, 61)]
+DTYPES = ["int8", "float16", "float32", "float64", "complex64", "complex128"]
+#: Elements that no vector holds whole.
+RECORDS = [np.dtype("u1,u2"), np.dtype("u4,u4,u4")]
+
+
+@pytest.fixture(params=[False, True], ids=["kept", "streamed"], autouse=True)
+def streamed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "_is_streamed", lambda *_: request.param)
+
+
+def add() -> gs.ElementwiseKernel:
+    """Return a kernel that has not met any layout yet."""
+    return gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> Any:
+    return np.random.default_rng(len(shape)).integers(-60, 60, shape).astype(dtype)
+
+
+def orders(ndim: int) -> list[tuple[int, ...]]:
+    """Return orders of axes, not more than a handful."""
+    found = list(permutations(range(ndim)))
+    return found[:: max(1, len(found) // 6)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_axes_in_any_order(shape: tuple[int, ...], dtype: str) -> None:
+    kernel = add()
+    for order in orders(len(shape)):
+        x = numbers(shape, dtype).transpose(order)
+        for other in (x.copy(), numbers(shape, dtype)[::-1].transpose(order)):
+            out = np.empty(x.shape, dtype)
+            np.testing.assert_array_equal(kernel(x, other, out), x + other)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_broadcast_axes(shape: tuple[int, ...]) -> None:
+    kernel = add()
+    x = numbers(shape, "float32")
+    for axis in range(len(shape)):
+        y = numbers(tuple(n if k == axis else 1 for k, n in enumerate(shape)), "float32")
+        np.testing.assert_array_equal(kernel(x, y), x + y)
+        np.testing.assert_array_equal(kernel(np.broadcast_to(y, shape), y), np.broadcast_to(y + y, shape))
+
+
+@pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_steps(step: int, dtype: str) -> None:
+    kernel = add()
+    x, out = numbers((40_001,), dtype), np.zeros(40_001, dtype)
+    some = x[::step]
+    np.testing.assert_array_equal(kernel(some, some[::-1]), some + some[::-1])
+    np.testing.assert_array_equal(kernel(some, some, out[::step]), some + some)
+    assert np.count_nonzero(out) <= some.size
+
+
+@pytest.mark.parametrize("first", range(0, 17, 3))
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_starts_between_lines(first: int, dtype: str) -> None:
+    kernel = add()
+    x, out = numbers((9_000,), dtype), np.zeros(9_000, dtype)
+    kernel(x[1:-20], x[7:-14], out[first : first + 8_979])
+    np.testing.assert_array_equal(out[first : first + 8_979], x[1:-20] + x[7:-14])
+    assert not out[:first].any()
+    assert not out[first + 8_979 :].any()
+
+
+def test_starts_within_an_element() -> None:
+    kernel = add()
+    memory = np.zeros(4 * 5_000 + 1, "u1")
+    x, out = numbers((50, 100), "float32"), memory[1:].view("float32").reshape(50, 100)
+    np.testing.assert_array_equal(kernel(x, x, out), x + x)
+    np.testing.assert_array_equal(kernel(x.T, out.T), x.T + out.T)
+    np.testing.assert_array_equal(kernel(x, out.T.reshape(50, 100)), x + out.T.reshape(50, 100))
+
+
+def test_results_in_place() -> None:
+    kernel = add()
+    x, y = numbers((300, 200), "float32"), numbers((200, 300), "float32")
+    expected = x + y.T
+    kernel(x, y.T, x)
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("dtype", RECORDS, ids=str)
+def test_records(dtype: np.dtype[Any]) -> None:
+    assign = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
+    memory = np.arange(60 * 70 * dtype.itemsize) % 251
+    x = memory.astype("u1").view(dtype).reshape(60, 70)
+    for array in (x, x.T, x[::-1, ::2], x.reshape(30, 2, 70).transpose(1, 2, 0)):
+        np.testing.assert_array_equal(assign(array), array)
+
+
+def test_operands_of_several_sizes() -> None:
+    kernel = gs.ElementwiseKernel("X x, Y y, Z z", "Y u, X v", "u = x + y + z; v = x", "several")
+    x, y, z = numbers((90, 130), "int8"), numbers((130, 90), "float64"), numbers((130, 90), "int16")
+    u, v = kernel(x, y.T, z.T)
+    np.testing.assert_array_equal(u, x + y.T + z.T)
+    np.testing.assert_array_equal(v, x)
+
+
+def test_elements_are_numbered() -> None:
+    kernel = gs.ElementwiseKernel("T x", "T z", "z = x + i", "number")
+    for shape in SHAPES:
+        for order in orders(len(shape)):
+            x = np.zeros(shape, "float64").transpose(order)
+            np.testing.assert_array_equal(kernel(x).ravel(), np.arange(x.size))
+            out = np.empty(x.shape)
+            np.testing.assert_array_equal(kernel(x, out).ravel(), np.arange(x.size))
+
+
+def test_more_turned_operands_than_there_is_memory_for() -> None:
+    names = [f"x{k}" for k in range(20)]
+    kernel = gs.ElementwiseKernel(
+        ", ".join(f"T {name}" for name in names), "T z", f"z = {' + '.join(names)}", "sum_of_many"
+    )
+    arrays = [numbers((64, 200), "complex128") + k for k in range(20)]
+    out = np.empty((200, 64), "complex128")
+    np.testing.assert_array_equal(kernel(*(each.T for each in arrays), out), sum(arrays).T)
