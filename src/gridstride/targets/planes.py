@@ -103,12 +103,12 @@ class Plane(NamedTuple):
             )
         )
 
-    def in_words(self, lines: bool) -> Plane:
+    def in_words(self) -> Plane:
         """Return the plane with the longest packets that are words of four bytes or more; else as it is."""
         largest = max(operand.itemsize for operand in self.walk.operands)
         for length in (self.length, self.length // 2, self.length // 4):
             shorter = self._replace(length=length)
-            if length * largest >= 4 and shorter.are_words(lines):
+            if length * largest >= 4 and shorter.are_words(lines=True):
                 return shorter
         return self
 
@@ -222,7 +222,7 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
         for operand in walk.operands
     )
-    plane = Plane(walk, sides, turned, length).in_words(lines=True)
+    plane = Plane(walk, sides, turned, length).in_words()
     rooms = {
         shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
         for shape in _SHAPES[length]
@@ -281,7 +281,7 @@ def strip_of(walk: ElementWalk, length: int) -> Plane | None:
             for operand, each in zip(walk.operands, turned, strict=True)
         )
         if any(turned) and is_needed and fits:
-            return Plane(walk, Sides((x,), (y,)), turned, length).in_words(lines=False)
+            return Plane(walk, Sides((x,), (y,)), turned, length)
     return None
 
 

@@ -8,11 +8,11 @@
 namespace gridstride {
 
 // The stretch of memory of a turned operand as it is, with gaps between rows of banks, and where it begins in a word.
-template <class __operand, int __length>
+template <class __operand, int __length, bool __are_words>
 struct strip_memory {
     typedef typename __operand::stored stored;
     typedef packet<stored, __length> items;
-    static constexpr int size = sizeof(stored), gap = size < 4 ? 4 : size, at_once = 3, word = 16;
+    static constexpr int size = sizeof(stored), gap = size < 4 ? 4 : size, at_once = __are_words ? 3 : 6, word = 16;
 
     char* base;
     char* from;   // the word in memory in which the stretch begins
@@ -128,7 +128,7 @@ GRIDSTRIDE_INLINED void strips(const __operation& __do, const element_space<__ax
                                const __operands&... __all) {
     run_strip<__are_words, __length>(
         __do, __space, __shared,
-        turned<__operands, __length, false, __are_words, strip_memory<__operands, __length>>(__all)...);
+        turned<__operands, __length, false, __are_words, strip_memory<__operands, __length, __are_words>>(__all)...);
 }
 
 }

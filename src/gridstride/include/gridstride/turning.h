@@ -262,9 +262,9 @@ GRIDSTRIDE_INLINED void do_turned(const __operation& __do, const element_space<_
 // Do all packets of a thread, whose operands are whole words.
 template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_words(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
-                                  __path& __way, __turned&... __all) {
+                                  __path& __way, bool __has_one, __turned&... __all) {
 #pragma unroll 1
-    for (bool __has_one = __way.stand(__plane, __all...); __has_one; __has_one = __way.go_on(__plane, __all...)) {
+    for (; __has_one; __has_one = __way.go_on(__plane, __all...)) {
         swallow(__all.load(0)...);
         swallow(__all.unpack(0)...);
         do_items<__length>(__do, __space, __plane, __way.x, __way.y, __all...);
@@ -275,10 +275,10 @@ GRIDSTRIDE_INLINED void run_words(const __operation& __do, const element_space<_
 // The same for any operands.
 template <int __length, class __operation, class __part, class __path, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void run_any(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
-                                __path& __way, __turned&... __all) {
+                                __path& __way, bool __has_one, __turned&... __all) {
     const bool __are_packets = all_of(__all.has_packets(__plane)...);
 #pragma unroll 1
-    for (bool __has_one = __way.stand(__plane, __all...); __has_one; __has_one = __way.go_on(__plane, __all...))
+    for (; __has_one; __has_one = __way.go_on(__plane, __all...))
         do_turned<__length>(__do, __space, __plane, __way.x, __way.y, __are_packets, __all...);
 }
 
@@ -286,10 +286,11 @@ template <bool __are_words, int __length, class __operation, class __part, class
 GRIDSTRIDE_INLINED void run_plane(const __operation& __do, const element_space<__axes>& __space, const __part& __plane,
                                   __path __way, char* __shared, __turned&... __all) {
     swallow(__all.take_memory(__plane, __shared)...);
+    const bool __has_one = __way.stand(__plane, __all...);  // so early that nobody waits for it
     swallow(__all.bring(__plane)...);
     __syncthreads();
-    if (__are_words) run_words<__length>(__do, __space, __plane, __way, __all...);
-    else run_any<__length>(__do, __space, __plane, __way, __all...);
+    if (__are_words) run_words<__length>(__do, __space, __plane, __way, __has_one, __all...);
+    else run_any<__length>(__do, __space, __plane, __way, __has_one, __all...);
     __syncthreads();
     swallow(__all.take_away(__plane)...);
 }
