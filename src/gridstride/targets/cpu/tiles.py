@@ -89,7 +89,8 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
     inner = prod(walk.shape[: row_axes - 1])
     last, column = walk.shape[row_axes - 1 : row_axes + 1]
-    piece = min(last, max(1, long // inner) if row_axes > 1 or turned else _LONGEST_ROW)
+    is_short = row_axes > 1 or turned or _has_columns(walk)
+    piece = min(last, max(1, long // inner) if is_short else _LONGEST_ROW)
     width = inner * piece
     height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
     return Tiling(
@@ -113,6 +114,11 @@ def _is_turned(operand: Walked, axis: int) -> bool:
         and operand.strides[axis] == operand.itemsize
         and abs(operand.strides[0]) > operand.itemsize
     )
+
+
+def _has_columns(walk: ElementWalk) -> bool:
+    """Return whether rows of a tile share lines of the cache, as the channels of pixels do."""
+    return any(0 < abs(each.strides[1]) < abs(each.strides[0]) for each in walk.operands)
 
 
 def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
