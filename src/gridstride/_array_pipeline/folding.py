@@ -72,12 +72,13 @@ def prepare_fold(
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add(loop.joining.space, 8)
-    workspace = block.add(workspace_operand(0, size, loop.parts, loop.joining.capacity), 8)
+    results = axes.elements(bound.result)
+    workspace = block.add(workspace_operand(size, results, loop, loop.joining.capacity), 8)
     inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
     others = [k for k in range(len(operands)) if k not in inputs]
     block.add_operands(operands, others, loop.operands[len(inputs) :])
     second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
-    return PreparedCall((first, second), size * loop.parts * axes.elements(bound.result))
+    return PreparedCall((first, second), size * loop.parts * results)
 
 
 def _loaded(

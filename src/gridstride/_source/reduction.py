@@ -82,6 +82,8 @@ class ReductionForm(NamedTuple):
         Of the loop that joins parts; "" and 0 where there is one part.
     largest : int or None
         See `FoldLoop`; None for types that are never larger.
+    tells_numberless : bool
+        See `FoldLoop`.
     """
 
     roles: tuple[Role, ...]
@@ -95,6 +97,7 @@ class ReductionForm(NamedTuple):
     joining_shared: str
     joining_threads: int
     largest: int | None = None
+    tells_numberless: bool = False
 
 
 def reduction_form(
@@ -114,6 +117,7 @@ def reduction_form(
         loop.configuration.threads,
         *joining,
         loop.largest if _may_be_large(source, roles, types) else None,
+        loop.tells_numberless,
     )
 
 
@@ -200,6 +204,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         elements="".join(f", {role.input_ctype} {role.parameter.name}" for role in inputs),
         map_expr=section(f"map_expr of {name}", source.map_expr),
         loop=form.loop,
+        map=_handed_map(source, form),
         reduce=_handed_reduce(source, form, inputs),
         operands="".join(f", gridstride_at_{role.parameter.name}" for role in inputs),
         joining=joining,
@@ -273,6 +278,15 @@ def _folded_ctype(dtype: DType) -> str:
     """Return the type in which values of a dtype are folded: float for those of two bytes."""
     name = _dtypes.name_of_dtype(dtype)
     return "float" if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
+
+
+def _handed_map(source: ReductionSource, form: ReductionForm) -> str:
+    """Return what a loop maps with: it is told where no text can ask for numbers of elements, also by a macro."""
+    text = " ".join((source.map_expr, source.preamble, source.type_preamble, *source.options))
+    may_ask = "##" in text or words(text) & {"i", "_J", "include"}
+    if may_ask or not form.tells_numberless:
+        return "gridstride_map"
+    return "gridstride::as_numberless(gridstride_map)"
 
 
 def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequence[Role]) -> str:

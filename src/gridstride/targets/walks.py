@@ -133,6 +133,10 @@ class FoldLoop(NamedTuple):
     largest : int or None
         Bytes of the largest value that the loop folds; None: of any. For larger ones it is compiled as a kernel that
         does nothing, which tells how large they are.
+    parts_outermost : bool
+        Whether it is parts of neighboring results that lie next to each other in the workspace.
+    tells_numberless : bool
+        Whether the loop makes a difference for maps that do not ask for numbers of elements.
     """
 
     header: str
@@ -146,6 +150,8 @@ class FoldLoop(NamedTuple):
     workspace_at: int = 0
     joining: Loop | None = None
     largest: int | None = None
+    parts_outermost: bool = False
+    tells_numberless: bool = False
 
 
 class LoopWriters(Protocol):
@@ -203,9 +209,11 @@ def folded_bytes(
     return operand_bytes(address, step, strides, capacity) + kept
 
 
-def workspace_operand(address: int, itemsize: int, parts: int, capacity: int) -> bytes:
-    """Return the operand of a loop that joins the parts of each result, which lie next to each other."""
-    return folded_bytes(address, itemsize, (0,), (parts * itemsize,), capacity)
+def workspace_operand(itemsize: int, results: int, loop: FoldLoop, capacity: int) -> bytes:
+    """Return the operand of a loop that joins the parts of each result; its address is filled in later."""
+    if loop.parts_outermost:
+        return folded_bytes(0, itemsize, (results * itemsize,), (0,), capacity)
+    return folded_bytes(0, itemsize, (0,), (loop.parts * itemsize,), capacity)
 
 
 def _padded(values: Sequence[int], capacity: int) -> Ints:

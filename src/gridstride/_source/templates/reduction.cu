@@ -25,6 +25,6 @@ $operations
         if (gridstride_space.parts == 1) gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
         else gridstride::keep(folded, gridstride_space, at, part);
     };
-    ${begin}gridstride::$loop(gridstride_map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands)$end;
+    ${begin}gridstride::$loop($map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands)$end;
 }
 $joining

@@ -76,6 +76,14 @@ __host__ __device__ inline void where_small(const __map& __do_map, const __body&
     calling<(int(sizeof(__folding)) <= __most)>::call(__do_map, __do);
 }
 
+// A map that does not ask for the number of an element or its place in the fold.
+template <class __map>
+struct numberless : __map {
+    __host__ __device__ explicit numberless(const __map& __do_map) : __map(__do_map) {}
+};
+template <class __map>
+__host__ __device__ inline numberless<__map> as_numberless(const __map& __do_map) { return numberless<__map>(__do_map); }
+
 // Where results are stored.
 template <class __operand>
 struct placed {

@@ -24,13 +24,21 @@ from gridstride.targets.writers import (
     room_of,
 )
 
-_LOOPS, _FOLDS = "gridstride_cpu/loops.h", "gridstride_cpu/folds.h"
-#: Elements of a chunk, as in folds.h; results that are folded together, and into how many pieces work is cut.
-_FOLD_CHUNK, _RESULTS, _PIECES = 1024, 512, 32
-#: Bytes of the largest value of which a stack holds one for each of 44 levels of pairs.
+_LOOPS = "gridstride_cpu/loops.h"
+_ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
+#: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
 _LARGEST_FOLDING = 2048
-#: Elements of a fold that are too few for lanes, and neighboring results that make lanes instead.
-_FEW, _MANY = 24, 64
+#: Bytes of a chunk of the largest input, as in folds_along.h.
+_CHUNK_BYTES = 16384
+#: Into how many pieces work is cut, so that no thread waits long for another: of rows, and of columns, whose parts take
+#: longer to join.
+_PIECES_ALONG, _PIECES_ACROSS = 256, 64
+#: Neighboring results that are folded together: so many that rows are long stretches of memory, in multiples of a
+#: line of the cache.
+_RESULTS, _LINE = 8192, 64
+#: Elements of a row that are too few for lanes, by the size of the largest (else the last), and neighboring results
+#: that make lanes instead: the smaller elements are, the more of them are brought apart by one instruction.
+_FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another.
@@ -56,19 +64,30 @@ class CpuLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
-        few = prod(walk.fold) <= _FEW and walk.kept[0] >= _MANY
-        return _along(walk, limits) if folds_innermost(walk) and not few else _across(walk, limits)
+        along = folds_innermost(walk) and not has_short_rows(walk)
+        return _along(walk, limits) if along else _across(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
         """Return a fold in which a thread has one value: a stack has no room for those of all levels."""
         return large_fold(walk, limits)
 
 
+def has_short_rows(walk: FoldWalk) -> bool:
+    """Return whether rows too short for lanes lie so close to each other that neighboring results make lanes."""
+    largest = max((each.itemsize for each in walk.inputs), default=16)
+    if walk.fold[0] > _FEW.get(largest, _FEW[16]) or walk.kept[0] < _MANY:
+        return False
+    return len(walk.fold) == 1 or any(
+        abs(each.strides[0]) < abs(each.fold_strides[1]) for each in walk.inputs[:1]
+    )
+
+
 def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     row, *outer = walk.fold
-    chunks = -(-row // _FOLD_CHUNK)
+    chunk = max(1, _CHUNK_BYTES // max((each.itemsize for each in walk.inputs), default=1))
+    chunks = -(-row // chunk)
     total, results = chunks * prod(outer), prod(walk.kept)
-    part, parts = _cut(total, results, total * _FOLD_CHUNK)
+    part, parts = _cut(total, results, prod(walk.fold), _PIECES_ALONG)
     capacity = room_of(walk)
     kept, fold = axes_bytes(results, walk.kept, capacity), axes_bytes(total, (chunks, *outer), capacity)
     inputs = tuple(
@@ -76,62 +95,99 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         for each in walk.inputs
     )
     space = fold_space_bytes(walk, capacity, part, parts, 1, kept, fold, walk.kept_numbers)
-    return _fold_loop("shared_along", walk, space, inputs, parts, results * parts, limits)
+    pieces = results * parts
+    return FoldLoop(
+        _ALONG,
+        "shared_along",
+        "",
+        capacity,
+        space,
+        (*inputs, *_outputs(walk)),
+        shared(pieces, prod(walk.kept) * prod(walk.fold), limits),
+        parts,
+        WORKSPACE_AT,
+        _joining_along(results, parts, capacity, limits) if parts > 1 else None,
+        _LARGEST_FOLDING,
+    )
 
 
 def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     row, *outer = walk.kept
-    group = min(row, _RESULTS)
+    group = _group(row)
     pieces = -(-row // group)
     columns, total = pieces * prod(outer), prod(walk.fold)
-    part, parts = _cut(total, columns, total * group)
+    part, parts = _cut(total, columns, total * group, _PIECES_ACROSS)
     capacity = room_of(walk)
-    kept, fold = axes_bytes(columns, (pieces, *outer), capacity), axes_bytes(total, walk.fold, capacity)
+    space = _space_across(walk, group, part, parts, capacity)
     inputs = tuple(
         folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
         for each in walk.inputs
     )
-    space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, (0, *walk.kept_numbers[1:]))
-    return _fold_loop("shared_across", walk, space, inputs, parts, columns * parts, limits)
+    return FoldLoop(
+        _ACROSS,
+        "shared_across",
+        "",
+        capacity,
+        space,
+        (*inputs, *_outputs(walk)),
+        shared(columns * parts, prod(walk.kept) * total, limits),
+        parts,
+        WORKSPACE_AT,
+        _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None,
+        _LARGEST_FOLDING,
+        parts_outermost=True,
+        tells_numberless=True,
+    )
 
 
-def _cut(total: int, pieces: int, elements: int) -> tuple[int, int]:
+def _group(row: int) -> int:
+    """Return how many neighboring results are folded together: equally many, as far as lines of the cache let them."""
+    each = -(-row // -(-row // _RESULTS))
+    return min(row, -(-each // _LINE) * _LINE)
+
+
+def _space_across(walk: FoldWalk, group: int, part: int, parts: int, capacity: int) -> bytes:
+    row, *outer = walk.kept
+    pieces = -(-row // group)
+    kept = axes_bytes(pieces * prod(outer), (pieces, *outer), capacity)
+    fold = axes_bytes(prod(walk.fold), walk.fold, capacity)
+    return fold_space_bytes(walk, capacity, part, parts, group, kept, fold, (0, *walk.kept_numbers[1:]))
+
+
+def _cut(total: int, pieces: int, elements: int, wanted: int) -> tuple[int, int]:
     """Return the length of a part and how many there are: whatever the number of threads, for the same result."""
-    parts = max(1, min(-(-_PIECES // pieces), elements // _SHARED, total))
+    parts = max(1, min(-(-wanted // pieces), elements // _SHARED, total))
     part = max(1, -(-total // parts))
     return part, max(1, -(-total // part))
 
 
-def _fold_loop(
-    name: str,
-    walk: FoldWalk,
-    space: bytes,
-    inputs: tuple[bytes, ...],
-    parts: int,
-    pieces: int,
-    limits: Limits,
-) -> FoldLoop:
-    capacity = room_of(walk)
-    outputs = tuple(
-        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
+def _outputs(walk: FoldWalk) -> tuple[bytes, ...]:
+    return tuple(
+        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), room_of(walk))
         for each in walk.outputs
     )
-    how = shared(pieces, prod(walk.kept) * prod(walk.fold), limits)
-    joining = _joining(prod(walk.kept), parts, capacity, limits) if parts > 1 else None
-    operands = (*inputs, *outputs)
-    return FoldLoop(
-        _FOLDS, name, "", capacity, space, operands, how, parts, WORKSPACE_AT, joining, _LARGEST_FOLDING
-    )
 
 
-def _joining(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
+def _joining_along(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
     """Return the fold of the parts of each result, which lie next to each other in the workspace."""
-    whole = Walked(0, 1, (parts,), (1,))
-    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
-    chunks = -(-parts // _FOLD_CHUNK)
-    kept, fold = axes_bytes(results, (results,), capacity), axes_bytes(chunks, (chunks,), capacity)
-    space = fold_space_bytes(walk, capacity, chunks, 1, 1, kept, fold, (0,))
-    return Loop(_FOLDS, "shared_along", "", capacity, space, (), shared(results, results * parts, limits))
+    walk = _walk_of_parts(results, parts, Walked(0, 1, (parts,), (1,)))
+    # The parts are fewer than a chunk has elements.
+    kept, fold = axes_bytes(results, (results,), capacity), axes_bytes(1, (1,), capacity)
+    space = fold_space_bytes(walk, capacity, 1, 1, 1, kept, fold, (0,))
+    return Loop(_ALONG, "shared_along", "", capacity, space, (), shared(results, results * parts, limits))
+
+
+def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
+    """Return the fold of the parts, where those of neighboring results lie next to each other."""
+    walk = _walk_of_parts(results, parts, Walked(0, 1, (1,), (results,)))
+    group = _group(results)
+    space = _space_across(walk, group, parts, 1, capacity)
+    how = shared(-(-results // group), results * parts, limits)
+    return Loop(_ACROSS, "shared_across", "", capacity, space, (), how)
+
+
+def _walk_of_parts(results: int, parts: int, workspace: Walked) -> FoldWalk:
+    return FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (workspace,), ())
 
 
 def shared(pieces: int, elements: int, limits: Limits) -> LaunchConfig:

@@ -1,5 +1,5 @@
-// Folds on a processor. Values are folded in lanes that the compiler turns into vectors, blocks of them in pairs, so
-// that rounding errors grow with the logarithm of the count.
+// What the folds of a processor share. Values are folded in lanes that the compiler turns into vectors, blocks of them
+// in pairs or in blocks of blocks, so that rounding errors stay as small as NumPy's.
 //
 // A launch has blocks of one thread; each takes an equal share of the pieces, a piece being one part of one result
 // (along) or of neighboring results (across). How a fold is cut does not depend on how many threads there are.
@@ -11,56 +11,25 @@
 
 namespace gridstride {
 
-constexpr int fold_chunk = 1024;  // elements that are folded before they are joined with others
+// As wide as vectors are that compilers make for the flags of toolchain.py.
+#if defined(__AVX512VBMI2__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
 
-// An input on its way along a row.
-template <class __operand, int __buffered>
-struct streamed_input {
-    typedef __operand operand;
-    typedef typename __operand::stored stored;
-
-    const __operand& source;
-    const char* base;
-    const char* row;
-    stored* items;
-    alignas(64) char buffer[__buffered * sizeof(stored)];
-
-    GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
-    GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
-        const char* __at = row + __element * source.step;
-        const long long __step = source.step;
-        if (__step == sizeof(stored) && reinterpret_cast<unsigned long>(__at) % alignof(stored) == 0) {
-            items = reinterpret_cast<stored*>(const_cast<char*>(__at));
-            return 0;
-        }
-        items = reinterpret_cast<stored*>(buffer);
-        gather(reinterpret_cast<stored*>(buffer), __at, __step, __count);
-        return 0;
-    }
-};
-
-// Values are joined as the digits of a counter carry: in pairs of equally many.
-template <class __type>
-struct pairs {
-    unsigned long count = 0;
-    __type levels[48];
-
-    template <class __reduce>
-    GRIDSTRIDE_INLINED void push(const __reduce& __do, __type __value) {
-        int __level = 0;
-        for (unsigned long __rest = count++; __rest & 1; __rest >>= 1, ++__level)
-            __value = __do(levels[__level], __value);
-        levels[__level] = __value;
-    }
-    template <class __reduce>
-    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) const {
-        int __level = __builtin_ctzl(count);
-        __type __value = levels[__level];
-        for (unsigned long __rest = count >> __level >> 1; ++__level, __rest; __rest >>= 1)
-            if (__rest & 1) __value = __do(levels[__level], __value);
-        return __value;
-    }
-};
+constexpr int smaller() { return 64; }
+template <class... __rest>
+constexpr int smaller(int __first, __rest... __others) {
+    return __first < smaller(__others...) ? __first : smaller(__others...);
+}
+constexpr int power_of_two_up_to(int __number) { return __number < 2 ? 1 : 2 * power_of_two_up_to(__number / 2); }
+template <class... __operands>
+constexpr int largest_stored() { return larger(int(sizeof(typename __operands::stored))...); }
+template <class... __operands>
+constexpr int smallest_stored() { return smaller(int(sizeof(typename __operands::stored))...); }
 
 struct share_of_pieces {
     long long first, last;
@@ -72,13 +41,22 @@ struct share_of_pieces {
     }
 };
 
+// As `taken_off`, without a division for the last axis.
+template <int __axes>
+GRIDSTRIDE_INLINED long long digit_of(const axes<__axes>& __space, long long& __index, int __axis) {
+    if (__axis + 1 < __space.ndim) return taken_off(__space, __index, __axis);
+    const long long __digit = __index;
+    __index = 0;
+    return __digit;
+}
+
 // Set the bases to a result's first elements; return the first one's number.
 template <int __axes, class... __inputs>
 GRIDSTRIDE_INLINED long long settle(const fold_space<__axes>& __space, long long __index, int __from, __inputs&... __all) {
     long long __number = 0;
     swallow((__all.base = __all.source.data)...);
     for (int __axis = __from; __axis < __space.kept.ndim; ++__axis) {
-        const long long __at = taken_off(__space.kept, __index, __axis);
+        const long long __at = digit_of(__space.kept, __index, __axis);
         __number += __at * __space.kept_numbers.strides[__axis];
         swallow((__all.base += __at * __all.source.kept_strides[__axis])...);
     }
@@ -91,226 +69,145 @@ GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long _
                                   long long& __position, __inputs&... __all) {
     swallow((__all.row = __all.base)...);
     for (int __axis = __from; __axis < __space.fold.ndim; ++__axis) {
-        const long long __at = taken_off(__space.fold, __index, __axis);
+        const long long __at = digit_of(__space.fold, __index, __axis);
         __number += __at * __space.fold_numbers.strides[__axis];
         __position += __at * __space.position.strides[__axis];
         swallow((__all.row += __at * __all.source.strides[__axis])...);
     }
 }
 
-// ---- along ----
+// ---- values that are folded for a while in another type ----
 
-// Values that are folded side by side, in vectors; those of one lane only with each other until all is folded.
-template <class __type>
-struct lanes {
-    static constexpr int count = sizeof(__type) <= 16 ? 128 / int(sizeof(__type)) : 1;
-    // Vectors across lines of the cache would wait for each other.
-    alignas(sizeof(__type) <= 16 ? 64 : alignof(__type)) __type values[count];
-};
-template <class __reduce>
-struct by_lanes {
-    const __reduce& reduce;
+// Sums of small integers need not be as wide as their results before there are many: so many may be added in lanes of
+// twice the bytes of what is stored.
+template <int __bytes, bool __has_sign> struct twice_as_wide {};
+template <> struct twice_as_wide<1, true> { typedef short type; };
+template <> struct twice_as_wide<1, false> { typedef unsigned short type; };
+template <> struct twice_as_wide<2, true> { typedef int type; };
+template <> struct twice_as_wide<2, false> { typedef unsigned type; };
+
+struct adding {
     template <class __type>
-    GRIDSTRIDE_INLINED lanes<__type> operator()(const lanes<__type>& __first, const lanes<__type>& __second) const {
-        lanes<__type> __both;
-        GRIDSTRIDE_LANES
-        for (int __lane = 0; __lane < lanes<__type>::count; ++__lane)
-            __both.values[__lane] = reduce(__first.values[__lane], __second.values[__lane]);
-        return __both;
-    }
-};
-template <class __type, class __reduce>
-GRIDSTRIDE_INLINED __type joined_lanes(lanes<__type> __all, const __reduce& __do) {
-    for (int __half = lanes<__type>::count / 2; __half > 0; __half /= 2)
-        for (int __lane = 0; __lane < __half; ++__lane)
-            __all.values[__lane] = __do(__all.values[__lane], __all.values[__lane + __half]);
-    return __all.values[0];
-}
-
-// Pairs of lanes; of nothing where there is one lane, since large structures lie on the stack.
-template <class __type, bool __are_many = (lanes<__type>::count > 1)>
-struct pairs_of_lanes : pairs<lanes<__type>> {};
-template <class __type>
-struct pairs_of_lanes<__type, false> {
-    static constexpr unsigned long count = 0;
-    template <class __reduce>
-    GRIDSTRIDE_INLINED void push(const __reduce&, const lanes<__type>&) {}
-    template <class __reduce>
-    GRIDSTRIDE_INLINED lanes<__type> whole(const __reduce&) const { return lanes<__type>(); }
+    GRIDSTRIDE_INLINED __type operator()(__type __first, __type __second) const { return static_cast<__type>(__first + __second); }
 };
 
-// What is folded of one result: most of it in lanes, what is too short for them apart.
-template <class __type, class __map, class __reduce>
-struct folded_along {
-    const __map& do_map;
-    const __reduce& reduce;
-    pairs_of_lanes<__type> in_lanes;
-    pairs<__type> apart;
+template <class __type, class __reduce, class... __operands>
+struct brief {
+    typedef __type type;
+    static constexpr int most = 1 << 30;
+    GRIDSTRIDE_INLINED static const __reduce& reduce(const __reduce& __do) { return __do; }
+};
+template <class __type, bool __is_worth_it, class __reduce, class __operand>
+struct brief_sum : brief<__type, __reduce, __operand> {};
+template <class __type, class __reduce, class __operand>
+struct brief_sum<__type, true, __reduce, __operand> {
+    typedef typename __operand::stored stored;
+    typedef typename twice_as_wide<sizeof(stored), (stored(-1) < stored(0))>::type type;
+    static constexpr int most = sizeof(stored) == 1 ? 256 : 1 << 16;
+    GRIDSTRIDE_INLINED static adding reduce(const integer_sum<__reduce>&) { return adding(); }
+};
+template <class __type, class __reduce, class __operand>
+struct brief<__type, integer_sum<__reduce>, __operand>
+    : brief_sum<__type, (sizeof(__type) > 2 * sizeof(typename __operand::stored)), __reduce, __operand> {};
+template <class __type, class __reduce, class __operand>
+struct brief_sum<__type, false, __reduce, __operand> {
+    typedef __type type;
+    static constexpr int most = 1 << 30;
+    GRIDSTRIDE_INLINED static const integer_sum<__reduce>& reduce(const integer_sum<__reduce>& __do) { return __do; }
+};
 
-    GRIDSTRIDE_INLINED folded_along(const __map& __do_map, const __reduce& __do) : do_map(__do_map), reduce(__do) {}
+// ---- the order in which several values join one ----
 
-    template <class... __operands>
-    GRIDSTRIDE_INLINED void add(long long __number, long long __step, long long __position, long long __position_step,
-                                int __count, typename __operands::stored* const... __items) {
-        auto __value = [&](long long __k) {
-            return do_map(__number + __k * __step, __position + __k * __position_step,
-                          element<__operands>(__items[__k]).get()...);
-        };
-        constexpr int __lanes = lanes<__type>::count;
-        if (__lanes == 1 || __count < __lanes) {
-            __type __sum = __value(0);
-            for (long long __k = 1; __k < __count; ++__k) __sum = reduce(__sum, __value(__k));
-            apart.push(reduce, __sum);
-            return;
-        }
-        lanes<__type> __sums;
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane) __sums.values[__lane] = __value(__lane);
-        long long __k = __lanes;  // 32 bits may wrap, so they would not be seen to be consecutive
-        for (; __k + 4 * __lanes <= __count; __k += 4 * __lanes) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) {
-                const __type __first = reduce(__value(__k + __lane), __value(__k + __lanes + __lane));
-                const __type __second = reduce(__value(__k + 2 * __lanes + __lane), __value(__k + 3 * __lanes + __lane));
-                __sums.values[__lane] = reduce(__sums.values[__lane], reduce(__first, __second));
-            }
-        }
-        for (; __k + __lanes <= __count; __k += __lanes) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __sums.values[__lane] = reduce(__sums.values[__lane], __value(__k + __lane));
-        }
-        for (long long __lane = 0; __k < __count; ++__k, ++__lane)
-            __sums.values[__lane] = reduce(__sums.values[__lane], __value(__k));
-        in_lanes.push(by_lanes<__reduce>{reduce}, __sums);
+template <class __first, class __second> struct is_same { static constexpr bool value = false; };
+template <class __type> struct is_same<__type, __type> { static constexpr bool value = true; };
+template <class __type, class... __operands> struct is_stored { static constexpr bool value = false; };
+template <class __type, class __first, class... __rest>
+struct is_stored<__type, __first, __rest...> {
+    static constexpr bool value = is_same<__type, typename __first::value>::value || is_stored<__type, __rest...>::value;
+};
+
+// Numbers join each other first, which shortens chains of operations. Structures that are not what is stored may have
+// to ask which of two to take: they join one by one, since the answer is easy to foretell where much is folded already.
+template <class __type, class... __operands>
+constexpr bool joins_in_trees() { return !__is_class(__type) || is_stored<__type, __operands...>::value; }
+
+template <int __count, bool __in_tree>
+struct several {
+    // `__value(k)` for k from `__first` on.
+    template <class __type, class __reduce, class __value>
+    GRIDSTRIDE_INLINED static __type fold(const __reduce& __do, const __value& __value_at, int __first) {
+        return __do(several<__count / 2, __in_tree>::template fold<__type>(__do, __value_at, __first),
+                    several<__count / 2, __in_tree>::template fold<__type>(__do, __value_at, __first + __count / 2));
     }
-    GRIDSTRIDE_INLINED __type whole() const {
-        if (!in_lanes.count) return apart.whole(reduce);
-        const __type __most = joined_lanes(in_lanes.whole(by_lanes<__reduce>{reduce}), reduce);
-        return apart.count ? reduce(__most, apart.whole(reduce)) : __most;
+    template <class __type, class __reduce, class __value>
+    GRIDSTRIDE_INLINED static __type join(const __reduce& __do, __type __sum, const __value& __value_at, int __first) {
+        if (__in_tree) return __do(__sum, fold<__type>(__do, __value_at, __first));
+        __sum = several<__count / 2, __in_tree>::join(__do, __sum, __value_at, __first);
+        return several<__count / 2, __in_tree>::join(__do, __sum, __value_at, __first + __count / 2);
+    }
+};
+template <bool __in_tree>
+struct several<1, __in_tree> {
+    template <class __type, class __reduce, class __value>
+    GRIDSTRIDE_INLINED static __type fold(const __reduce&, const __value& __value_at, int __first) {
+        return static_cast<__type>(__value_at(__first));
+    }
+    template <class __type, class __reduce, class __value>
+    GRIDSTRIDE_INLINED static __type join(const __reduce& __do, const __type& __sum, const __value& __value_at, int __first) {
+        return __do(__sum, static_cast<__type>(__value_at(__first)));
     }
 };
 
-template <int __buffered, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                  const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
-    // Axis 0 of the fold counts chunks of its row.
-    const share_of_pieces __share(__space.outputs * __space.parts);
-    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
-        const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
-        const long long __number = settle(__space, __result, 0, __all...);
-        const long long __begin = __part * __space.part, __whole = __space.fold.count;
-        const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        if (__begin >= __end) {
-            __do_finish(__result, int(__part), __start);
-            continue;
-        }
-        folded_along<typename __folding::type, __map, __reduce> __sums(__do_map, __do);
-        for (long long __q = __begin; __q < __end; ++__q) {
-            long long __rest = __q, __numbers = __number, __position = 0;
-            const long long __chunk = taken_off(__space.fold, __rest, 0) * fold_chunk;
-            step_into(__space, __rest, 1, __numbers, __position, __all...);
-            const long long __left = __space.fold_row - __chunk, __end_of_chunk = __chunk + (__left < fold_chunk ? __left : fold_chunk);
-            for (long long __element = __chunk; __element < __end_of_chunk; __element += __buffered) {
-                const long long __more = __end_of_chunk - __element;
-                const int __count = int(__more < __buffered ? __more : __buffered);
-                swallow(__all.begin(__element, __count)...);
-                __sums.template add<typename __inputs::operand...>(
-                    __numbers + __element * __space.fold_numbers.step, __space.fold_numbers.step,
-                    __position + __element * __space.position.step, __space.position.step, __count, __all.items...);
-            }
-        }
-        __do_finish(__result, int(__part), __folding(__sums.whole()));
+// ---- neighboring results ----
+
+template <class __folding>
+struct neighbors {
+    const typename __folding::type* values;
+    int count;
+};
+
+template <class __stored>
+GRIDSTRIDE_INLINED bool is_direct(const char* __at, long long __step) {
+    return __step == sizeof(__stored) && reinterpret_cast<unsigned long>(__at) % alignof(__stored) == 0;
+}
+
+template <class... __operands, class __post, class __type>
+GRIDSTRIDE_INLINED void assign_consecutive(const __post& __do_post, const __type* __values, long long __number,
+                                           long long __step, int __count, typename __operands::stored* const... __items) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k)
+        __do_post(__number + __k * __step, __values[__k], element<__operands>(__items[__k]).get()...);
+}
+
+template <class __post, class __folding, int __axes, class... __placed>
+GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const neighbors<__folding>& __folded,
+                                         const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
+    long long __within;
+    const long long __row = find_result(__space, __result, __within, __outputs...);
+    const long long __step = __space.result.step, __number = __row + __within * __step;
+    if (all_of(is_direct<typename __placed::stored>(__outputs.base, __outputs.source.step)...)) {
+        assign_consecutive<typename __placed::operand...>(__do_post, __folded.values, __number, __step, __folded.count,
+                                                          &__outputs.at(__within)...);
+        return;
     }
+    for (int __k = 0; __k < __folded.count; ++__k)
+        __do_post(__number + __k * __step, __folded.values[__k],
+                  element<typename __placed::operand>(__outputs.at(__within + __k)).get()...);
 }
 
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void shared_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                     const __folding& __start, const fold_space<__axes>& __space,
-                                     const __operands&... __all) {
-    constexpr int __buffered = buffered_up_to<__operands...>(fold_chunk);
-    run_along<__buffered>(__do_map, __do, __do_finish, __start, __space,
-                          streamed_input<__operands, __buffered>(__all)...);
+template <class __post, class __folding, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding>& __folded,
+                               const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
+    assign_neighbors(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
 }
 
-// ---- across ----
-
-template <class __map, class __reduce, class __type, class... __operands>
-GRIDSTRIDE_INLINED void fold_row_into(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
-                                      long long __number, long long __step, long long __position, int __count,
-                                      typename __operands::stored* const... __items) {
-    if (__is_first) {
-        for (int __k = 0; __k < __count; ++__k)
-            __sums[__k] = __do_map(__number + __k * __step, __position, element<__operands>(__items[__k]).get()...);
-    } else {
-        GRIDSTRIDE_INDEPENDENT
-        for (int __k = 0; __k < __count; ++__k)
-            __sums[__k] = __do(__sums[__k], __do_map(__number + __k * __step, __position,
-                                                     element<__operands>(__items[__k]).get()...));
-    }
-}
-
-template <int __buffered, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
-    // Axis 0 of the results counts pieces of their row, `group` results each.
-    typedef typename __folding::type __type;
-    constexpr int __fitting = sizeof(__type) < 1024 ? 1024 / int(sizeof(__type)) : 1;
-    constexpr int __most = __fitting < __buffered ? __fitting : __buffered;  // of neighboring results at once
-    constexpr int __batch = 64, __levels = 44;  // rows that are folded one after the other, and pairs of batches
-    alignas(64) __type __sums[__most], __joined[__levels][__most];
-    const share_of_pieces __share(__space.kept.count * __space.parts);
-    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
-        const long long __part = __piece % __space.parts;
-        long long __row = __piece / __space.parts;
-        const long long __piece_begin = taken_off(__space.kept, __row, 0) * __space.group;
-        const long long __piece_length = __space.kept_row - __piece_begin < __space.group
-                                             ? __space.kept_row - __piece_begin : __space.group;
-        const long long __corner = settle(__space, __row, 1, __all...);
-        const long long __begin = __part * __space.part, __whole = __space.fold.count;
-        const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        for (long long __some = 0; __some < __piece_length; __some += __most) {
-            const long long __element = __piece_begin + __some;
-            const int __count = int(__piece_length - __some < __most ? __piece_length - __some : __most);
-            const long long __number = __corner + __element * __space.kept_numbers.step;
-            unsigned long __batches = 0;
-            for (long long __from = __begin; __from < __end; __from += __batch) {
-                for (long long __f = __from; __f < __end && __f < __from + __batch; ++__f) {
-                    long long __numbers = __number, __position = 0;
-                    step_into(__space, __f, 0, __numbers, __position, __all...);
-                    swallow(__all.begin(__element, __count)...);
-                    fold_row_into<__map, __reduce, __type, typename __inputs::operand...>(
-                        __sums, __f == __from, __do_map, __do, __numbers, __space.kept_numbers.step, __position, __count,
-                        __all.items...);
-                }
-                int __level = 0;
-                for (unsigned long __rest = __batches++; __rest & 1; __rest >>= 1, ++__level)
-                    for (int __k = 0; __k < __count; ++__k) __sums[__k] = __do(__joined[__level][__k], __sums[__k]);
-                for (int __k = 0; __k < __count; ++__k) __joined[__level][__k] = __sums[__k];
-            }
-            for (int __k = 0; __k < __count; ++__k) {
-                const long long __result = __row * __space.kept_row + __element + __k;
-                if (!__batches) {
-                    __do_finish(__result, int(__part), __start);
-                    continue;
-                }
-                int __level = __builtin_ctzl(__batches);
-                __type __value = __joined[__level][__k];
-                for (unsigned long __rest = __batches >> __level >> 1; ++__level, __rest; __rest >>= 1)
-                    if (__rest & 1) __value = __do(__joined[__level][__k], __value);
-                __do_finish(__result, int(__part), __folding(__value));
-            }
-        }
-    }
-}
-
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void shared_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                      const __folding& __start, const fold_space<__axes>& __space,
-                                      const __operands&... __all) {
-    constexpr int __buffered = buffered_up_to<__operands...>(fold_chunk);
-    run_across<__buffered>(__do_map, __do, __do_finish, __start, __space,
-                           streamed_input<__operands, __buffered>(__all)...);
+// Parts of neighboring results lie next to each other.
+template <class __folding, int __axes>
+GRIDSTRIDE_INLINED void keep(const neighbors<__folding>& __folded, const fold_space<__axes>& __space, long long __result,
+                             int __part) {
+    __folding* const __to = reinterpret_cast<__folding*>(__space.workspace) + __part * __space.outputs + __result;
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __folded.count; ++__k) __to[__k] = __folding(__folded.values[__k]);
 }
 
 }

@@ -1,0 +1,299 @@
+// Folds in which the innermost axis is kept: `shared_across`. Rows are added to a row of sums, several at once; rows of
+// sums of equally many are added up, and rows of those.
+#ifndef GRIDSTRIDE_CPU_FOLDS_ACROSS_H
+#define GRIDSTRIDE_CPU_FOLDS_ACROSS_H
+
+#include <gridstride_cpu/folds.h>
+#include <gridstride_cpu/untangling.h>
+
+namespace gridstride {
+
+// How many rows, and how much of them, is brought to where it can be folded, where it does not lie so.
+template <class... __operands>
+struct brought {
+    static constexpr int largest = largest_stored<__operands...>(), count = sizeof...(__operands);
+    static constexpr int rows = largest > 16 ? 1 : 16;
+    static constexpr int bytes = count > 2 ? buffer_bytes : 2 * buffer_bytes;
+    static constexpr int width = larger(bytes / (rows * largest), 1);
+
+    // How many of so many rows are brought at once: about equally many each time, in multiples of four.
+    GRIDSTRIDE_INLINED static int height(int __all) {
+        const int __times = (__all + rows - 1) / rows, __each = (__all + __times - 1) / __times;
+        return rows > 1 ? (__each + 3) / 4 * 4 : 1;
+    }
+};
+
+// An input on its way: rows of consecutive elements, its own or the buffer's.
+template <class __operand, int __rows, int __width>
+struct input_rows {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char* base;
+    const char* row;
+    const char* items;
+    long long stride;  // between rows
+    alignas(64) char buffer[__rows * __width * sizeof(stored)];
+
+    GRIDSTRIDE_INLINED input_rows(const __operand& __source) : source(__source) {}
+    // Whether rows of so many elements lie one after another.
+    GRIDSTRIDE_INLINED bool is_continuous(long long __elements) const {
+        return is_direct() && source.strides[0] == __elements * long(sizeof(stored));
+    }
+    GRIDSTRIDE_INLINED bool is_direct() const {
+        return (source.strides[0] % long(alignof(stored)) == 0) & gridstride::is_direct<stored>(base, source.step) &
+               gridstride::is_direct<stored>(row, source.step);
+    }
+    // Go to rows of elements, of which there are at most so many where `is_direct` is false.
+    GRIDSTRIDE_INLINED int begin(long long __row, int __together, int __rows_ahead, long long __element, int __width_ahead) {
+        const char* const __at = row + __row * source.strides[0] + __element * source.step;
+        if (is_direct()) {
+            items = __at;
+            stride = source.strides[0] * __together;
+            return 0;
+        }
+        items = buffer;
+        stride = __width * sizeof(stored);
+        untangling<stored, int(__width * sizeof(stored)), __rows>::run(buffer, __at, source.step, source.strides[0], __width_ahead, __rows_ahead);
+        return 0;
+    }
+};
+
+template <class __operand>
+struct rows_at {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    const char* items;
+    long long stride;
+    GRIDSTRIDE_INLINED stored& at(int __row, long long __k) const {
+        return reinterpret_cast<stored*>(const_cast<char*>(items + __row * stride))[__k];
+    }
+};
+
+// Fold so many rows at once into the sums.
+template <int __rows, bool __in_trees, class __type, class __reduce, class __value>
+GRIDSTRIDE_INLINED void fold_rows_into(__type* __sums, bool __is_first, const __reduce& __do, int __count,
+                                       const __value& __value_at) {
+    typedef several<__rows, __in_trees> __several;
+    auto __at = [&](long long __k) { return [&__value_at, __k](int __row) { return __value_at(__row, __k); }; };
+    if (__is_first) {
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __k = 0; __k < __count; ++__k) __sums[__k] = __several::template fold<__type>(__do, __at(__k), 0);
+    } else {
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __k = 0; __k < __count; ++__k) __sums[__k] = __several::join(__do, __sums[__k], __at(__k), 0);
+    }
+}
+
+// Fold rows into the sums, the first of which may be the first of all.
+template <class __type, class __map, class __reduce, class... __rows_at>
+GRIDSTRIDE_INLINED void fold_some_rows(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+                                       long long __number, long long __step, long long __number_stride,
+                                       long long __position, long long __position_stride, int __count, int __rows,
+                                       __rows_at... __all) {
+    constexpr int __inputs = sizeof...(__rows_at), __at_once = __inputs < 3 ? 4 : __inputs < 5 ? 2 : 1;
+    constexpr bool __in_trees = joins_in_trees<__type, typename __rows_at::operand...>();
+    auto __value = [&](int __row, long long __k) -> __type {
+        return static_cast<__type>(__do_map(__number + __row * __number_stride + __k * __step,
+                                            __position + __row * __position_stride,
+                                            element<typename __rows_at::operand>(__all.at(__row, __k)).get()...));
+    };
+    for (int __row = 0; __row < __rows;) {
+        const int __left = __rows - __row, __done = __left >= __at_once ? __at_once : __left > 1 && __at_once > 2 ? 2 : 1;
+        if (__done == __at_once) fold_rows_into<__at_once, __in_trees>(__sums, __is_first, __do, __count, __value);
+        else if (__done == 2) fold_rows_into<2, __in_trees>(__sums, __is_first, __do, __count, __value);
+        else fold_rows_into<1, __in_trees>(__sums, __is_first, __do, __count, __value);
+        __is_first = false;
+        __row += __done;
+        __number += __done * __number_stride;
+        __position += __done * __position_stride;
+        swallow((__all.items += __done * __all.stride)...);
+    }
+}
+
+template <class __type> GRIDSTRIDE_INLINED __type* in_place(__type* __values, __type*) { return __values; }
+template <class __type, class __brief> GRIDSTRIDE_INLINED __type* in_place(__brief*, __type* __values) { return __values; }
+
+// Rows of sums: of a batch of rows, of a batch of those, and of all batches of those.
+constexpr int row_of_sums_bytes = 32768;
+template <class __type, class __brief>
+struct sums_of_rows {
+    static constexpr int batch = 64, alignment = alignof(__type) < 64 ? 64 : int(alignof(__type));
+    static constexpr bool is_brief = sizeof(__brief) < sizeof(__type);
+    __brief* batched;
+    __type *joined, *whole;
+    int batches = 0;  // that are in `joined`
+    bool has_whole = false;
+
+    GRIDSTRIDE_INLINED static long long row_bytes(long long __size) { return (__size + alignment - 1) / alignment * alignment; }
+    GRIDSTRIDE_INLINED static long long bytes(long long __width, bool __has_joined, bool __has_whole) {
+        return row_bytes(__width * sizeof(__brief)) + (__has_joined + __has_whole) * row_bytes(__width * sizeof(__type)) + alignment;
+    }
+    GRIDSTRIDE_INLINED sums_of_rows(char* __room, long long __width) {
+        char* const __start = __room + (alignment - reinterpret_cast<unsigned long>(__room) % alignment);
+        batched = reinterpret_cast<__brief*>(__start);
+        joined = reinterpret_cast<__type*>(__start + row_bytes(__width * sizeof(__brief)));
+        whole = reinterpret_cast<__type*>(reinterpret_cast<char*>(joined) + row_bytes(__width * sizeof(__type)));
+    }
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void join(const __reduce& __do, int __count) {
+        add(__do, joined, batched, batches == 0, __count);
+        if (++batches < batch) return;
+        add(__do, whole, joined, !has_whole, __count);
+        batches = 0;
+        has_whole = true;
+    }
+    // Of rows that were folded together, and perhaps of a last batch of others.
+    template <class __reduce>
+    GRIDSTRIDE_INLINED const __type* result(const __reduce& __do, int __count, int __together, bool __has_rest) {
+        __type* const __values = has_whole ? whole : joined;
+        if (has_whole && batches) add(__do, whole, joined, false, __count * __together);
+        for (int __half = __together / 2; __half > 0; __half /= 2)
+            add(__do, __values, __values + __half * __count, false, __half * __count);
+        if (__has_rest) add(__do, __values, batched, false, __count);
+        return __values;
+    }
+
+private:
+    // It stands apart, so that it is compiled once: it runs seldom.
+    template <class __reduce, class __from>
+    static inline __attribute__((noinline)) void add(const __reduce& __do, __type* __to, const __from* __values,
+                                                     bool __is_first, int __count) {
+        if (__is_first) {
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __k = 0; __k < __count; ++__k) __to[__k] = static_cast<__type>(__values[__k]);
+        } else {
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __k = 0; __k < __count; ++__k) __to[__k] = __do(__to[__k], static_cast<__type>(__values[__k]));
+        }
+    }
+};
+
+// Fold rows that are one step of the first folded axis apart into the sums; several together are one row.
+template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_run(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+                                 const fold_space<__axes>& __space, long long __number, long long __position,
+                                 long long __element, int __count, int __rows, int __together, __inputs&... __all) {
+    const long long __number_stride = __space.fold_numbers.strides[0] * __together;
+    const long long __position_stride = __space.position.strides[0] * __together;
+    const bool __are_direct = all_of(__all.is_direct()...);
+    const int __width = __are_direct ? __count : __inputs_brought::width;
+    const int __height = __are_direct ? __rows : __inputs_brought::height(__rows);
+    for (int __from = 0; __from < __count; __from += __width) {
+        const int __some = __count - __from < __width ? __count - __from : __width;
+        for (int __row = 0; __row < __rows; __row += __height) {
+            const int __some_rows = __rows - __row < __height ? __rows - __row : __height;
+            swallow(__all.begin(__row, __together, __some_rows, __element + __from, __some)...);
+            fold_some_rows(__sums + __from, __is_first && __row == 0, __do_map, __do,
+                           __number + __from * __space.kept_numbers.step + __row * __number_stride,
+                           __space.kept_numbers.step, __number_stride, __position + __row * __position_stride,
+                           __position_stride, __some, __some_rows,
+                           rows_at<typename __inputs::operand>{__all.items, __all.stride}...);
+        }
+    }
+}
+
+// Fold the rows from one index along the folded axes to another into the sums.
+template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_batch(__type* __sums, const __map& __do_map, const __reduce& __do,
+                                   const fold_space<__axes>& __space, long long __number, long long __element,
+                                   int __count, long long __begin, long long __end, int __together, __inputs&... __all) {
+    for (long long __f = __begin; __f < __end;) {
+        long long __numbers = __number, __position = 0, __rest = __f;
+        step_into(__space, __f, 0, __numbers, __position, __all...);
+        const long long __left = __space.fold.length[0] - digit_of(__space.fold, __rest, 0);
+        const int __rows = int(__end - __f < __left ? __end - __f : __left);
+        fold_run<__inputs_brought>(__sums, __f == __begin, __do_map, __do, __space, __numbers, __position, __element,
+                                   __count * __together, __rows / __together, __together, __all...);
+        __f += __rows;
+    }
+}
+
+// How many rows are folded as one: of few elements that lie one after another so many that loops are worth it. Then
+// elements have no numbers.
+template <class __map> struct asks_for_numbers { static constexpr bool value = true; };
+template <class __map> struct asks_for_numbers<numberless<__map>> { static constexpr bool value = false; };
+constexpr int elements_together = 512;
+
+template <class __map, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED int rows_together(const fold_space<__axes>& __space, long long __rows, __inputs&... __all) {
+    const long long __width = __space.kept_row;
+    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > elements_together / 16 || __rows < 2 * elements_together)
+        return 1;
+    long long __number = 0, __position = 0;
+    step_into(__space, 0, 0, __number, __position, __all...);
+    // Those that are left are no more than sums of small integers have room for.
+    const int __fitting = power_of_two_up_to(elements_together / int(__width));
+    return !all_of(__all.is_continuous(__width)...) ? 1 : __fitting < 256 ? __fitting : 256;
+}
+
+template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
+    // Axis 0 of the results counts pieces of their row, `group` results each.
+    typedef typename __folding::type __type;
+    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
+    typedef sums_of_rows<__type, typename __briefly::type> __rows_of_sums;
+    constexpr long long __largest_batch = __rows_of_sums::is_brief ? 256 : __rows_of_sums::batch;
+    // Whole steps of the second folded axis, so that what has to be brought is brought at once.
+    const long long __step = __space.fold.ndim > 1 && __space.fold.length[0] < __largest_batch ? __space.fold.length[0] : 1;
+    const long long __batch = __largest_batch / __step * __step;
+    constexpr long long __most = larger(row_of_sums_bytes / int(sizeof(__type)), 1);
+    const long long __width = __space.group < __most ? __space.group : __most, __whole = __space.fold.count;
+    const bool __is_joined = __rows_of_sums::is_brief || __space.part > __batch;
+    // On the stack as much as is needed, since each page of a frame is touched.
+    const long long __room_width = __width < elements_together && __most >= elements_together ? elements_together : __width;
+    char* const __room = static_cast<char*>(__builtin_alloca(
+        __rows_of_sums::bytes(__room_width, __is_joined, __space.part > __batch * (__rows_of_sums::batch - 1))));
+    const share_of_pieces __share(__space.kept.count * __space.parts);
+    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
+        const long long __part = __piece % __space.parts;
+        long long __row = __piece / __space.parts;
+        const long long __first = digit_of(__space.kept, __row, 0) * __space.group;
+        const long long __last = __space.kept_row - __first < __space.group ? __space.kept_row : __first + __space.group;
+        const long long __corner = settle(__space, __row, 1, __all...);
+        const long long __begin = __part * __space.part;
+        const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
+        const int __together = __room_width < elements_together ? 1 : rows_together<__map>(__space, __end - __begin, __all...);
+        const long long __end_of_together = __end - (__end - __begin) % __together;
+        for (long long __element = __first; __element < __last; __element += __width) {
+            const int __count = int(__last - __element < __width ? __last - __element : __width);
+            const long long __result = __row * __space.kept_row + __element;
+            if (__begin >= __end) {
+                for (int __k = 0; __k < __count; ++__k) __do_finish(__result + __k, int(__part), __start);
+                continue;
+            }
+            __rows_of_sums __sums(__room, __room_width);
+            for (long long __from = __begin; __from < __end;) {
+                // Fewer rows than are folded together are a batch of their own.
+                const bool __is_rest = __from == __end_of_together;
+                const int __as_one = __is_rest ? 1 : __together;
+                const long long __ahead = __from + __batch * __as_one;
+                const long long __to = __is_rest ? __end : __ahead < __end_of_together ? __ahead : __end_of_together;
+                fold_batch<__inputs_brought>(__sums.batched, __do_map, __briefly::reduce(__do), __space,
+                                             __corner + __element * __space.kept_numbers.step, __element, __count, __from, __to,
+                                             __as_one, __all...);
+                if (__is_joined && !__is_rest) __sums.join(__do, __count * __as_one);
+                __from = __to;
+            }
+            const __type* const __values =
+                __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end) : in_place(__sums.batched, __sums.joined);
+            __do_finish(__result, int(__part), neighbors<__folding>{__values, __count});
+        }
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void shared_across(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                      const __folding& __start, const fold_space<__axes>& __space,
+                                      const __operands&... __all) {
+    typedef brought<__operands...> __brought;
+    run_across<__brought>(__do_map, __do, __do_finish, __start, __space,
+                          input_rows<__operands, __brought::rows, __brought::width>(__all)...);
+}
+
+}
+
+#endif

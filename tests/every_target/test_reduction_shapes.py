@@ -1,0 +1,117 @@
+"""Reductions of every kind of row and column: short, long, apart, backwards, of every size of element."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.array_strategies import values
+from tests.every_target.test_reduction import LARGEST, NUMBERS, PLACE, TOTAL
+
+WIDE = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_total")
+PRODUCT = gs.ReductionKernel("T x", "T y", "x", "a * b", "y = a", "1", "product")
+#: Of elements of 1, 2, 4, 8 and 16 bytes.
+DTYPES = ["int8", "uint16", "float32", "int32", "complex64", "float64", "complex128"]
+#: Rows and columns around the sizes of vectors, of what is brought apart at once, and of blocks and chunks.
+WIDTHS = [1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 31, 33, 47, 64, 100, 129, 255, 256, 257, 300]
+LENGTHS = [63, 64, 65, 127, 511, 513, 1023, 4095, 4097, 16383, 16385, 70_001]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_and_columns_of_every_width(xp: ModuleType, dtype: str) -> None:
+    for width in WIDTHS:
+        x = values((20_003 // width + 70, width), dtype, 1)
+        for view in (x, x[1:, :], x[::-1], x[:, ::-1], x[::3]):
+            for axis in (0, 1):
+                np.testing.assert_array_equal(
+                    gs.asnumpy(TOTAL(xp.asarray(view), axis=axis)),
+                    view.sum(axis, dtype=dtype),
+                    str((width, axis)),
+                )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex64"])
+def test_lines_of_every_length(xp: ModuleType, dtype: str) -> None:
+    for length in LENGTHS:
+        x = values((length,), dtype, 1)
+        for view in (x, x[1:], x[::-1], x[::2]):
+            np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.asarray(view))), view.sum(dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_sums_of_the_extremes_of_small_integers(xp: ModuleType, dtype: str) -> None:
+    for extreme in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+        for shape in ((70_000,), (700, 130), (20_000, 3), (3, 20_000), (5000, 16), (300, 5000)):
+            x = np.full(shape, extreme, dtype)
+            for axis in (None, *range(len(shape))):
+                np.testing.assert_array_equal(
+                    gs.asnumpy(WIDE(xp.asarray(x), axis=axis)), x.sum(axis, dtype="int64")
+                )
+
+
+@pytest.mark.parametrize(
+    "shape", [(300_007, 5), (4096, 10), (1000, 300, 3), (40, 50, 60), (90_001, 2), (2, 90_000)]
+)
+def test_many_rows(xp: ModuleType, shape: tuple[int, ...]) -> None:
+    x = values(shape, "float32", 3)
+    for axis in (0, 1, (0, len(shape) - 1), (0, 1)):
+        np.testing.assert_array_equal(
+            gs.asnumpy(TOTAL(xp.asarray(x), axis=axis)), x.sum(axis, dtype="f8").astype("f4")
+        )
+        expected = np.sum(np.arange(x.size).reshape(shape), axis=axis)
+        np.testing.assert_array_equal(gs.asnumpy(NUMBERS(xp.asarray(x), axis=axis)), expected)
+
+
+@pytest.mark.parametrize("width", [2, 3, 7, 16, 33, 200, 3000])
+def test_places_and_extremes(xp: ModuleType, width: int) -> None:
+    x = np.random.default_rng(width).standard_normal((130_000 // width, width), np.float32)
+    for axis in (None, 0, 1):
+        place, largest = PLACE(xp.asarray(x), axis=axis)
+        np.testing.assert_array_equal(gs.asnumpy(place), x.argmax(axis))
+        np.testing.assert_array_equal(gs.asnumpy(largest), x.max(axis))
+        np.testing.assert_array_equal(gs.asnumpy(LARGEST(xp.asarray(x), axis=axis)), x.max(axis))
+        signs = np.sign(x).astype(np.int32)
+        np.testing.assert_array_equal(
+            gs.asnumpy(PRODUCT(xp.asarray(signs), axis=axis)), signs.prod(axis, dtype="i4")
+        )
+
+
+@pytest.mark.parametrize("text", ["i", "_J", "NUMBER", "PLACE"])
+def test_numbers_of_elements_in_narrow_columns(xp: ModuleType, text: str) -> None:
+    kernel = gs.ReductionKernel(
+        "T x", "int64 s", f"{text} * (x == x)", "a + b", "s = a", "0", "numbers_by_macro",
+        preamble="#define NUMBER i", options=("-DPLACE=_J",),
+    )  # fmt: skip
+    for view in (np.ones((70_001, 3), "f4"), np.ones((3, 70_001), "f4").T):
+        numbers = np.arange(view.size).reshape(view.shape)
+        if text in ("_J", "PLACE"):
+            numbers = numbers // 3
+        np.testing.assert_array_equal(gs.asnumpy(kernel(xp.asarray(view), axis=0)), numbers.sum(0))
+
+
+def test_results_of_any_step(xp: ModuleType) -> None:
+    for shape in ((5000, 3), (3, 5000), (200, 300), (5000, 40)):
+        x = values(shape, "float32", 2)
+        for axis in (0, 1):
+            expected = x.sum(axis)
+            for out in (np.zeros((expected.size, 2), "f4")[:, 0], np.zeros(expected.size, "f4")[::-1]):
+                out = xp.asarray(out)
+                TOTAL(xp.asarray(x), axis=axis, out=out)
+                np.testing.assert_array_equal(gs.asnumpy(out), expected)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1 << 20,), (3, 300_000), (300_000, 3), (30_000, 40), (700, 3000), (6000, 300)]
+)
+def test_sums_of_every_shape_are_as_accurate_as_numpys(xp: ModuleType, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(5).random(shape, "f4")
+    for axis in (None, *range(len(shape))):
+        exact = x.sum(axis, dtype="f8")
+        ours, numpys = gs.asnumpy(TOTAL(xp.asarray(x), axis=axis)), x.sum(axis)
+        error, allowed = np.abs(ours - exact).mean(), np.abs(numpys - exact).mean()
+        # Of the result alone; of a few results chance decides which error is the smaller one.
+        rounding = np.spacing(np.float32(np.max(exact))) / (2 if np.size(ours) > 100 else 1)
+        assert error <= max(allowed, rounding), axis
