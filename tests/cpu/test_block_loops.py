@@ -300,6 +300,15 @@ def test_raw_and_empty() -> None:
     assert float(reduction.TOTAL(np.zeros((0,), "f4"))) == 0
 
 
+@pytest.mark.parametrize("shape", [(16, 16, 0), (0, 300), (300, 0, 3), (0, 2, 512), (512, 0, 512)])
+def test_folds_of_nothing(shape: tuple[int, ...]) -> None:
+    x: Any = np.zeros(shape, "f4")
+    across = np.broadcast_to(np.ones(shape[-1], "f4"), shape)
+    for operand in (x, x.T, across, across.T):
+        for axis in (None, *range(len(shape)), (0, 1)):
+            np.testing.assert_array_equal(reduction.TOTAL(operand, axis=axis), operand.sum(axis, dtype="f4"))
+
+
 @pytest.mark.parametrize("bins", [44, 46, 126])
 def test_large_structures_are_folded(bins: int) -> None:
     check_most_frequent(np, bins)

@@ -68,7 +68,7 @@ class BlockLoops:
         if not folds_innermost(walk) or is_tiny:
             return _across(walk, limits)
         length = packet_length([each.itemsize for each in walk.inputs])
-        has_long_rows = len(walk.fold) > 1 and walk.fold[0] >= _WARP * length
+        has_long_rows = len(walk.fold) > 1 and walk.fold[0] >= _WARP * length and all(walk.fold)
         return _rows_of_fold(walk, limits) if has_long_rows else _along(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
