@@ -98,8 +98,14 @@ def test_every_place_by_loops_for_many_elements(data: st.DataObject, shape: tupl
         reduction.check_places(np, data, shape)
 
 
+#: Loops for blocks of threads are slow on a CPU, above all to compile.
+IN_SOAK = {
+    dtype: pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("float16", "float64", "complex128")
+}
+
+
 @pytest.mark.parametrize("shape", [(5000, 2), (5000, 3), (4099, 16), (4100, 33), (4096, 100), (6, 4099, 5)])
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["complex128"]])
 def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
     x = values(shape, dtype, 1)
     for start in (0, 1):
@@ -153,7 +159,7 @@ def test_tiles(dtype: str) -> None:
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1) + y)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["complex128"]])
 @pytest.mark.parametrize("order", [(4, 1, 3, 0, 2), (2, 4, 0, 3, 1), (3, 4, 2, 0, 1), (1, 0, 4, 3, 2)])
 @pytest.mark.parametrize("shape", [(37, 5, 3, 20, 21), (16, 4, 2, 32, 48)])
 def test_tiles_of_two_axes_a_side(dtype: str, order: tuple[int, ...], shape: tuple[int, ...]) -> None:
@@ -174,7 +180,9 @@ def flat_view(shape: tuple[int, ...], dtype: str, start: int, seed: int) -> np.n
     return whole[first : first + int(np.prod(shape))].reshape(shape)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["float64"], IN_SOAK["complex128"]]
+)
 @pytest.mark.parametrize("shape", [(300, 150), (131, 259), (40, 515), (700, 33), (128, 272)])
 def test_tiles_that_start_between_two_words(dtype: str, shape: tuple[int, int]) -> None:
     for x_start, y_start, out_start in ((0, 0, 0), (1, 0, 0), (0, 1, 2), (3, 1, 1)):
@@ -210,7 +218,9 @@ def test_tiles_of_many_operands() -> None:
         np.testing.assert_array_equal(total(*of, np.zeros((70, 90), "f4")), sum(of))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["float64"], IN_SOAK["complex128"]]
+)
 @pytest.mark.parametrize("rows", [2, 3, 7, 16])
 def test_strips(dtype: str, rows: int) -> None:
     """Arrays of which a short axis is the innermost one."""
