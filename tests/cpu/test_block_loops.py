@@ -27,6 +27,11 @@ FEW = settings(
 )
 
 
+def in_soak(*cases: Any) -> list[Any]:
+    """Return cases for long runs: loops for blocks of threads are slow on a CPU, above all to compile."""
+    return [pytest.param(case, marks=pytest.mark.soak) for case in cases]
+
+
 INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
 WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_total")
 LOWEST = gs.ReductionKernel(
@@ -98,14 +103,8 @@ def test_every_place_by_loops_for_many_elements(data: st.DataObject, shape: tupl
         reduction.check_places(np, data, shape)
 
 
-#: Loops for blocks of threads are slow on a CPU, above all to compile.
-IN_SOAK = {
-    dtype: pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("float16", "float64", "complex128")
-}
-
-
 @pytest.mark.parametrize("shape", [(5000, 2), (5000, 3), (4099, 16), (4100, 33), (4096, 100), (6, 4099, 5)])
-@pytest.mark.parametrize("dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["complex128"]])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "complex128")])
 def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
     x = values(shape, dtype, 1)
     for start in (0, 1):
@@ -159,8 +158,10 @@ def test_tiles(dtype: str) -> None:
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1) + y)
 
 
-@pytest.mark.parametrize("dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["complex128"]])
-@pytest.mark.parametrize("order", [(4, 1, 3, 0, 2), (2, 4, 0, 3, 1), (3, 4, 2, 0, 1), (1, 0, 4, 3, 2)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "complex128")])
+@pytest.mark.parametrize(
+    "order", [(4, 1, 3, 0, 2), (2, 4, 0, 3, 1), *in_soak((3, 4, 2, 0, 1), (1, 0, 4, 3, 2))]
+)
 @pytest.mark.parametrize("shape", [(37, 5, 3, 20, 21), (16, 4, 2, 32, 48)])
 def test_tiles_of_two_axes_a_side(dtype: str, order: tuple[int, ...], shape: tuple[int, ...]) -> None:
     x = values(shape, dtype, 1)
@@ -180,10 +181,8 @@ def flat_view(shape: tuple[int, ...], dtype: str, start: int, seed: int) -> np.n
     return whole[first : first + int(np.prod(shape))].reshape(shape)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["float64"], IN_SOAK["complex128"]]
-)
-@pytest.mark.parametrize("shape", [(300, 150), (131, 259), (40, 515), (700, 33), (128, 272)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+@pytest.mark.parametrize("shape", [(131, 259), (128, 272), *in_soak((300, 150), (40, 515), (700, 33))])
 def test_tiles_that_start_between_two_words(dtype: str, shape: tuple[int, int]) -> None:
     for x_start, y_start, out_start in ((0, 0, 0), (1, 0, 0), (0, 1, 2), (3, 1, 1)):
         x, y = flat_view(shape, dtype, x_start, 1), flat_view(shape[::-1], dtype, y_start, 2)
@@ -218,10 +217,8 @@ def test_tiles_of_many_operands() -> None:
         np.testing.assert_array_equal(total(*of, np.zeros((70, 90), "f4")), sum(of))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", IN_SOAK["float16"], "float32", IN_SOAK["float64"], IN_SOAK["complex128"]]
-)
-@pytest.mark.parametrize("rows", [2, 3, 7, 16])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+@pytest.mark.parametrize("rows", [3, 16, *in_soak(2, 7)])
 def test_strips(dtype: str, rows: int) -> None:
     """Arrays of which a short axis is the innermost one."""
     count = 1200 + rows % 16
