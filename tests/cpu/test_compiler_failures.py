@@ -103,6 +103,14 @@ def test_a_server_that_a_compiler_leaves_behind_is_not_waited_for(tmp_path: Path
     os.kill(int((tmp_path / "server").read_text()), signal.SIGKILL)
 
 
+def test_output_is_read_where_the_system_tells_no_process_by_a_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    done = calling.call(["sh", "-c", "echo what it says; exit 3"], tmp_path, os.environ, 100)
+    assert (done.returncode, done.stdout) == (3, "what it says\n")
+
+
 @pytest.mark.parametrize("how", ["no PATH", "no folder"])
 def test_kernels_are_compiled_in_poor_surroundings(tmp_path: Path, how: str) -> None:
     program = f"""

@@ -116,7 +116,7 @@ def _end_of(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
     """Yield a descriptor that can be read when a process has ended, where the system has such."""
     try:
         descriptor = os.pidfd_open(process.pid)
-    except OSError:
+    except (OSError, AttributeError):  # of a system that has none
         yield []
         return
     try:
