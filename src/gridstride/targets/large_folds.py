@@ -6,16 +6,17 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.walks import (
+    THREADS,
     FoldLoop,
     FoldWalk,
     Loop,
-    Walked,
     axes_bytes,
     configuration,
-    folded_bytes,
-    operand_bytes,
+    inputs_along,
+    walk_of_parts,
+    walked_operands,
 )
-from gridstride.targets.writers import THREADS, WORKSPACE_AT, fold_space_bytes, room_of
+from gridstride.targets.writers import WORKSPACE_AT, fold_space_bytes, room_of
 
 _HEADER, _NAME = "gridstride/fold_large.h", "fold_large"
 _WARP = 32
@@ -34,14 +35,8 @@ def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     capacity = room_of(walk)
     kept, fold = (axes_bytes(prod(each), each, capacity) for each in (walk.kept, walk.fold))
     space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, walk.kept_numbers)
-    inputs = tuple(
-        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
-        for each in walk.inputs
-    )
-    outputs = tuple(
-        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
-        for each in walk.outputs
-    )
+    inputs = inputs_along(walk, capacity)
+    outputs = walked_operands(walk.outputs, capacity)
     how = configuration(-(-results * group // THREADS), THREADS, parts)
     joining = _joining(results, parts, capacity) if parts > 1 else None
     return FoldLoop(
@@ -51,8 +46,7 @@ def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result by a warp."""
-    whole = Walked(0, 1, (parts,), (1,))
-    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
+    walk = walk_of_parts(results, parts)
     kept, fold = (axes_bytes(each, (each,), capacity) for each in (results, parts))
     space = fold_space_bytes(walk, capacity, parts, 1, _WARP, kept, fold, (0,))
     how = configuration(-(-results * _WARP // THREADS), THREADS)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from gridstride.targets.base import Limits
 from gridstride.targets.walks import (
     IN_LAUNCH,
+    THREADS,
     ElementWalk,
     Ints,
     Loop,
@@ -25,7 +26,6 @@ from gridstride.targets.walks import (
     operand_bytes,
 )
 
-_THREADS = 256
 _TILES, _STRIPS = "gridstride/tiles.h", "gridstride/strips.h"
 _WORD = 16
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
@@ -41,7 +41,7 @@ _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
 _MOST_ROWS = 64
 #: Bytes of what a block turns in a strip, and how long strips are at least.
-_STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, _THREADS
+_STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
 
 class Sides(NamedTuple):
@@ -172,7 +172,7 @@ class Plane(NamedTuple):
                 )
                 for operand, turned in zip(self.walk.operands, self.turned, strict=True)
             ),
-            configuration(blocks, _THREADS)._replace(shared_mem=shared),
+            configuration(blocks, THREADS)._replace(shared_mem=shared),
         )
 
 

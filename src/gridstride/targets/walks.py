@@ -13,6 +13,8 @@ from gridstride.targets.base import Dim3, LaunchConfig, Limits
 
 Ints = tuple[int, ...]
 
+#: Threads of a block in loops for blocks of threads; the headers have the same number.
+THREADS = 256
 #: Says of a loop's shared memory that the launch's configuration tells how much it is.
 IN_LAUNCH = "in launch"
 #: How many axes the structures have room for: the smallest that suffices is taken.
@@ -207,6 +209,36 @@ def folded_bytes(
     """Return ``folded<..., capacity>``."""
     kept = struct.pack(f"<{capacity}q", *_padded(kept_strides, capacity))
     return operand_bytes(address, step, strides, capacity) + kept
+
+
+def walked_operands(operands: Sequence[Walked], capacity: int) -> tuple[bytes, ...]:
+    """Return each operand of a loop that steps along axis 0."""
+    return tuple(
+        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity) for each in operands
+    )
+
+
+def inputs_along(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
+    """Return each input of a loop that steps along the innermost axis that is folded."""
+    return tuple(
+        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
+        for each in walk.inputs
+    )
+
+
+def inputs_across(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
+    """Return each input of a loop that steps along the innermost axis that is kept."""
+    return tuple(
+        folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
+        for each in walk.inputs
+    )
+
+
+def walk_of_parts(results: int, parts: int, parts_outermost: bool = False) -> FoldWalk:
+    """Return the walk of the parts of each result in a workspace, in elements."""
+    step, stride = (results, 1) if parts_outermost else (1, parts)
+    workspace = Walked(0, 1, (stride,), (step,))
+    return FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (workspace,), ())
 
 
 def workspace_operand(itemsize: int, results: int, loop: FoldLoop, capacity: int) -> bytes:

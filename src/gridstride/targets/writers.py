@@ -13,22 +13,22 @@ from math import gcd, prod
 from gridstride.targets.base import LaunchConfig, Limits
 from gridstride.targets.planes import plane_loop
 from gridstride.targets.walks import (
+    THREADS,
     ElementWalk,
     FoldLoop,
     FoldWalk,
     Ints,
     Loop,
-    Walked,
     axes_bytes,
     capacity_for,
     configuration,
-    folded_bytes,
+    inputs_across,
+    inputs_along,
     numbering_bytes,
-    operand_bytes,
+    walk_of_parts,
+    walked_operands,
 )
 
-#: Threads of a block; the headers have the same number.
-THREADS = 256
 _WARP = 32
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
@@ -123,10 +123,7 @@ def _loop_of_rows(
         struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, *sizes)
         + axes_bytes(count, lengths, capacity)
         + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
-        tuple(
-            operand_bytes(operand.address, operand.strides[0], (0, *operand.strides[1:]), capacity)
-            for operand in walk.operands
-        ),
+        walked_operands(walk.operands, capacity),
         configuration(blocks, THREADS),
     )
 
@@ -179,10 +176,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     parts = max(1, -(-total // part))
     fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
     kept_axes = axes_bytes(results, walk.kept, capacity)
-    inputs = tuple(
-        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, "fold_lines<4>")
     return _fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
@@ -203,10 +197,7 @@ def _rows_of_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     parts = _blocks(pieces * rows, part)
     fold_axes = axes_bytes(pieces * rows, (pieces, *outer), capacity := room_of(walk))
     kept_axes = axes_bytes(results, walk.kept, capacity)
-    inputs = tuple(
-        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
     return _fold_loop((_ROWS, "fold_rows<4>"), walk, space, inputs, how)
@@ -233,9 +224,7 @@ def _short(walk: FoldWalk) -> FoldLoop:
         group *= 2
     step = THREADS // group
     rows = max(step, room // row // step * step)
-    inputs = tuple(
-        folded_bytes(each.address, each.fold_strides[0], (0,), each.strides, capacity) for each in walk.inputs
-    )
+    inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(_blocks(results, rows), THREADS)
@@ -278,10 +267,7 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     part = max(1, -(-rounds // parts))
     parts = -(-rounds // part)
     capacity = room_of(walk)
-    inputs = tuple(
-        folded_bytes(each.address, each.itemsize, each.fold_strides, (0, *each.strides[1:]), capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_across(walk, capacity)
     fold_axes, kept_axes = (
         axes_bytes(rounds, (rows,), capacity),
         axes_bytes(prod(walk.kept), walk.kept, capacity),
@@ -321,10 +307,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     parts = max(1, -(-total // part))
     fold_axes = axes_bytes(total, walk.fold, capacity := room_of(walk))
     kept_axes = axes_bytes(columns, (packets, *outer), capacity)
-    inputs = tuple(
-        folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_across(walk, capacity)
     space = fold_space_bytes(
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
@@ -371,12 +354,8 @@ def _fold_loop(
     shared: str = "fold_bytes",
 ) -> FoldLoop:
     capacity, parts = room_of(walk), how.grid[1]
-    outputs = tuple(
-        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), capacity)
-        for each in walk.outputs
-    )
     joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
-    operands = (*inputs, *outputs)
+    operands = (*inputs, *walked_operands(walk.outputs, capacity))
     return FoldLoop(
         *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, LARGEST_FOLDING
     )
@@ -384,8 +363,7 @@ def _fold_loop(
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, which lie next to each other in the workspace."""
-    whole = Walked(0, 1, (parts,), (1,))
-    walk = FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (whole,), ())
+    walk = walk_of_parts(results, parts)
     group = min(THREADS if results < 4096 else 32, _power_of_two_from(parts))
     space = fold_space_bytes(
         walk,

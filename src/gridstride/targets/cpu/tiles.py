@@ -14,7 +14,7 @@ from gridstride.targets.walks import (
     Walked,
     capacity_for,
     numbering_bytes,
-    operand_bytes,
+    walked_operands,
 )
 
 #: Elements of a tile, so that its decoding costs little beside it; of a row, and of one that has several axes.
@@ -74,10 +74,7 @@ class Tiling(NamedTuple):
 
     def operands_bytes(self) -> tuple[bytes, ...]:
         """Return ``operand`` of each."""
-        return tuple(
-            operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), self.capacity)
-            for each in self.walk.operands
-        )
+        return walked_operands(self.walk.operands, self.capacity)
 
 
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:

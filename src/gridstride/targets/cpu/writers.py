@@ -12,10 +12,11 @@ from gridstride.targets.walks import (
     FoldLoop,
     FoldWalk,
     Loop,
-    Walked,
     axes_bytes,
-    folded_bytes,
-    operand_bytes,
+    inputs_across,
+    inputs_along,
+    walk_of_parts,
+    walked_operands,
 )
 from gridstride.targets.writers import (
     WORKSPACE_AT,
@@ -90,10 +91,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     part, parts = _cut(total, results, prod(walk.fold), _PIECES_ALONG)
     capacity = room_of(walk)
     kept, fold = axes_bytes(results, walk.kept, capacity), axes_bytes(total, (chunks, *outer), capacity)
-    inputs = tuple(
-        folded_bytes(each.address, each.fold_strides[0], (0, *each.fold_strides[1:]), each.strides, capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, 1, kept, fold, walk.kept_numbers)
     pieces = results * parts
     return FoldLoop(
@@ -102,7 +100,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         "",
         capacity,
         space,
-        (*inputs, *_outputs(walk)),
+        (*inputs, *walked_operands(walk.outputs, capacity)),
         shared(pieces, prod(walk.kept) * prod(walk.fold), limits),
         parts,
         WORKSPACE_AT,
@@ -119,17 +117,14 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     part, parts = _cut(total, columns, total * group, _PIECES_ACROSS)
     capacity = room_of(walk)
     space = _space_across(walk, group, part, parts, capacity)
-    inputs = tuple(
-        folded_bytes(each.address, each.strides[0], each.fold_strides, (0, *each.strides[1:]), capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_across(walk, capacity)
     return FoldLoop(
         _ACROSS,
         "shared_across",
         "",
         capacity,
         space,
-        (*inputs, *_outputs(walk)),
+        (*inputs, *walked_operands(walk.outputs, capacity)),
         shared(columns * parts, prod(walk.kept) * total, limits),
         parts,
         WORKSPACE_AT,
@@ -161,16 +156,9 @@ def _cut(total: int, pieces: int, elements: int, wanted: int) -> tuple[int, int]
     return part, max(1, -(-total // part))
 
 
-def _outputs(walk: FoldWalk) -> tuple[bytes, ...]:
-    return tuple(
-        operand_bytes(each.address, each.strides[0], (0, *each.strides[1:]), room_of(walk))
-        for each in walk.outputs
-    )
-
-
 def _joining_along(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
     """Return the fold of the parts of each result, which lie next to each other in the workspace."""
-    walk = _walk_of_parts(results, parts, Walked(0, 1, (parts,), (1,)))
+    walk = walk_of_parts(results, parts)
     # The parts are fewer than a chunk has elements.
     kept, fold = axes_bytes(results, (results,), capacity), axes_bytes(1, (1,), capacity)
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept, fold, (0,))
@@ -179,15 +167,11 @@ def _joining_along(results: int, parts: int, capacity: int, limits: Limits) -> L
 
 def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
     """Return the fold of the parts, where those of neighboring results lie next to each other."""
-    walk = _walk_of_parts(results, parts, Walked(0, 1, (1,), (results,)))
+    walk = walk_of_parts(results, parts, parts_outermost=True)
     group = _group(results)
     space = _space_across(walk, group, parts, 1, capacity)
     how = shared(-(-results // group), results * parts, limits)
     return Loop(_ACROSS, "shared_across", "", capacity, space, (), how)
-
-
-def _walk_of_parts(results: int, parts: int, workspace: Walked) -> FoldWalk:
-    return FoldWalk((results,), (parts,), (0,), (0,), (0,), (0,), (workspace,), ())
 
 
 def shared(pieces: int, elements: int, limits: Limits) -> LaunchConfig:
