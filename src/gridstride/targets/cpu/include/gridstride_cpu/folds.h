@@ -31,16 +31,6 @@ constexpr int largest_stored() { return larger(int(sizeof(typename __operands::s
 template <class... __operands>
 constexpr int smallest_stored() { return smaller(int(sizeof(typename __operands::stored))...); }
 
-struct share_of_pieces {
-    long long first, last;
-    GRIDSTRIDE_INLINED share_of_pieces(long long __pieces) {
-        const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __pieces / __blocks;
-        const long long __more = __pieces % __blocks;
-        first = __block * __share + (__block < __more ? __block : __more);
-        last = first + __share + (__block < __more);
-    }
-};
-
 // As `taken_off`, without a division for the last axis.
 template <int __axes>
 GRIDSTRIDE_INLINED long long digit_of(const axes<__axes>& __space, long long& __index, int __axis) {

@@ -6,7 +6,6 @@
 // Kernels of many operands share functions that stand apart, which keeps compiling short; what runs once in a launch
 // is not worth more than a little code.
 #define GRIDSTRIDE_APART inline __attribute__((noinline))
-#define GRIDSTRIDE_ONCE inline __attribute__((noinline))
 #if defined(__clang__)
 #define GRIDSTRIDE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
 #else

@@ -121,7 +121,7 @@ struct passage {
     }
 };
 
-GRIDSTRIDE_ONCE way way_of(const passage& __its, const tile_shape& __tiles) {
+GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     long long __extent = __its.size;
     unsigned long __places = reinterpret_cast<unsigned long>(__its.data);
     bool __is_repeated = true, __is_consecutive = true;
@@ -150,7 +150,7 @@ GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shap
 }
 
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
-GRIDSTRIDE_ONCE void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
     const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
     const int __offsets = __tiles.width + columns_ahead;  // and of those that come next
     if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
@@ -165,7 +165,7 @@ GRIDSTRIDE_ONCE void reserve_tile(passage& __its, const tile_shape& __tiles, til
     for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
 }
 
-GRIDSTRIDE_ONCE void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
+GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
     __its.down = __its.strides[__tiles.row_axes];
     __its.how = way_of(__its, __tiles);
     __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct;
@@ -306,6 +306,17 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
 
 // ---- tiles ----
 
+// What this block has of so many pieces: as many as any other, but one.
+struct share_of_pieces {
+    long long first, last;
+    GRIDSTRIDE_INLINED share_of_pieces(long long __pieces) {
+        const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __pieces / __blocks;
+        const long long __more = __pieces % __blocks;
+        first = __block * __share + (__block < __more ? __block : __more);
+        last = first + __share + (__block < __more);
+    }
+};
+
 // Take a coordinate of a tile off an index: that along an axis which tiles cut every so many elements.
 GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, long long __every) {
     const long long __cuts = (__length + __every - 1) / __every, __quotient = __index / __cuts;
@@ -350,11 +361,8 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__ax
     // What was just read is in a cache.
     auto __is_read = [&](const char* __at) { return !all_of((__all.data != __at || !__all.is_read)...); };
     swallow((__all.is_streamed = __all.is_streamed && !__is_read(__all.data))...);
-    const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __space.tiles / __blocks;
-    const long long __more = __space.tiles % __blocks;
-    const long long __first = __block * __share + (__block < __more ? __block : __more);
-    const long long __last = __first + __share + (__block < __more);
-    for (long long __tile = __first; __tile < __last; ++__tile)
+    const share_of_pieces __share(__space.tiles);
+    for (long long __tile = __share.first; __tile < __share.last; ++__tile)
         run_tile<__buffered>(__do, __space, __tiles, __tile, __all...);
     if (__space.is_streamed) finish_streams();
 }

@@ -81,7 +81,7 @@ constexpr int columns_ahead = 16;  // that are fetched before they are turned: n
 
 template <int __size, bool __has_squares = (square<__size>::side > 1)>
 struct turning {
-    static GRIDSTRIDE_ONCE void run(char* __to, long long __pitch, const char* __from, const long long* __offsets,
+    static GRIDSTRIDE_APART void run(char* __to, long long __pitch, const char* __from, const long long* __offsets,
                                      int __width, int __height) {
         for (int __y = 0; __y < __height; ++__y)
             for (int __x = 0; __x < __width; ++__x)

@@ -28,7 +28,7 @@ GRIDSTRIDE_INLINED int untangle_squares(char* __to, const char* __from, long lon
 
 // Bring columns to where their elements are consecutive, one by one. It stands apart, so that it is compiled once.
 template <class __stored>
-inline __attribute__((noinline)) void gather_columns(char* __to, long long __to_stride, const char* __from,
+GRIDSTRIDE_APART void gather_columns(char* __to, long long __to_stride, const char* __from,
                                                      long long __step, long long __stride, int __count, int __columns) {
     for (int __column = 0; __column < __columns; ++__column)
         gather(reinterpret_cast<__stored*>(__to + __column * __to_stride), __from + __column * __stride, __step, __count);
