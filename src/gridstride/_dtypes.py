@@ -135,6 +135,11 @@ def dtype_of_name(name: str) -> DType:
     return dtype
 
 
+def dtype_of(given: Any) -> DType:
+    """Return the dtype of whatever NumPy takes for one, and of ``"bfloat16"``."""
+    return dtype_of_name(given) if isinstance(given, str) else np.dtype(given)
+
+
 @cache
 def bfloat16() -> DType:
     """Return the dtype that stands for bfloat16.

@@ -173,7 +173,7 @@ def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
 
 
 def _checked_dtype(declaration: Declaration, dtype: Any) -> DType:
-    wanted = _dtypes.bfloat16() if dtype == "bfloat16" else np.dtype(dtype)
+    wanted = _dtypes.dtype_of(dtype)
     first = declaration.outputs[0]
     if not first.is_placeholder and first.dtype != wanted:
         raise TypeError(

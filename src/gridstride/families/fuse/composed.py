@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gridstride._arguments.promotion import promote
 from gridstride.families.fuse import reductions
+from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number
-
-if TYPE_CHECKING:
-    from gridstride.families.fuse.tape import Tape
+from gridstride.families.fuse.tape import Tape, clamped, given_of
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
@@ -77,8 +77,7 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
         return x
     if low is None or high is None:
         return np.minimum(x, high) if low is None else np.maximum(x, low)
-    dtypes = [each.dtype if hasattr(each, "code") else tape.value(each).given for each in (x, low, high)]
-    wide = _promoted(dtypes)
+    wide = promote([_given(tape, each) for each in (x, low, high)])
     return np.minimum(np.maximum(_as(tape, x, wide), low), high)
 
 
@@ -89,15 +88,7 @@ def _limit(tape: Tape, x: Any, limit: Any) -> Any:
     number = tape.value(limit)
     if not isinstance(number, Number) or type(number.value) is not int:
         return limit
-    from gridstride.families.fuse.tape import clamped
-
     return tape.scalar(number, x.dtype, clamped)
-
-
-def _promoted(dtypes: Sequence[Any]) -> Any:
-    from gridstride._arguments.promotion import promote
-
-    return promote(dtypes)
 
 
 def _as(tape: Tape, x: Any, dtype: Any) -> Any:
@@ -111,7 +102,7 @@ def _where(tape: Tape, *args: Any) -> Any:
 def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("select() takes as many choices as conditions, at least one")
-    dtype = _promoted([_given(tape, each) for each in (*choicelist, default)])
+    dtype = promote([_given(tape, each) for each in (*choicelist, default)])
     result = tape.typed(tape.value(default), dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = tape.where(condition, tape.typed(tape.value(choice), dtype), result)
@@ -119,8 +110,7 @@ def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any
 
 
 def _given(tape: Tape, operand: Any) -> Any:
-    value = tape.value(operand)
-    return value.given if isinstance(value, Number) else value.dtype
+    return given_of(tape.value(operand))
 
 
 def _angle(tape: Tape, z: Any, deg: bool = False) -> Any:
@@ -162,8 +152,6 @@ def _frexp(tape: Tape, x: Any) -> Any:
 
 
 def _floating(x: Any) -> str:
-    from gridstride.families.fuse.functions import is_half
-
     return f"float({x.code})" if is_half(x.dtype) else str(x.code)
 
 

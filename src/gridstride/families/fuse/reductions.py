@@ -167,7 +167,7 @@ for _operation in ("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", 
 
 def _result_dtype(kind: str, own: DType, dtype: Any) -> DType:
     if dtype is not None and dtype is not np._NoValue:
-        return _dtypes.bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype)
+        return _dtypes.dtype_of(dtype)
     if kind == "bool":
         return np.dtype(np.bool_)
     if kind == "count":

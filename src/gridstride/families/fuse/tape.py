@@ -162,8 +162,8 @@ class Tape:
         if x is None or y is None:
             raise self.refusal("where() of a condition alone, whose result has no known size")
         chosen, first, second = (self.value(each) for each in (condition, x, y))
-        dtype = promote([_given(first), _given(second)])
-        test = self.call(np.not_equal, (chosen, 0)) if _given(chosen) != np.dtype(np.bool_) else chosen
+        dtype = promote([given_of(first), given_of(second)])
+        test = self.call(np.not_equal, (chosen, 0)) if given_of(chosen) != np.dtype(np.bool_) else chosen
         values = [self.typed(test, np.dtype(np.bool_)), self.typed(first, dtype), self.typed(second, dtype)]
         return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
 
@@ -226,13 +226,14 @@ def declarations(parameters: Iterable[tuple[str, DType]]) -> str:
     return ", ".join(f"{_dtypes.name_of_dtype(dtype)} {name}" for name, dtype in parameters)
 
 
-def _given(value: Any) -> DType | Weak:
+def given_of(value: Any) -> DType | Weak:
+    """Return the dtype of a traced value or a number, as promotion sees it."""
     return value.given if isinstance(value, Number) else value.dtype
 
 
 def _shown(value: Any) -> Any:
     """Return how NumPy's resolution of loops is told of a value: Python's types for its numbers."""
-    given = _given(value)
+    given = given_of(value)
     if not isinstance(given, Weak):
         return given
     return np.dtype(np.bool_) if given.type is bool else given.type

@@ -142,7 +142,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         """Record a conversion."""
         if set(options) - {"copy"}:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
-        wanted = _dtypes.bfloat16() if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype)
+        wanted = _dtypes.dtype_of(dtype)
         if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES:
             raise self.tape.refusal(f"a conversion to {wanted}")
         return Traced(self.tape, self.tape.typed(self, wanted).code, wanted)
