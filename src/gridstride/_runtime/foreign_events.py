@@ -46,6 +46,7 @@ def _library_of(event: Any, target: Target) -> str:
     library = kind.__module__.partition(".")[0]
     if library not in _HANDLES or not any(base.__name__ == "Event" for base in kind.__mro__):
         raise TypeError(f"event must be a gridstride, CuPy or PyTorch event, got {kind.__name__}")
-    if arrays.CUDA not in target.device_types:
+    adapter = arrays.adapter_of(library)
+    if adapter is None or adapter.stream_device_type not in target.device_types:
         raise TypeError(f"a {library} event is of CUDA, and the call runs on target {target.name!r}")
     return library
