@@ -60,13 +60,9 @@ def cases(dtype: str, plan: Plan) -> Iterator[Case]:
     """Yield the rows of a dtype."""
     flat = [_random(dtype, SIZE // getattr(torch, dtype).itemsize) for _ in range(3)]
     if "elementwise" in plan.families:
-        yield from map(partial(_with_peers, plan), _elementwise(dtype, flat))
+        yield from _elementwise(dtype, flat)
     if "reductions" in plan.families:
-        yield from map(partial(_with_peers, plan), _reductions(dtype, flat[0]))
-
-
-def _with_peers(plan: Plan, case: Case) -> Case:
-    return case if plan.with_peers else case._replace(peers={})
+        yield from _reductions(dtype, flat[0])
 
 
 def line(case: Case) -> dict[str, Any]:
