@@ -10,6 +10,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.place import Place
 from gridstride._arguments.reduction import BoundFold
+from gridstride._array_pipeline.folding import fold_walk
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, execute, load_explained
 from gridstride._array_pipeline.operands import Operand, make_outputs
 from gridstride._runtime import tracking
@@ -110,8 +111,6 @@ def _prepared(
     scratch: Sequence[ArrayView],
     place: Place,
 ) -> PreparedCall:
-    from gridstride._array_pipeline.folding import fold_walk
-
     walk = fold_walk(bound, operands)
     length = min(walk.fold[0], _ELEMENTS)
     how = configuration(1, 1)
