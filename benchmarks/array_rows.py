@@ -61,7 +61,7 @@ class Fold(NamedTuple):
 def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     """Yield the rows of the elementwise table, then those beyond it."""
     n = x.shape[0]
-    side = int(n**0.5) // 2 * 2
+    side = even_side(n)
     whole = side * side
     square, other, to = (each[:whole].reshape(side, side) for each in (x, y, z))
     moved = whole * itemsize
@@ -71,6 +71,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     yield Layout("column_broadcast", "add", (square, y[:side].reshape(side, 1), to), 2 * moved, None)
     yield Layout("transposed", "add", (permuted(square, (1, 0)), square, to), 3 * moved, 0.85)
     yield Layout("transposed_alone", "increment", (permuted(square, (1, 0)), to), 2 * moved, None)
+    yield from _uneven(x, y, z, itemsize)
     half = z[: whole // 2].reshape(side, side // 2)
     yield Layout("every_second", "increment", (square[:, ::2], half), moved + moved // 2, 0.90)
     lengths = (64, 256, n >> 20, 64) if n >> 20 else (4, 8, n >> 11, 64)
@@ -114,9 +115,21 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
 
 
+def _uneven(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield the same for rows that start between words."""
+    side = uneven_side(x.shape[0])
+    whole = side * side
+    square, other, to = (each[:whole].reshape(side, side) for each in (x, y, z))
+    moved = whole * itemsize
+    row, column = y[:side].reshape(1, side), x[:side].reshape(side, 1)
+    yield Layout("uneven_outer", "multiply", (column, row, to), moved, None)
+    yield Layout("uneven_row_broadcast", "add", (square, row, to), 2 * moved, None)
+    yield Layout("uneven_transposed", "add", (permuted(square, (1, 0)), other, to), 3 * moved, None)
+
+
 def folds(n: int) -> Iterator[Fold]:
     """Yield the rows of the reduction table, then those beyond it, for arrays of n elements."""
-    side = int(n**0.5)
+    side = even_side(n)
     yield Fold("all", (n,), None, 0.98)
     yield Fold("square.1", (side, side), 1, 0.98)
     yield Fold("square.0", (side, side), 0, 0.97)
@@ -126,6 +139,9 @@ def folds(n: int) -> Iterator[Fold]:
     yield Fold("wide.1", (16, n // 16), 1, 0.97)
     yield Fold("wide.0", (16, n // 16), 0, 0.93)
     yield Fold("small", (1 << 10,), None, 8.0)
+    uneven = uneven_side(n)
+    yield Fold("uneven.1", (uneven, uneven), 1)
+    yield Fold("uneven.0", (uneven, uneven), 0)
     yield Fold("pairs.1", (n // 2, 2), 1)
     yield Fold("pairs.0", (2, n // 2), 0)
     yield Fold("triples.1", (n // 3, 3), 1)
@@ -155,6 +171,16 @@ def takes(kind: str, dtype: str) -> bool:
     if kind == "mean":
         return not dtype.startswith("int")
     return kind == "sum" or (dtype != "complex64" and not (kind == "var" and dtype.startswith("int")))
+
+
+def even_side(n: int) -> int:
+    """Return the side of a square of n elements whose rows all start at words, as those of 16384 do."""
+    return int(n**0.5) // 32 * 32
+
+
+def uneven_side(n: int) -> int:
+    """Return the side of a square whose rows, of small elements, start between words of 16 bytes."""
+    return even_side(n) - 14
 
 
 def permuted(array: Any, order: tuple[int, ...]) -> Any:

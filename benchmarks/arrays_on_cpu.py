@@ -26,8 +26,8 @@ ELEMENTS = 1 << int(os.environ.get("LOG2_ELEMENTS", "25"))
 REPEATS = int(os.environ.get("REPEATS", "15"))
 #: What a row may take of the time in which a copy moves its bytes.
 _GOAL, _GOAL_TRANSPOSED = 1.3, 2.0
-_TRANSPOSED = ("transposed", "transposed_alone", "odd_transposed", "both_transposed", "permuted41302", "permuted24031",
-               "permuted30421", "channels")  # fmt: skip
+_TRANSPOSED = ("transposed", "transposed_alone", "odd_transposed", "uneven_transposed", "both_transposed",
+               "permuted41302", "permuted24031", "permuted30421", "channels")  # fmt: skip
 _NUMPY_REDUCTIONS = {"sum": np.sum, "max": np.max, "mean": np.mean, "var": np.var, "argmax": np.argmax}
 _NUMPY = {
     "axpy": lambda a, x, y, z: np.add(np.multiply(x, a, out=z), y, out=z),

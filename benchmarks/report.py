@@ -130,7 +130,7 @@ def _array_cell(row: Mapping[str, Any]) -> str:
         ratios = [row[name] for name in row if name.startswith("of ") and "the copy" not in name]
         best = f"{max(ratios):.2f}" if ratios else ""
     elif "of copy" in row:
-        by = row["of copy"] if row["goal"] else row["of sectors"]
+        by = row.get("judged", row["of copy"] if row["goal"] else row["of sectors"])
         ours = f"{by:.2f}"
         peers = [row[name] for name in row if name.endswith(" of copy")]
         best = f"{max(peers) * by / row['of copy']:.2f}" if peers else ""
