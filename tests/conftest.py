@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import tempfile
@@ -86,6 +87,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if _state(name) == "available"
         ]
         metafunc.parametrize("target", parameters, indirect=True)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there now out of later garbage collections: many tests ask for one, and look at their own."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride import _native
 from gridstride.targets import registry, writers
-from tests.array_strategies import values
+from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
+from tests.every_target import test_random_array_calls as random_calls
 from tests.every_target import test_reduction as reduction
 from tests.every_target.test_large_reductions import check_most_frequent
-
-FEW = settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+from tests.random_arrays import Draw, compare_examples
 
 
 def in_soak(*cases: Any) -> list[Any]:
@@ -54,53 +48,31 @@ def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget_calls() -> None:
     """Let the next calls choose their loops anew."""
-    for module in (elementwise, reduction, sys.modules[__name__]):
+    for module in (elementwise, reduction, random_calls, sys.modules[__name__]):
         for kernel in vars(module).values():
             if isinstance(kernel, gs.ElementwiseKernel | gs.ReductionKernel):
                 kernel._known.clear()
     _native.targets_forgotten()
 
 
-@contextmanager
-def loops_for_many_elements() -> Iterator[None]:
+def check_loops_for_many(xp: ModuleType, check: Callable[..., None], draw: Draw) -> None:
     """Take the loops for many elements also for few."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writers, "_MANY", 1)
-        forget_calls()
-        yield
-    forget_calls()
+    check(xp, False, draw, draw.shape((1, 2, 3, 5, 17, 33), most=3))
 
 
-@given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17)), max_size=3).map(tuple))
-@FEW
-def test_every_layout(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    elementwise.check_layouts(np, data, shape)
+@pytest.mark.parametrize(
+    "check", [random_calls.check_layouts, random_calls.check_sums, random_calls.check_places]
+)
+def test_random_calls(check: Callable[..., None]) -> None:
+    compare_examples(check, 150, np, False)
 
 
-@given(st.data(), st.lists(st.sampled_from((0, 1, 2, 3, 5, 17)), max_size=3).map(tuple))
-@FEW
-def test_every_sum(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    reduction.check_sums(np, data, shape)
-
-
-@given(st.data(), st.lists(st.sampled_from((0, 1, 2, 3, 5, 17)), max_size=3).map(tuple))
-@FEW
-def test_every_place(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    reduction.check_places(np, data, shape)
-
-
-@given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
-@FEW
-def test_every_sum_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    with loops_for_many_elements():
-        reduction.check_sums(np, data, shape)
-
-
-@given(st.data(), st.lists(st.sampled_from((1, 2, 3, 5, 17, 33)), max_size=3).map(tuple))
-@FEW
-def test_every_place_by_loops_for_many_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    with loops_for_many_elements():
-        reduction.check_places(np, data, shape)
+@pytest.mark.parametrize("check", [random_calls.check_sums, random_calls.check_places])
+def test_random_calls_by_loops_for_many_elements(
+    monkeypatch: pytest.MonkeyPatch, check: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(writers, "_MANY", 1)
+    compare_examples(check_loops_for_many, 150, np, check)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +96,7 @@ def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(9, 7, 301), (2, 5, 20_003), (300, 3, 260)])
-@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float32", "complex128")])
 def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
     x = values((*shape[:2], shape[2] + 3), dtype, 1)[:, :, 2:-1]
     for axis in ((0, 2), (1, 2), (0, 1, 2)):
@@ -136,8 +108,8 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
         np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
-@pytest.mark.parametrize("shape", [(40_003,), (4, 20_001), (3000, 512), (20_000, 7), (20_000, 32)])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
+@pytest.mark.parametrize("shape", [(40_003,), (3000, 512), (20_000, 7), *in_soak((4, 20_001), (20_000, 32))])
 def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
     limits = np.iinfo(dtype)
     random = np.random.default_rng(1)

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride import _dtypes
 from gridstride._compilation import functions
 from gridstride.targets.base import Target
-from tests.array_strategies import SHAPES, broadcastable, layouts, values
-from tests.long_runs import in_parts, share
+from tests.array_values import values
 
 ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
 COPY = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
@@ -24,112 +21,9 @@ MIXED = gs.ElementwiseKernel("X x, Y y", "float64 z, X w", "z = x * 2.0 + y; w =
 NUMBER = gs.ElementwiseKernel("T x", "int64 k", "k = i", "number")
 
 NUMERIC = [name for name in _dtypes.SCALAR_NAMES if name != "bfloat16"]
-EVERY_CASE = settings(
-    max_examples=500,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-SOAK = settings(EVERY_CASE, max_examples=share(25_000))
 
 
-# ---- layouts and dtypes ----
-
-
-def check_layouts(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    """Compare kernels with NumPy for operands and outputs of any layout."""
-    dtype, other = data.draw(st.sampled_from((("f4", "f4"), ("i1", "i1"), ("f8", "i4"), ("c8", "c8"))))
-    x, y = (np.asarray(data.draw(broadcastable(shape, each))) for each in (dtype, other))
-    whole = np.broadcast_shapes(x.shape, y.shape)
-    expected = np.add(x, y)
-    given_x, given_y = xp.asarray(x), xp.asarray(y)
-    if data.draw(st.booleans()):
-        out = xp.asarray(data.draw(layouts(whole, expected.dtype)))
-        result = ADD(given_x, given_y, out)
-        assert result is out
-    else:
-        result = ADD(given_x, given_y)
-    np.testing.assert_array_equal(gs.asnumpy(result), expected)
-    assert result.dtype == expected.dtype
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_every_layout(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    check_layouts(xp, data, shape)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@in_parts
-@given(st.data(), SHAPES)
-@SOAK
-def test_every_layout_for_long(
-    xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]
-) -> None:
-    check_layouts(xp, data, shape)
-
-
-def check_overlap(xp: ModuleType, data: st.DataObject) -> None:
-    """Compare a kernel whose output shares memory with its inputs with NumPy, which copies."""
-    rows, columns = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 9))
-    base = np.arange(400, dtype="i4")
-    own = xp.asarray(base.copy())
-
-    def view(whole: Any, at: int, how: int) -> Any:
-        part = whole[at : at + rows * columns]
-        if how == 0:
-            return part.reshape(rows, columns)
-        if how == 1:
-            return part.reshape(columns, rows).T
-        if how == 2:
-            return part[::-1].reshape(rows, columns)
-        return whole[at : at + 2 * rows * columns : 2].reshape(rows, columns)
-
-    picks = [(data.draw(st.integers(0, 60)), data.draw(st.integers(0, 3))) for _ in range(3)]
-    views = [view(base, *pick) for pick in picks]
-    expected = views[0] + views[1]
-    ADD(*(view(own, *pick) for pick in picks))
-    views[2][...] = expected
-    np.testing.assert_array_equal(gs.asnumpy(own), base)
-
-
-@given(st.data())
-@EVERY_CASE
-def test_every_overlap(xp: ModuleType, data: st.DataObject) -> None:
-    check_overlap(xp, data)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@in_parts
-@given(st.data())
-@SOAK
-def test_every_overlap_for_long(xp: ModuleType, part: int, data: st.DataObject) -> None:
-    check_overlap(xp, data)
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_elements_are_numbered_in_the_order_of_the_axes(
-    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]
-) -> None:
-    x = xp.asarray(data.draw(layouts(shape, "f4")))
-    out = xp.asarray(data.draw(layouts(shape, "i8")))
-    expected = np.arange(x.size).reshape(shape)
-    np.testing.assert_array_equal(gs.asnumpy(NUMBER(x if shape else x.reshape(1), out if shape else out.reshape(1))),
-                                  expected if shape else [0])  # fmt: skip
-
-
-@given(st.data(), SHAPES, st.sampled_from((1, 2.5, True, np.float32(3), np.int64(2), np.array(4, "i2"))))
-@EVERY_CASE
-def test_numbers_take_part_in_promotion_as_in_numpy(
-    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...], number: Any
-) -> None:
-    x = np.atleast_1d(data.draw(layouts(shape, data.draw(st.sampled_from(("f4", "i1"))))))
-    expected = np.add(x, number)
-    result = ADD(xp.asarray(x), number)
-    assert result.dtype == expected.dtype
-    np.testing.assert_array_equal(gs.asnumpy(result), expected)
+# ---- layouts and dtypes; random calls are in a file of their own ----
 
 
 @pytest.mark.parametrize("dtype", NUMERIC)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from tests.array_strategies import values
+from tests.array_values import values
 
 DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"]
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

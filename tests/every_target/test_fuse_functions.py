@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride.families.fuse import composed, functions
-from tests.array_strategies import values
+from tests.array_values import values
+from tests.random_arrays import Draw, compare_examples
 
 DTYPES = ["bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
 #: In CI two of them: a text of all functions takes a compiler seconds.
@@ -117,7 +116,7 @@ def test_functions_of_two(dtype: str) -> None:
     compare(calls, x, y)
 
 
-@pytest.mark.parametrize("dtype", [each for each in CASES if each != "bool"])
+@pytest.mark.parametrize("dtype", CASES)
 def test_powers_and_shifts(dtype: str) -> None:
     x, y = arguments(dtype)
     y = abs(y).astype(dtype) % 5 if dtype[0] in "iu" else y / 32
@@ -168,19 +167,6 @@ def test_other_functions(dtype: str) -> None:
 # ---- numbers beside arrays ----
 
 
-@st.composite
-def numbers(draw: st.DrawFn, dtype: np.dtype[Any]) -> Any:
-    """Return a number of Python's or NumPy's."""
-    kind = draw(st.sampled_from(["bool", "int", "float", "complex", "numpy"]))
-    if kind == "numpy":
-        return np.dtype(draw(st.sampled_from(DTYPES))).type(draw(st.integers(0, 9)))
-    if kind == "bool":
-        return draw(st.booleans())
-    if kind == "int":
-        return draw(st.integers(0, 9)) if draw(st.booleans()) else draw(st.integers(-300, 300))
-    return draw(st.sampled_from([0.5, -2.0, 3.0])) * (1j if kind == "complex" else 1)
-
-
 WITH_NUMBERS: dict[str, Callable[..., Any]] = {
     "sum": lambda x, h: x + h, "difference": lambda x, h: h - x, "product": lambda x, h: x * (2 * h),
     "comparison": lambda x, h: (x < h) | (h == x) | (h >= x), "choice": lambda x, h: np.where(x > 3, x, h),
@@ -188,11 +174,11 @@ WITH_NUMBERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.sampled_from(sorted(WITH_NUMBERS)), st.sampled_from(DTYPES))
-def test_numbers_beside_arrays(data: st.DataObject, what: str, dtype: str) -> None:
-    x = np.arange(5).astype(dtype)
-    h = data.draw(numbers(x.dtype))
+def check_numbers(draw: Draw) -> None:
+    """Compare a function of an array and a number, one of several, with itself."""
+    what, x = draw.pick(sorted(WITH_NUMBERS)), np.arange(5).astype(draw.pick(DTYPES))
+    scalar, number = np.dtype(draw.pick(DTYPES)).type(draw.number(0, 9)), draw.pick([0.5, -2.0, 3.0])
+    h = draw.pick([scalar, draw.one_in(2), draw.number(0, 9), draw.number(-300, 300), number, number * 1j])
     call = WITH_NUMBERS[what]
     fused = FUSED.setdefault(what, gs.fuse(call, kernel_name="with_number"))
     try:
@@ -210,6 +196,15 @@ def test_numbers_beside_arrays(data: st.DataObject, what: str, dtype: str) -> No
 FUSED: dict[str, Any] = {}
 
 
+def test_numbers_beside_arrays() -> None:
+    compare_examples(check_numbers, 12)
+
+
+@pytest.mark.soak
+def test_numbers_beside_arrays_for_long() -> None:
+    compare_examples(check_numbers, 400)
+
+
 def test_numbers_are_calculated_by_python() -> None:
     x = np.ones(2, np.float32)
     assert gs.fuse(lambda x, k: x * (k // 3))(x, 10**30)[0] == np.float32(10**30 // 3)
@@ -222,6 +217,22 @@ def test_numbers_are_calculated_by_python() -> None:
     assert fused(np.ones(2, int), 1).dtype == int
     assert fused(np.ones(2, int), -1).dtype == float
     assert gs.fuse(lambda x, h: (x + h, h * 2))(x, 3)[1] == 6
+
+
+def test_some_powers_of_plain_numbers_are_other_functions() -> None:
+    """The square of bool is int8, and roots differ from powers at zero and infinity."""
+    edges = np.array([-np.inf, -0.0, 0.0, 4.0, np.inf], np.float32)
+    for x in (edges, np.array([False, True]), np.array([1, -3], np.int8)):
+
+        def powers(x: Any) -> tuple[Any, ...]:
+            return x**2, x**2.0, x**0.5, x**1, x ** (-1.0)
+
+        with np.errstate(all="ignore"):
+            expected = powers(x)
+        for got, wanted in zip(gs.fuse(powers)(x), expected, strict=True):
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got, wanted)
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))
 
 
 def test_decisions_about_numbers_make_kernels_of_their_own() -> None:
@@ -307,10 +318,20 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REDUCTIONS)
-def test_reductions(xp: ModuleType, what: str) -> None:
-    many = ("bool", "uint16", "float16", "float32", "float64", "complex64")
-    for dtype in many if what in ("sum", "var") else ("int8", "float16"):
+#: In CI one dtype of each, two of some; the rest in long runs.
+FOLDED = [
+    pytest.param(what, dtypes, marks=marks, id=f"{what}-{len(dtypes)}")
+    for k, what in enumerate(REDUCTIONS)
+    for dtypes, marks in (
+        (("uint16", "float16") if what in ("sum", "var") else ("float16" if k % 2 else "int8",), ()),
+        (("int8", "bool", "float16", "float32", "float64", "complex64"), pytest.mark.soak),
+    )
+]
+
+
+@pytest.mark.parametrize(("what", "dtypes"), FOLDED)
+def test_reductions(xp: ModuleType, what: str, dtypes: tuple[str, ...]) -> None:
+    for dtype in dtypes:
         x = np.random.default_rng(0).integers(1, 3, (7, 5)).astype(dtype)
         fused = gs.fuse(REDUCTIONS[what], kernel_name="fold")
         for axis in (None, 0, (0, 1)):

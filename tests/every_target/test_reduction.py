@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride import _dtypes
 from gridstride.targets.base import Target
-from tests.array_strategies import SHAPES, broadcastable, layouts, values
-from tests.long_runs import in_parts, share
+from tests.array_values import values
 
 TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
@@ -44,104 +41,6 @@ DOT = gs.ReductionKernel("T x, T y, T scale", "T z", "x * y", "a + b", "z = a * 
 NUMBERS = gs.ReductionKernel("T x", "int64 s", "i", "a + b", "s = a", "0", "numbers")
 
 NUMERIC = [name for name in _dtypes.SCALAR_NAMES if name not in ("bool", "bfloat16")]
-EVERY_CASE = settings(
-    max_examples=500,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-SOAK = settings(EVERY_CASE, max_examples=share(25_000))
-
-
-@st.composite
-def some_axes(draw: st.DrawFn, ndim: int) -> Any:
-    """Return an axis argument: None, a number, or a tuple in any order."""
-    if ndim == 0 or draw(st.integers(0, 4)) == 0:
-        return None
-    chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True, max_size=ndim))
-    signed = tuple(axis - ndim if draw(st.booleans()) else axis for axis in chosen)
-    return signed[0] if len(signed) == 1 and draw(st.booleans()) else signed
-
-
-def check_sums(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    """Compare sums along any axes of arrays of any layout with NumPy's."""
-    dtype = data.draw(st.sampled_from(("f4", "i1", "c8")))
-    x = np.asarray(data.draw(broadcastable(shape, dtype)))
-    axis, keepdims = data.draw(some_axes(x.ndim)), data.draw(st.booleans())
-    expected = np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
-    if data.draw(st.booleans()):
-        out = xp.asarray(data.draw(layouts(np.shape(expected), dtype)))
-        assert TOTAL(xp.asarray(x), axis=axis, keepdims=keepdims, out=out) is out
-        result = out
-    else:
-        result = TOTAL(xp.asarray(x), axis=axis, keepdims=keepdims)
-    assert (result.shape, result.dtype) == (np.shape(expected), np.dtype(dtype))
-    np.testing.assert_array_equal(gs.asnumpy(result), expected)
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_every_sum(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    check_sums(xp, data, shape)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@in_parts
-@given(st.data(), SHAPES)
-@SOAK
-def test_every_sum_for_long(xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    check_sums(xp, data, shape)
-
-
-def check_places(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    """Compare where the largest element stands, and what it is, with NumPy."""
-    x = np.asarray(data.draw(layouts(shape, "i4")))
-    axis = data.draw(st.sampled_from([None, *range(x.ndim)]))
-    if np.prod([x.shape[k] for k in (range(x.ndim) if axis is None else [axis])]) == 0:
-        if np.sum(x, axis=axis).size:
-            with pytest.raises(ValueError, match="no identity"):
-                PLACE(xp.asarray(x), axis=axis)
-        return
-    x = np.atleast_1d(x)
-    places, best = PLACE(xp.asarray(x), axis=axis)
-    np.testing.assert_array_equal(gs.asnumpy(places), np.argmax(x, axis=axis))
-    np.testing.assert_array_equal(gs.asnumpy(best), np.max(x, axis=axis))
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_every_place(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    check_places(xp, data, shape)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@in_parts
-@given(st.data(), SHAPES)
-@SOAK
-def test_every_place_for_long(xp: ModuleType, part: int, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    check_places(xp, data, shape)
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_several_inputs_broadcast(xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    x, y = (np.atleast_1d(data.draw(broadcastable(shape, "i4"))) for _ in range(2))
-    whole = np.broadcast_shapes(x.shape, y.shape)
-    axis = data.draw(some_axes(len(whole)))
-    result = DOT(xp.asarray(x), xp.asarray(y), 3, axis=axis)
-    np.testing.assert_array_equal(gs.asnumpy(result), np.sum(x * y, axis=axis, dtype="i4") * 3)
-
-
-@given(st.data(), SHAPES)
-@EVERY_CASE
-def test_elements_are_numbered_in_the_order_of_the_axes(
-    xp: ModuleType, data: st.DataObject, shape: tuple[int, ...]
-) -> None:
-    x = np.atleast_1d(data.draw(layouts(shape, "f4")))
-    axis = data.draw(some_axes(x.ndim))
-    expected = np.sum(np.arange(x.size).reshape(x.shape), axis=axis)
-    np.testing.assert_array_equal(gs.asnumpy(NUMBERS(xp.asarray(x), axis=axis)), expected)
 
 
 # ---- large and lopsided ----

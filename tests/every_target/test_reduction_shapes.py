@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from tests.array_strategies import values
+from tests.array_values import values
 from tests.every_target.test_reduction import LARGEST, NUMBERS, PLACE, TOTAL
 
 WIDE = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_total")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gridstride
 from gridstride import _dtypes, arrays
@@ -16,9 +15,11 @@ from gridstride._arguments import axes
 from gridstride._arguments.elementwise import bind_elementwise
 from gridstride._arguments.parameters import ParameterInfo, declare
 from gridstride._arguments.promotion import Weak, promote
+from gridstride._arguments.reduction import bind_reduction
 from gridstride._source.elementwise import assigned_first
 from gridstride.targets.walks import _multiplier_and_shift
-from tests.array_strategies import SHAPES, broadcastable, layouts
+from tests.long_runs import in_parts
+from tests.random_arrays import Draw, compare_examples, compare_part
 
 NUMERIC = [np.dtype(name) for name in _dtypes.SCALAR_NAMES if name != "bfloat16"]
 
@@ -79,12 +80,10 @@ def test_bad_declarations_say_what_is_wrong(declared: tuple[str, str], message: 
 # ---- dtypes ----
 
 
-@given(
-    st.lists(st.sampled_from(NUMERIC), min_size=1, max_size=4),
-    st.lists(st.sampled_from((True, 1, 1.0, 1j)), max_size=2),
-)
-@settings(max_examples=400, deadline=None)
-def test_promotion_is_numpys(strong: list[Any], weak: list[Any]) -> None:
+def check_promotion(draw: Draw) -> None:
+    """Arrays and Python numbers get NumPy's dtype."""
+    strong = [draw.pick(NUMERIC) for _ in range(draw.number(1, 4))]
+    weak = [draw.pick((True, 1, 1.0, 1j)) for _ in range(draw.number(0, 2))]
     given_dtypes = [*strong, *(Weak(type(value)) for value in weak)]
     assert promote(given_dtypes) == np.result_type(*strong, *weak)
 
@@ -124,12 +123,17 @@ def test_outputs_must_be_able_to_hold_the_result() -> None:
 # ---- shapes ----
 
 
-@given(st.data(), SHAPES)
-@settings(max_examples=300, deadline=None)
-def test_broadcasting_is_numpys(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    x, y = data.draw(broadcastable(shape, "f4")), data.draw(broadcastable(shape, "i2"))
-    x = x if x.ndim else x.reshape(1)
-    assert bound(("T x, S y", "T z"), x, y).shape == np.broadcast_shapes(x.shape, y.shape)
+def check_broadcasting(draw: Draw) -> None:
+    """Shapes broadcast as NumPy's do, or are refused where they do not."""
+    shape, other = draw.shape(), draw.shape()
+    x, y = draw.operand(np, shape, "f4").host, draw.operand(np, draw.pick((shape, other)), "i2").host
+    try:
+        expected = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        with pytest.raises(ValueError, match="broadcast"):
+            bound(("T x, S y", "T z"), x, y)
+        return
+    assert bound(("T x, S y", "T z"), x, y).shape == expected
 
 
 def test_case_p03_an_output_is_never_broadcast() -> None:
@@ -153,19 +157,20 @@ def test_case_p04_size_is_for_raw_arrays() -> None:
 # ---- walks ----
 
 
-@given(st.data(), st.lists(st.integers(0, 5), max_size=4).map(tuple))
-@settings(max_examples=500, deadline=None)
-def test_collapsed_axes_reach_the_same_elements(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    views = [data.draw(layouts(shape, "f4")) for _ in range(2)]
-    strides = [view.strides for view in views]
+def check_collapsed_axes(draw: Draw) -> None:
+    """The fewest axes reach the same elements of all operands."""
+    shape = draw.shape(range(6), least=0)
+    strides = [draw.array(np, shape, "f4").host.strides for _ in range(2)]
     lengths, walked = axes.collapse(shape, strides)
     before = {tuple(int(np.dot(index, each)) for each in strides) for index in np.ndindex(*shape)}
     after = {
         tuple(sum(at * step for at, step in zip(index, each, strict=True)) for each in walked)
         for index in itertools.product(*map(range, lengths))
     }
-    assert after == before or 0 in shape
-    assert 0 in shape or np.prod(lengths) == np.prod(shape)
+    assert after == before
+    assert np.prod(lengths) == np.prod(shape)
+    assert len(lengths) <= max(len(shape), 1)
+    assert 0 not in shape or lengths == (0,)
 
 
 def test_contiguous_arrays_of_any_shape_are_one_axis() -> None:
@@ -175,24 +180,22 @@ def test_contiguous_arrays_of_any_shape_are_one_axis() -> None:
     assert axes.collapse(y.shape, [y.strides, y.strides])[0] == (60,)
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-24, 24)), max_size=3))
-@settings(max_examples=400, deadline=None)
-def test_overlap_within_an_array_is_found(laid: list[tuple[int, int]]) -> None:
-    shape, strides = [length for length, _ in laid], [stride for _, stride in laid]
-    starts = [int(np.dot(index, strides)) if laid else 0 for index in np.ndindex(*shape)]
+def check_overlap_within_an_array(draw: Draw) -> None:
+    """Arrays of which two elements share a byte are known."""
+    shape = [draw.number(1, 4) for _ in range(draw.number(0, 3))]
+    strides = [draw.number(-24, 24) for _ in shape]
+    starts = [int(np.dot(index, strides)) if shape else 0 for index in np.ndindex(*shape)]
     occupied = [start + byte for start in starts for byte in range(4)]
     if len(set(occupied)) < len(occupied):
         assert axes.may_overlap_itself(shape, strides, 4)
 
 
-@given(st.data())
-@settings(max_examples=300, deadline=None)
-def test_shared_memory_is_found(data: st.DataObject) -> None:
-    whole = np.zeros(200, "i2")
-    views = []
+def check_shared_memory(draw: Draw) -> None:
+    """Arrays that share a byte are known."""
+    whole, views = np.zeros(200, "i2"), []
     for _ in range(2):
-        start, stop = sorted((data.draw(st.integers(0, 200)), data.draw(st.integers(0, 200))))
-        views.append(whole[start:stop][:: data.draw(st.sampled_from((1, 2, 3, -1, -2)))])
+        start, stop = sorted((draw.number(0, 200), draw.number(0, 200)))
+        views.append(whole[start:stop][:: draw.pick((1, 2, 3, -1, -2))])
     first, second = (arrays.view(view) for view in views)
     assert first is not None
     assert second is not None
@@ -208,12 +211,41 @@ def test_interleaved_views_share_nothing() -> None:
     assert not axes.may_share(first, second)
 
 
-@given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))
-@settings(max_examples=500, deadline=None)
-def test_division_by_multiplication(length: int, index: int) -> None:
+def check_division(draw: Draw) -> None:
+    """Multiplying and shifting divides any index by any length."""
+    length, index = draw.number(1, 2 ** draw.number(1, 31) - 1), draw.number(0, 2**31 - 1)
     multiplier, shift = _multiplier_and_shift(length)
     for number in (index, index // length * length, 2**31 - 1):
         assert (number * multiplier >> 32) + number >> shift == number // length
+
+
+def check_folded_axes(draw: Draw) -> None:
+    """Results of folds have NumPy's shape, and every input element is folded into one of them."""
+    shape = draw.shape(range(6), least=0)
+    x, axis, keepdims = draw.array(np, shape, "i4").host, draw.axes(len(shape)), draw.one_in(2)
+    fold = bind_reduction(
+        declare("k", "T x", "T y", ""), (x,), [arrays.view(x)], axis, keepdims, dtype=None, has_identity=True
+    )
+    assert fold.made[0][1] == np.sum(x, axis=axis, keepdims=keepdims).shape
+    assert np.prod(fold.result) * fold.fold_size == x.size
+
+
+CHECKS = [
+    check_promotion, check_broadcasting, check_collapsed_axes, check_overlap_within_an_array, check_shared_memory,
+    check_division, check_folded_axes,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_random_calls(check: Callable[[Draw], None]) -> None:
+    compare_examples(check, -(-2_000 // len(CHECKS)))
+
+
+@pytest.mark.soak
+@in_parts
+@pytest.mark.parametrize("check", CHECKS)
+def test_random_calls_for_long(part: int, check: Callable[[Draw], None]) -> None:
+    compare_part(check, -(-50_000 // len(CHECKS)), part)
 
 
 @pytest.mark.parametrize(

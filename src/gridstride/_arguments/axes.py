@@ -59,10 +59,12 @@ def collapse(
     Returns
     -------
     lengths : tuple of int
-        At least one; axes of length 1 are left out.
+        At least one; axes of length 1 are left out. One of length 0 where there are no elements.
     strides : list of tuple of int
         Of each operand, along those axes.
     """
+    if 0 in shape:
+        return (0,), [(0,) for _ in strides]
     by = strides if order is None else order
     axes = [axis for axis, length in enumerate(shape) if length != 1]
     axes.sort(key=lambda axis: (*(abs(each[axis]) for each in by), -axis))

@@ -13,6 +13,8 @@ from gridstride.families.fuse.tape import Tape
 
 #: What CuPy calls functions that NumPy calls otherwise.
 _CUPY_NAMES = {"true_divide": "divide", "round_": "round", "around": "round"}
+#: By which function the operator ** raises to a power, the same for an integer and a float of that value.
+_QUICK_POWERS: dict[float, np.ufunc] = {0.5: np.sqrt, 2: np.square, -1: np.reciprocal}
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
@@ -108,6 +110,15 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise self.tape.refusal("a product of matrices")
 
     __rmatmul__ = __imatmul__ = __matmul__
+
+    def __pow__(self, exponent: Any) -> Any:
+        """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
+        quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
+        if quick is None or (
+            self.dtype.kind not in "fc" and (quick is not np.square or type(exponent) is float)
+        ):
+            return np.power(self, exponent)
+        return quick(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
