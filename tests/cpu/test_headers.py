@@ -210,3 +210,12 @@ def test_masks_of_groups() -> None:
         sum(1 << int(t) % 32 for t in range(first, last) if t % 3) for first, last in ((0, 32), (32, 40))
     ]
     np.testing.assert_array_equal(out[40:], np.where(thread % 3 > 0, np.take(warps, thread // 32), 0))
+
+
+def test_switches_of_fibers_keep_nothing_in_registers() -> None:
+    """Compilers keep numbers in mask registers too, also in the first."""
+    text = next(
+        path.read_text() for folder in INCLUDE_FOLDERS for path in Path(folder).rglob("switch_x86_64.h")
+    )
+    vectors, masks = (f"xmm{k}" for k in range(32)), (f"k{k}" for k in range(8))
+    assert not [name for name in (*vectors, *masks) if f'"{name}"' not in text]
