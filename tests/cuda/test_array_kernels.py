@@ -57,7 +57,11 @@ CALLS = {
         np.zeros(4, POINT), np.zeros(1, POINT)[0]
     ),
     "raw and index": lambda: gs.ElementwiseKernel(
-        "T x, raw T y", "int64 k", "k = y[_ind.get()] + y[{i, 0}] + y.size() + _ind.size()", "indexed"
+        "T x, raw T y",
+        "int64 k",
+        "const ptrdiff_t* s = y.strides(); const ptrdiff_t* at = _ind.get(); "
+        "k = y[_ind.get()] + y[{i, 0}] + y.size() + _ind.size() + s[0] + at[0] + *y.shape()",
+        "indexed",
     )(ones("f4", 4, 5), ones("f4", 5, 4).T),
     "sum along": lambda: reduction.TOTAL(ones("f4", 3, 400_000), axis=1),
     "sum across": lambda: reduction.TOTAL(ones("f2", 400_000, 3), axis=0),

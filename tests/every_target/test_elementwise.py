@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from types import ModuleType
 from typing import Any
@@ -159,6 +160,20 @@ def test_raw_arrays_of_any_layout(xp: ModuleType) -> None:
         assert (gs.asnumpy(w) == x.size + 2).all()
 
 
+@pytest.mark.parametrize("integer", ["ptrdiff_t", "long long", "int64_t"])
+def test_numbers_for_each_axis_are_pointers_to_either_integer(xp: ModuleType, integer: str) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x, raw T whole", "T y, int64 k",
+        f"const {integer}* shape = whole.shape(); const {integer}* strides = whole.strides();"
+        f"const {integer}* at = _ind.get(); {integer} index[] = {{at[0], at[1]}}; y = whole[index];"
+        "k = shape[0] + 100 * shape[1] + 10000 * strides[1] + 1000000 * *(whole.shape() + 1)", "axes_by_pointers",
+    )  # fmt: skip
+    x = xp.asarray(values((5, 18), "f4", 1))[:, ::2]
+    y, k = kernel(x, x)
+    np.testing.assert_array_equal(gs.asnumpy(y), gs.asnumpy(x))
+    assert (gs.asnumpy(k) == 5 + 900 + 10000 * x.strides[1] + 9000000).all()
+
+
 def test_raw_outputs_need_a_size(xp: ModuleType) -> None:
     scatter = gs.ElementwiseKernel("raw T x", "raw T y", "y[n - 1 - i] = x[i]", "scatter")
     x, y = xp.arange(9.0), xp.zeros(9)
@@ -275,6 +290,42 @@ def test_results_without_axes(xp: ModuleType) -> None:
     assert (result.shape, result.dtype) == ((), np.float64)
     assert float(result) == 5.5
     assert ADD(xp.asarray(np.float32(2)), 3).dtype == np.float32
+
+
+def test_unknown_keywords_are_refused_by_the_names_that_there_are(xp: ModuleType) -> None:
+    for _ in range(4):  # also by the compiled fast path
+        COPY(xp.ones(3))
+        with pytest.raises(
+            TypeError, match=r"`assign`: a call has no keyword 'out'; there are size, block_size and"
+        ):
+            COPY(xp.ones(3), out=xp.ones(3))
+    with pytest.raises(TypeError, match="did you mean 'stream'"):
+        COPY(xp.ones(3), streams=None)
+    assert list(inspect.signature(COPY).parameters) == ["args", "size", "block_size", "stream"]
+
+
+def test_what_kernels_tell_of_themselves(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x, raw S y", "T z", "z = F(x)", "told", preamble="#define F(x) x", type_preamble="struct P {};",
+        options=["-DA=1"], loop_prep="T t = 0", after_loop="t = 1",
+    )  # fmt: skip
+    assert (kernel.name, kernel.__name__, type(kernel).__name__) == ("told", "told", "ElementwiseKernel")
+    assert (kernel.nin, kernel.nout, kernel.nargs, kernel.reduce_dims) == (2, 1, 3, True)
+    assert [parameter.name for parameter in kernel.params] == ["x", "y", "z"]
+    assert kernel.in_params + kernel.out_params == kernel.params
+    assert (kernel.preamble, kernel.type_preamble, kernel.options) == (
+        "#define F(x) x",
+        "struct P {};",
+        ("-DA=1",),
+    )
+    assert (kernel.operation, kernel.loop_prep, kernel.after_loop) == ("z = F(x)", "T t = 0", "t = 1")
+    assert kernel.cached_codes == {}
+    with pytest.raises(ValueError, match="`told` has no text yet"):
+        _ = kernel.cached_code
+    for dtype in ("f4", "i2"):
+        kernel(xp.ones(3, dtype), xp.ones(2, "f8"))
+    assert list(kernel.cached_codes) == [(np.dtype("f4"), np.dtype("f8")), (np.dtype("i2"), np.dtype("f8"))]
+    assert "z = F(x)" in kernel.cached_code
 
 
 def test_kernels_can_be_pickled(xp: ModuleType) -> None:

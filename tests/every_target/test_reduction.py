@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from types import ModuleType
 from typing import Any
@@ -258,6 +259,33 @@ def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> 
         np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.ones(length, "i4"))), length)
     with pytest.raises(ValueError, match="no identity"):
         LARGEST(xp.zeros((0, 3)), axis=0)
+
+
+def test_unknown_keywords_are_refused_by_the_names_that_there_are(xp: ModuleType) -> None:
+    with pytest.raises(TypeError, match=r"`total`: a call has no keyword 'axes'; did you mean 'axis'\?"):
+        TOTAL(xp.ones(3), axes=0)
+    assert list(inspect.signature(TOTAL).parameters) == ["args", "axis", "keepdims", "dtype", "out", "stream"]
+
+
+def test_what_kernels_tell_of_themselves(xp: ModuleType) -> None:
+    assert ([each.name for each in PLACE.params], PLACE.nargs, PLACE.__name__) == (
+        ["x", "k", "v"],
+        3,
+        "argmax",
+    )
+    assert (PLACE.reduce_type, PLACE.identity, PLACE.options, PLACE.type_preamble) == (
+        "candidate",
+        None,
+        (),
+        "",
+    )
+    assert "struct candidate" in PLACE.preamble
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", identity="0", name="told")
+    assert kernel.cached_codes == {}
+    kernel(xp.ones(3, "f4"))
+    assert list(kernel.cached_codes) == [(np.dtype("f4"),)]
+    assert kernel.cached_code == kernel.cached_codes[np.dtype("f4"),]
+    assert "a + b" in kernel.cached_code
 
 
 def test_kernels_can_be_pickled(xp: ModuleType) -> None:

@@ -70,6 +70,10 @@ def test_lists_of_parameters_are_split_outside_of_angle_brackets() -> None:
         (("T x,", "T y"), "is no parameter"),
         (("T class", "T y"), "word of C"),
         (("T* x", "T y"), "is no type"),
+        (("T x y z", "T y"), "'T x y' is no type"),
+        (("T const x", "T y"), "'T const' is no type"),
+        (("raw x", "T y"), "unknown type 'raw'"),
+        (("int32 unsigned x", "T y"), "is no type"),
     ],
 )
 def test_bad_declarations_say_what_is_wrong(declared: tuple[str, str], message: str) -> None:

@@ -20,6 +20,10 @@ _KEYWORDS = """
 """
 
 
+#: A type of a preamble, perhaps of a namespace or with arguments.
+_TYPE = re.compile(r"[A-Za-z_]\w*(::\w+)*(\s*<[\w:<>, ]*>)?(::\w+)*")
+
+
 class ParameterInfo:
     """Say what one declaration of a parameter means.
 
@@ -72,7 +76,7 @@ class ParameterInfo:
             self.dtype = _dtype_of(spelled)
             if self.dtype is not None:
                 self.ctype = value_ctype(self.dtype)
-            elif not re.fullmatch(r"[A-Za-z_][\w:<>, ]*", spelled):
+            elif not _TYPE.fullmatch(spelled):
                 raise ValueError(f"parameter {param.strip()!r}: {spelled!r} is no type")
 
     @property

@@ -130,7 +130,7 @@ def _prepared(
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
-    return PreparedCall((block.step(loaded, entry(source.declaration.name), how),))
+    return PreparedCall(program.text, (block.step(loaded, entry(source.declaration.name), how),))
 
 
 def _access(view: ArrayView) -> Access:

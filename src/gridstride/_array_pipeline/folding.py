@@ -58,16 +58,16 @@ def prepare_fold(
     writers, limits = writers_of(place), place.target.limits(place.device)
     walk = fold_walk(bound, operands)
     loop = writers.reduction(walk, limits)
-    loaded = _loaded(source, bound, operands, place, loop)
+    loaded, text = _loaded(source, bound, operands, place, loop)
     size = loaded.object_code.constants[FOLDING_SIZE]
     if loop.largest is not None and size > loop.largest:
         loop = writers.large_reduction(walk, limits, size)
-        loaded = _loaded(source, bound, operands, place, loop)
+        loaded, text = _loaded(source, bound, operands, place, loop)
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
     if loop.joining is None:
-        return PreparedCall((block.step(loaded, name, loop.configuration),))
+        return PreparedCall(text, (block.step(loaded, name, loop.configuration),))
     first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
     block = ParameterBlock()
     block.add(loop.space, 8)
@@ -78,15 +78,15 @@ def prepare_fold(
     others = [k for k in range(len(operands)) if k not in inputs]
     block.add_operands(operands, others, loop.operands[len(inputs) :])
     second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
-    return PreparedCall((first, second), size * loop.parts * results)
+    return PreparedCall(text, (first, second), size * loop.parts * results)
 
 
 def _loaded(
     source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place, loop: FoldLoop
-) -> LoadedProgram:
+) -> tuple[LoadedProgram, str]:
     form = reduction_form(source, tuple(operand.role for operand in operands), bound.types.items(), loop)
     program = reduction_program(source, form, place.target.name)
-    return load_explained(program, source.sections(), bound.types, place)
+    return load_explained(program, source.sections(), bound.types, place), program.text
 
 
 def check_sizes(source: ReductionSource, results: int) -> None:

@@ -57,8 +57,9 @@ class Step(NamedTuple):
 
 
 class PreparedCall(NamedTuple):
-    """Hold the launches of a call for one place, dtypes, shapes and strides, and the bytes of its workspace."""
+    """Hold a call's text and launches for one place, dtypes, shapes and strides, and the bytes of its workspace."""
 
+    text: str
     steps: tuple[Step, ...]
     workspace: int = 0
 
@@ -86,7 +87,7 @@ def prepare_elements(
     if uses_index(source):
         block.add(struct.pack(f"<{max(1, form.ndim)}q", *(bound.shape or (1,))), 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
-    return PreparedCall((block.step(loaded, entry(name), loop.configuration),))
+    return PreparedCall(program.text, (block.step(loaded, entry(name), loop.configuration),))
 
 
 def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,61 @@ class DeclaredKernel(_native.ArrayLauncher):
         return self._declaration.nargs
 
     @property
+    def params(self) -> tuple[Any, ...]:
+        """The inputs and the outputs, as `ParameterInfo`."""
+        return self._declaration.parameters
+
+    @property
+    def preamble(self) -> str:
+        """The text before the kernel."""
+        return self._source.preamble
+
+    @property
+    def type_preamble(self) -> str:
+        """The text before that: types that parameters have."""
+        return self._source.type_preamble
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of the compiler."""
+        return self._source.options
+
+    @property
+    def cached_codes(self) -> dict[tuple[Any, ...], str]:
+        """The texts of earlier calls by the dtypes of their inputs, to look at; of several layouts one."""
+        known = [
+            (call, prepared) for call in [*self._known.values()] for prepared in [*call.prepared.values()]
+        ]
+        return {
+            tuple(role.stored for role in call.roles[: self.nin]): prepared.text for call, prepared in known
+        }
+
+    @property
+    def cached_code(self) -> str:
+        """The text of an earlier call, to look at; ValueError where there was none."""
+        for text in self.cached_codes.values():
+            return text
+        raise ValueError(f"`{self.name}` has no text yet: the dtypes of a call decide it")
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def _refuse(self, keywords: Iterable[str]) -> None:
+        """Raise TypeError for keywords that calls do not have."""
+        known = [
+            parameter.name
+            for parameter in self.__signature__.parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
+        for keyword in keywords:
+            near = difflib.get_close_matches(keyword, known, 1)
+            raise TypeError(
+                f"`{self.name}`: a call has no keyword {keyword!r}{f'; did you mean {near[0]!r}?' if near else ';'} "
+                f"there are {', '.join(known[:-1])} and {known[-1]}"
+            )
+
+    @property
     def _declaration(self) -> Declaration:
         return self._source.declaration
 
@@ -69,4 +125,6 @@ class DeclaredKernel(_native.ArrayLauncher):
 @cache
 def _call_signature(launch: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a call, which is that of the pipeline's function."""
-    return inspect.signature(launch.__get__(object())).replace(return_annotation=Any)
+    signature = inspect.signature(launch.__get__(object()))
+    named = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    return signature.replace(parameters=named, return_annotation=Any)

@@ -124,7 +124,12 @@ class ElementwiseKernel(DeclaredKernel):
         ) -> Any: ...
 
     def _launch(
-        self, *args: Any, size: int | None = None, block_size: int | None = None, stream: Any = None
+        self,
+        *args: Any,
+        size: int | None = None,
+        block_size: int | None = None,
+        stream: Any = None,
+        **unknown: Any,
     ) -> _array_pipeline.FinishedCall:
         """Run the kernel through the pipeline: what a call does where it is no replay of an earlier one.
 
@@ -146,6 +151,8 @@ class ElementwiseKernel(DeclaredKernel):
         CompileError, CUDAError, LaunchError, TargetUnavailable
             The text, the device, the kernel or the target failed.
         """
+        if unknown:
+            self._refuse(unknown)
         if block_size is not None and not 1 <= block_size <= 1024:
             raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
         return _array_pipeline.run_elementwise(self._source, self._known, args, size, stream, self._form)
@@ -161,14 +168,19 @@ class ElementwiseKernel(DeclaredKernel):
         return self._return_tuple
 
     @property
-    def params(self) -> tuple[Any, ...]:
-        """The inputs and the outputs, as `ParameterInfo`."""
-        return self._declaration.parameters
-
-    @property
     def operation(self) -> str:
         """The statements of the body."""
         return self._source.operation
+
+    @property
+    def loop_prep(self) -> str:
+        """The statements that every thread runs before its elements."""
+        return self._source.loop_prep
+
+    @property
+    def after_loop(self) -> str:
+        """The statements that every thread runs after its elements."""
+        return self._source.after_loop
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self._source, self.reduce_dims, self.no_return, self.return_tuple)

@@ -135,6 +135,7 @@ class ReductionKernel(DeclaredKernel):
         dtype: Any = None,
         out: Any = None,
         stream: Any = None,
+        **unknown: Any,
     ) -> FinishedCall:
         """Run the reduction through the pipeline: what a call does where it is no replay of an earlier one.
 
@@ -160,6 +161,8 @@ class ReductionKernel(DeclaredKernel):
         CompileError, CUDAError, LaunchError, TargetUnavailable
             The text, the device, the kernel or the target failed.
         """
+        if unknown:
+            self._refuse(unknown)
         if out is not None:
             if len(args) > self._declaration.nin:
                 raise TypeError(f"`{self.name}`: outputs are passed twice, by position and as out=")

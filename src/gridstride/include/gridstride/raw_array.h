@@ -5,6 +5,20 @@
 
 namespace gridstride {
 
+// One number for each axis: a pointer to `ptrdiff_t` as CuPy has it, whichever integer of 8 bytes that is, or to `long long`.
+struct axis_numbers {
+    const long long* __numbers;
+    const long* __same;
+
+    __host__ __device__ operator const long long*() const { return __numbers; }
+    __host__ __device__ operator const long*() const { return __same; }
+    __host__ __device__ const long long& operator*() const { return *__numbers; }
+    template <class __index>
+    __host__ __device__ const long long& operator[](__index __axis) const { return __numbers[__axis]; }
+    template <class __index>
+    __host__ __device__ const long long* operator+(__index __axes) const { return __numbers + __axes; }
+};
+
 template <class __type, int __axes, bool __is_contiguous>
 struct raw_array {
     static constexpr int ndim = __axes;
@@ -16,14 +30,15 @@ struct raw_array {
     long long __strides[__axes ? __axes : 1];  // in bytes
 
     __host__ __device__ long long size() const { return __size; }
-    __host__ __device__ const long long* shape() const { return __shape; }
-    __host__ __device__ const long long* strides() const { return __strides; }
+    __host__ __device__ axis_numbers shape() const { return __numbers(__shape); }
+    __host__ __device__ axis_numbers strides() const { return __numbers(__strides); }
 
     template <class __index>
     __host__ __device__ __type& operator[](const __index& __k) const {
         return __at(static_cast<long long>(__k));
     }
     __host__ __device__ __type& operator[](const long long* __indices) const { return __at(__indices); }
+    __host__ __device__ __type& operator[](const axis_numbers& __indices) const { return __at(__indices.__numbers); }
     __host__ __device__ __type& operator[](const long long (&__indices)[__axes ? __axes : 1]) const {
         const long long* __first = __indices;
         return __at(__first);
@@ -37,6 +52,10 @@ struct raw_array {
     }
 
   private:
+    __host__ __device__ static axis_numbers __numbers(const long long* __each) {
+        static_assert(sizeof(long) == sizeof(long long), "the host wrote them, so any integer of 8 bytes reads them");
+        return axis_numbers{__each, reinterpret_cast<const long*>(__each)};
+    }
     __host__ __device__ __type& __at(long long __k) const {
         if (__is_contiguous) return reinterpret_cast<__type*>(__data)[__k];
         char* __place = __data;
@@ -64,16 +83,17 @@ struct index_of {
     static constexpr int ndim = __axes;
     long long __number, __size;
     long long __indices[__axes ? __axes : 1];
+    long __same[__axes ? __axes : 1];
 
     __host__ __device__ index_of(long long __i, long long __n, const extents<__axes>& __of) : __number(__i), __size(__n) {
         for (int __axis = __axes - 1; __axis >= 0; --__axis) {
             const long long __rest = __i / __of.lengths[__axis];
-            __indices[__axis] = __i - __rest * __of.lengths[__axis];
+            __indices[__axis] = __same[__axis] = __i - __rest * __of.lengths[__axis];
             __i = __rest;
         }
     }
     __host__ __device__ long long size() const { return __size; }
-    __host__ __device__ const long long* get() const { return __indices; }
+    __host__ __device__ axis_numbers get() const { return axis_numbers{__indices, __same}; }
 };
 
 }
