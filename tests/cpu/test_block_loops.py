@@ -108,6 +108,35 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
         np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", *in_soak("float32", "float64", "complex64")])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (5, 20_011),
+        (40, 1999),
+        (4099, 3),
+        (4099, 16),
+        *in_soak((3, 100_003), (4097, 7), (4099, 100), (5000, 2)),
+    ],
+)
+def test_sums_do_not_depend_on_where_elements_lie(dtype: str, shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+    expected = reduction.TOTAL(flat_copy(x, 0), axis=1)
+    np.testing.assert_allclose(expected, x.astype("c16").sum(1), rtol=1e-2, atol=1e-1)
+    for start in (1, 2, 3):
+        np.testing.assert_array_equal(reduction.TOTAL(flat_copy(x, start), axis=1), expected)
+    with_gaps = np.repeat(x, 2, axis=1)[:, ::2]
+    if with_gaps.itemsize * shape[1] >= 512:
+        np.testing.assert_array_equal(reduction.TOTAL(with_gaps, axis=1), expected)
+
+
+def flat_copy(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
+    """Return the same elements so many into a word."""
+    copy = flat_view(x.shape, str(x.dtype), start, 1)
+    copy[...] = x
+    return copy
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
 @pytest.mark.parametrize("shape", [(40_003,), (3000, 512), (20_000, 7), *in_soak((4, 20_001), (20_000, 32))])
 def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:

@@ -35,8 +35,11 @@ LARGEST_FOLDING = 184
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
 _LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
 _ROWS = "gridstride/fold_rows.h"
+_FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _LARGEST_WORD = 16
+#: Packets that a thread loads at once, along a row.
+_AT_ONCE = 4
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
 #: Folds of so few elements leave a thread too little to do for one result.
@@ -45,6 +48,8 @@ _TINY = 8
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
 #: Rows that a thread folds at most: in the headers sums of bytes count on it.
 _MOST_ROWS = 1 << 22
+#: Elements of a row of which a thread takes neighboring ones, and bytes of those.
+_FEW, _FEW_BYTES = 8, 144
 #: Bytes of neighboring rows that a block has room for, as in the header.
 _STRETCH_ROOM = 18432
 
@@ -60,7 +65,7 @@ class BlockLoops:
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         if has_short_rows(walk):
-            return _short(walk)
+            return _few(walk) if has_few(walk) else _short(walk)
         if is_narrow(walk):
             return _narrow(walk, limits)
         # A few elements are folded by one thread, which then has several results.
@@ -166,19 +171,21 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     total = packets * prod(outer)
     results = prod(walk.kept)
     group = _threads_for(total)
-    wanted = 16 * limits.multiprocessors
+    wanted = (16 if outer else 32) * limits.multiprocessors
     blocks = _blocks(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
     if parts > 1:
         group, blocks = THREADS, _blocks(results * THREADS, THREADS)
         parts = max(1, min(-(-wanted // blocks), total // (group * 8), 65535))
-    part = max(1, -(-total // parts))
+    tile = group * _AT_ONCE
+    part = max(1, total if parts == 1 else _blocks(_blocks(total, parts), tile) * tile)
     parts = max(1, -(-total // part))
     fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, "fold_lines<4>")
+    lines = "fold_long_lines<4>" if group >= _WARP else "fold_lines<4>"
+    loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     return _fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
 
 
@@ -229,6 +236,41 @@ def _short(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(_blocks(results, rows), THREADS)
     return _fold_loop((_SHORT_ROWS, "fold_short"), walk, space, inputs, how, "short_bytes")
+
+
+def has_few(walk: FoldWalk) -> bool:
+    """Return whether the elements of short rows are so few and small that neighboring results are in a few words."""
+    row, results = walk.fold[0], _results_of_few(walk)
+    size = row * max(each.itemsize for each in walk.inputs)
+    is_small = size <= _LARGEST_WORD and row <= _FEW
+    return (
+        row > 1
+        and (is_small or size == row * 2 == 2 * _LARGEST_WORD)
+        and row * results * sum(each.itemsize for each in walk.inputs) <= _FEW_BYTES
+        and all(each.address % gcd(_LARGEST_WORD, row * results * each.itemsize) == 0 for each in walk.inputs)
+    )
+
+
+def _results_of_few(walk: FoldWalk) -> int:
+    """Return for how many results a thread takes elements: for a word of them, and of each output."""
+    largest = max(each.itemsize for each in walk.outputs) if walk.outputs else 1
+    row = walk.fold[0] * max(each.itemsize for each in walk.inputs)
+    return min(
+        _power_of_two_up_to(max(1, _LARGEST_WORD // largest)), _LARGEST_WORD // gcd(_LARGEST_WORD, row)
+    )
+
+
+def _few(walk: FoldWalk) -> FoldLoop:
+    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    each = _results_of_few(walk)
+    size = row * each * max(one.itemsize for one in walk.inputs)
+    count = 4 if size <= 16 else 2 if size <= 32 else 1
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
+    space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(_blocks(results // each + 1, THREADS * count), THREADS)
+    name = f"fold_few<{row}, {each}>::"
+    return _fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
 
 
 def is_narrow(walk: FoldWalk) -> bool:
@@ -376,7 +418,7 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
         (0,),
     )
     how = configuration(_blocks(results * group, THREADS), THREADS)
-    return Loop(_LINES, "fold_lines<4>", "fold_bytes", capacity, space, (), how)
+    return Loop(_LINES, "fold_parts", "fold_bytes", capacity, space, (), how)
 
 
 def room_of(walk: FoldWalk) -> int:

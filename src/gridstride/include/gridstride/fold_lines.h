@@ -8,6 +8,53 @@
 
 namespace gridstride {
 
+// A packet of consecutive elements that begins between two words of 16 bytes, as elements, small ones four bytes at once.
+template <int __length, class __stored, bool = is_one_word<__stored, __length>::bytes == 16 && sizeof(__stored) <= 8>
+struct in_pieces {
+    typedef typename word<sizeof(__stored) < 4 ? 4 : sizeof(__stored)>::type piece;
+    static constexpr int count = 16 / sizeof(piece);
+    piece bits[count];
+    static GRIDSTRIDE_INLINED bool fits(const char* __at) {
+        return sizeof(__stored) >= 4 || reinterpret_cast<unsigned long long>(__at) % 4 == 0;
+    }
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+#pragma unroll
+        for (int __j = 0; __j < count; ++__j) bits[__j] = reinterpret_cast<const piece*>(__at)[__j];
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { memcpy(&__to, bits, 16); }
+};
+template <int __length, class __stored>
+struct in_pieces<__length, __stored, false> {
+    static GRIDSTRIDE_INLINED bool fits(const char*) { return false; }
+    GRIDSTRIDE_INLINED void load(const char*) {}
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>&) const {}
+};
+// The same from the two words that it touches, of elements that are no pieces.
+template <int __length, class __stored, bool = kind_between<__length, __stored>::value == 16 && (sizeof(__stored) < 4 || __length == 1)>
+struct between_two {
+    uint4 low, high;
+    static GRIDSTRIDE_INLINED bool fits() { return true; }
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        const unsigned __off = between<__length, __stored>::past_word(__at);
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
+        low = __from[0];
+        if (__off) high = __from[1];
+    }
+    GRIDSTRIDE_INLINED void unpack(const char* __at, packet<__stored, __length>& __to) const {
+        const unsigned __off = between<__length, __stored>::past_word(__at);
+        whole<__length, __stored>::unpack(__to, between<__length, __stored>::joined(low, high, __off));
+    }
+};
+template <int __length, class __stored>
+struct between_two<__length, __stored, false> {
+    static GRIDSTRIDE_INLINED bool fits() { return false; }
+    GRIDSTRIDE_INLINED void load(const char*) {}
+    GRIDSTRIDE_INLINED void unpack(const char*, packet<__stored, __length>&) const {}
+};
+
+// How the packets of a tile are loaded.
+enum loading { by_words, by_pieces, between_words };
+
 // What a thread holds of an input: packets of it, and where the elements of its result begin.
 template <class __operand, int __length, int __count>
 struct line_input {
@@ -17,12 +64,37 @@ struct line_input {
     const __operand& source;
     const char* base;
     word_of<stored, __length> words[__count];
+    in_pieces<__length, stored> pieces[__count];
+    between_two<__length, stored> pairs[__count];
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED line_input(const __operand& __source) : source(__source), base(__source.data) {}
+    GRIDSTRIDE_INLINED const char* at(long long __packet) const {
+        return base + __packet * int(__length * sizeof(stored));
+    }
     GRIDSTRIDE_INLINED bool has_words() const { return word_of<stored, __length>::is_at(base, source.step); }
     GRIDSTRIDE_INLINED int load_word(int __k, long long __packet) {
-        return words[__k].load(base + __packet * int(__length * sizeof(stored)));
+        return words[__k].load(at(__packet));
+    }
+    GRIDSTRIDE_INLINED bool has_pieces() const {
+        return source.step == sizeof(stored) && in_pieces<__length, stored>::fits(base);
+    }
+    GRIDSTRIDE_INLINED bool is_between() const {
+        return source.step == sizeof(stored) && between_two<__length, stored>::fits();
+    }
+    template <loading __how>
+    GRIDSTRIDE_INLINED int load_as(int __k, long long __packet) {
+        if (__how == by_words) words[__k].load(at(__packet));
+        else if (__how == by_pieces) pieces[__k].load(at(__packet));
+        else pairs[__k].load(at(__packet));
+        return 0;
+    }
+    template <loading __how>
+    GRIDSTRIDE_INLINED int unpack_as(int __k, long long __packet) {
+        if (__how == by_words) words[__k].unpack(packets[__k]);
+        else if (__how == by_pieces) pieces[__k].unpack(packets[__k]);
+        else pairs[__k].unpack(at(__packet), packets[__k]);
+        return 0;
     }
     // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
     GRIDSTRIDE_INLINED int unpack(int __k) {
@@ -71,65 +143,127 @@ GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do
     __sums[__k % __sums_count].add(__do, static_cast<typename __folding::type>(sum_of(__items)));
 }
 
-// Packets `__first`, that and `__apart`, and so on, before `__end`; the number of the first that is left.
-template <int __length, int __count, bool __are_words, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED long long add_lines(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                       const counted_from& __from, long long __first, long long __end, int __apart,
-                                       __inputs&... __all) {
-    for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
+// A thread's packets of a tile: `apart` lies between two, so their addresses differ by a constant where that is one. All
+// are loaded before the first is used.
+struct line_tile {
+    long long first, end;
+    int apart;
+    GRIDSTRIDE_INLINED long long at(int __k) const { return first + __k * apart; }
+};
+
+template <int __length, int __count, loading __how, bool __are_all, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                 const counted_from& __from, const line_tile& __tile, __inputs&... __all) {
+    // Packets that take two words are fewer at once.
+    constexpr int __at_once = __how == between_words && __count > 2 ? 2 : __count;
+#pragma unroll 1
+    for (int __begin = 0; __begin < __count; __begin += __at_once) {
 #pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-            if (__are_words) swallow(__all.load_word(__k, __first + __k * __apart)...);
-            else swallow(__all.load(__k, __first + __k * __apart, __length)...);
+        for (int __k = 0; __k < __at_once; ++__k)
+            if (__are_all || __tile.at(__begin + __k) < __tile.end)
+                swallow(__all.template load_as<__how>(__k, __tile.at(__begin + __k))...);
 #pragma unroll
-        for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.unpack(__k)...);
-            add_line<__length>(__do_map, __do, __sums, __from, __first + __k * __apart, __length, __k, __all...);
-        }
+        for (int __k = 0; __k < __at_once; ++__k)
+            if (__are_all || __tile.at(__begin + __k) < __tile.end) {
+                swallow(__all.template unpack_as<__how>(__k, __tile.at(__begin + __k))...);
+                add_line<__length>(__do_map, __do, __sums, __from, __tile.at(__begin + __k), __length, __k, __all...);
+            }
     }
-    return __first;
 }
 
-// Packets `__packet`, that and `__apart`, and so on, before `__end`, of a line of so many elements.
+// Packets of a line, by `__group` threads of which this has number `__lane`: each so many neighbors (`__lanes`, or all of
+// the group) take tiles one after another.
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                  const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                  __inputs&... __all) {
+    const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
+    line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
+    const long long __full = __end - __apart * __count + __own;  // where the last tile of which there is all begins
+    const bool __have_pieces = all_of(__all.has_pieces()...);
+    if (all_of(__all.has_words()...)) {
+        for (; __tile.first <= __full; __tile.first += __step)
+            add_tile<__length, __count, by_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
+    } else if (__have_pieces) {
+        for (; __tile.first <= __full; __tile.first += __step)
+            add_tile<__length, __count, by_pieces, true>(__do_map, __do, __sums, __from, __tile, __all...);
+    }
+    if (__have_pieces) {
+        if (__tile.first < __end) add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
+    } else if (all_of(__all.is_between()...)) {
+        for (; __tile.first < __end; __tile.first += __step)
+            add_tile<__length, __count, between_words, false>(__do_map, __do, __sums, __from, __tile, __all...);
+    } else {
+        for (; __tile.first < __end; __tile.first += __step)
+#pragma unroll 1
+            for (int __k = 0; __k < __count && __tile.at(__k) < __end; ++__k) {
+                swallow(__all.load(0, __tile.at(__k), __length)...);
+                swallow(__all.unpack(0)...);
+                add_line<__length>(__do_map, __do, __sums, __from, __tile.at(__k), __length, 0, __all...);
+            }
+    }
+}
+
+// Packets from `__begin` to before `__end` of a line of so many elements.
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                         const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                         long long __elements, __inputs&... __all) {
+    const long long __whole = __elements / __length;
+    add_tiles<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin, __end < __whole ? __end : __whole, __lane, __group, __all...);
+    if (__lane == 0 && __whole < __end) {
+        const int __last = int(__elements - __whole * __length);
+        swallow(__all.load(0, __whole, __last)...);
+        swallow(__all.unpack(0)...);
+        add_line<__length>(__do_map, __do, __sums, __from, __whole, __last, 0, __all...);
+    }
+}
+
 template <int __length, int __count, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_part_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                         const counted_from& __from, long long __packet, long long __end, int __apart,
+                                         const counted_from& __from, long long __packet, long long __end, int __group,
                                          long long __elements, __inputs&... __all) {
-    const long long __whole = __elements / __length, __words_end = __end < __whole ? __end : __whole;
-    if (all_of(__all.has_words()...)) {
-        __packet = add_lines<__length, __count, true>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
-        __packet = add_lines<__length, 1, true>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
-    } else {
-        __packet = add_lines<__length, 1, false>(__do_map, __do, __sums, __from, __packet, __words_end, __apart, __all...);
-    }
-    if (__packet == __whole && __packet < __end) {
-        const int __last = int(__elements - __whole * __length);
-        swallow(__all.load(0, __packet, __last)...);
-        swallow(__all.unpack(0)...);
-        add_line<__length>(__do_map, __do, __sums, __from, __packet, __last, 0, __all...);
-    }
+    const int __lane = threadIdx.x & (__group - 1);
+    add_some_of_line<__length, __count, 32>(__do_map, __do, __sums, __from, __packet - __lane, __end, __lane, __group, __elements, __all...);
 }
 
-template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __length, int __count, int __lanes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                   __inputs&&... __all) {
     constexpr int __sums_count = __length < most_sums ? __length : most_sums;
     const int __group = __space.group, __lane = threadIdx.x & (__group - 1);
-    const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
+    // Blocks that run at the same time take parts of one result after another: other results may lie in the same banks.
+    unsigned __block = blockIdx.x, __part = 0;
+    if (__space.parts > 1) {
+        const unsigned __number = blockIdx.y * gridDim.x + blockIdx.x;
+        __block = __number / __space.parts;
+        __part = __number - __block * __space.parts;
+    }
+    const long long __result = (static_cast<long long>(__block) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
     const bool __is_inside = __result < __space.outputs;
     const counted_from __from(__space, settle(__space, __is_inside ? __result : 0, 0, __all...));
-    const long long __begin = blockIdx.y * __space.part;
+    const long long __begin = __part * __space.part;
     long long __end = __begin + __space.part;
     if (__end > __space.fold.count) __end = __space.fold.count;
     if (!__is_inside) __end = 0;
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-    add_part_of_line<__length, __count>(__do_map, __do, __sums, __from, __begin + __lane, __end, __group, __space.fold_row, __all...);
+    add_some_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin, __end, __lane, __group, __space.fold_row, __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
-    if (__lane == 0 && __is_inside) __do_finish(__result, int(blockIdx.y), __sums[0]);
+    if (__lane == 0 && __is_inside) __do_finish(__result, int(__part), __sums[0]);
+}
+
+// For results that a warp or more share, which have the more to load at once.
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_long_lines(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+    constexpr int __length = packet_length<__operands...>();
+    fold_line<__length, __count, 32>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                     line_input<__operands, __length, __count>(__inputs)...);
 }
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
@@ -137,8 +271,46 @@ GRIDSTRIDE_INLINED void fold_lines(const __map& __do_map, const __reduce& __do, 
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_line<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                 line_input<__operands, __length, __count>(__inputs)...);
+    fold_line<__length, __count, 0>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                    line_input<__operands, __length, __count>(__inputs)...);
+}
+
+// Take a value from memory, by words where it is made of them.
+template <class __type, bool = sizeof(__type) % 4 == 0 && alignof(__type) % 4 == 0>
+struct part_of {
+    static GRIDSTRIDE_INLINED void take(__type& __to, const __type& __from) { copy(__to, __from); }
+};
+template <class __type>
+struct part_of<__type, true> {
+    static GRIDSTRIDE_INLINED void take(__type& __to, const __type& __from) {
+        unsigned __bits[sizeof(__type) / 4];
+#pragma unroll
+        for (int __k = 0; __k < int(sizeof(__type) / 4); ++__k) __bits[__k] = reinterpret_cast<const unsigned*>(&__from)[__k];
+        memcpy(&__to, __bits, sizeof(__type));
+    }
+};
+
+// The parts of each result, which lie one after another.
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
+GRIDSTRIDE_INLINED void fold_parts(const __map&, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   const __operand& __parts) {
+    constexpr int __count = 4;
+    const int __group = __space.group, __lane = threadIdx.x & (__group - 1), __row = int(__space.fold_row);
+    const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
+    const __folding* __from = reinterpret_cast<const __folding*>(__parts.data) + __result * __row;
+    __folding __sum = __start;
+    for (int __part = __result < __space.outputs ? __lane : __row; __part < __row; __part += __count * __group) {
+        __folding __some[__count];
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            if (__part + __k * __group < __row) part_of<__folding>::take(__some[__k], __from[__part + __k * __group]);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            if (__part + __k * __group < __row) __sum.add(__do, __some[__k]);
+    }
+    join_group(__do, __sum, __group, __shared);
+    if (__lane == 0 && __result < __space.outputs) __do_finish(__result, 0, __sum);
 }
 
 }

@@ -83,7 +83,34 @@ struct stretch {
     GRIDSTRIDE_INLINED unsigned four_bytes(int __byte) const {
         return *reinterpret_cast<const unsigned*>(memory + spread(shift + __byte));
     }
+
+    // Elements one after another, four bytes at a time.
+    typedef packet<stored, size < 4 ? 4 / size : 1> quad;
+    unsigned next_byte, rest, done;  // four bytes that are not all used, how many bits of them are, and where the next lie
+    GRIDSTRIDE_INLINED int begin_quads(int __element) {
+        const unsigned __byte = shift + __element * size;
+        next_byte = __byte / 4 * 4;
+        done = __byte % 4 * 8;
+        rest = take_four();
+        return 0;
+    }
+    GRIDSTRIDE_INLINED unsigned take_four() {
+        const unsigned __bits = *reinterpret_cast<const unsigned*>(memory + spread(next_byte));
+        next_byte += 4;
+        return __bits;
+    }
+    GRIDSTRIDE_INLINED void take_quad(quad& __to) {
+        const unsigned __bits = take_four(), __whole = __funnelshift_r(rest, __bits, done);
+        rest = __bits;
+        memcpy(&__to, &__whole, 4);
+    }
 };
+
+// Whether four bytes of each input hold the same number of elements, more than one.
+template <class... __inputs>
+__device__ constexpr bool are_in_quads() {
+    return sizeof...(__inputs) == 1 && larger(int(sizeof(typename __inputs::stored))...) <= 2;
+}
 
 GRIDSTRIDE_INLINED void place_stretches(char*) {}
 template <class __first, class... __rest>
@@ -114,11 +141,58 @@ GRIDSTRIDE_INLINED void add_each(const __map& __do_map, const __reduce& __do, __
             add_stretched(__do_map, __do, __sums[__j], __from, __begin, __first + __j * __apart, __all...);
 }
 
+// Elements of a row that begins with element `__begin`, by `__apart` threads of which this has number `__first`: each has
+// neighboring ones.
+template <class __input>
+struct short_row {
+    template <class __folding, class __map, class __reduce>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
+                                       const counted_from& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+        constexpr int __length = sizeof(typename __input::quad) / sizeof(typename __input::stored);
+        const int __quads = (__end + __length - 1) / __length, __own = (__quads + __apart - 1) >> (__ffs(__apart) - 1);
+        int __element = __first * __own * __length;
+        const int __left = __end - __element, __last = __left < __own * __length ? __left : __own * __length;
+        if (__last <= 0) return;
+        typename __input::quad __items;
+        __one.begin_quads(__begin + __element);
+        int __k = 0;
+        for (; __k + most_sums <= __last; __k += most_sums) {
+#pragma unroll
+            for (int __j = 0; __j < most_sums; ++__j) {
+                if (__j % __length == 0) __one.take_quad(__items);
+                add_item(__do_map, __do, __sums[__j], __from, __element + __k + __j, __items.items[__j % __length], __one);
+            }
+        }
+#pragma unroll
+        for (int __j = 0; __j < most_sums - 1; ++__j)
+            if (__k + __j < __last) {
+                if (__j % __length == 0) __one.take_quad(__items);
+                add_item(__do_map, __do, __sums[__j], __from, __element + __k + __j, __items.items[__j % __length], __one);
+            }
+    }
+    template <class __folding, class __map, class __reduce, class __stored>
+    static GRIDSTRIDE_INLINED void add_item(const __map& __do_map, const __reduce& __do, __folding& __sum,
+                                            const counted_from& __from, int __element, __stored& __item, __input&) {
+        __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
+                                 __from.position + __element * __from.position_step,
+                                 element<typename __input::operand>(__item).get()));
+    }
+};
+
+template <bool __are_quads, class... __inputs> struct short_rows {
+    template <class __folding, class __map, class __reduce>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
+                                       const counted_from& __from, int __begin, int __first, int __end, int __apart, __inputs&... __all) {
+        add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
+    }
+};
+template <class __input> struct short_rows<true, __input> : short_row<__input> {};
+
 template <class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
                                       const counted_from& __from, int __begin, int __first, int __end, int __apart,
                                       __inputs&... __all) {
-    add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
+    short_rows<are_in_quads<__inputs...>(), __inputs...>::add(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
 }
 
 // The same for integers that are added, by words where rows are some.

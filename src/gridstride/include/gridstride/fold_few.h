@@ -1,0 +1,204 @@
+// `fold_few`: folds of a few elements each, which lie one after another. A thread takes words that make neighboring
+// results, and stores these at once.
+#ifndef GRIDSTRIDE_FOLD_FEW_H
+#define GRIDSTRIDE_FOLD_FEW_H
+
+#include <gridstride/fold_lines.h>
+
+namespace gridstride {
+
+// Neighboring results.
+template <class __folding, int __count>
+struct several { __folding values[__count]; };
+
+// An output and the packet that its neighboring results make.
+template <class __operand, int __count>
+struct placed_packet : placed<__operand> {
+    packet<typename __operand::stored, __count> items;
+    GRIDSTRIDE_INLINED placed_packet(const __operand& __source) : placed<__operand>(__source) {}
+    GRIDSTRIDE_INLINED int read(long long __at) {
+        if (__operand::is_read)
+#pragma unroll
+            for (int __j = 0; __j < __count; ++__j) copy(items.items[__j], this->at(__at + __j));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(long long __at) const {
+        store_packet<__count>(items, reinterpret_cast<char*>(&this->at(__at)), this->source.step, 0, __count);
+        return 0;
+    }
+};
+
+template <class __post, class __folding, int __count, int __axes, class... __placed>
+GRIDSTRIDE_INLINED void assign_packets(const __post& __do_post, const several<__folding, __count>& __folded,
+                                       const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
+    long long __within;
+    const long long __row = find_result(__space, __result, __within, __outputs...);
+    swallow(__outputs.read(__within)...);
+#pragma unroll
+    for (int __j = 0; __j < __count; ++__j)
+        __do_post(__row + (__within + __j) * __space.result.step, __folded.values[__j].value,
+                  element<typename __placed::operand>(__outputs.items.items[__j]).get()...);
+    swallow(__outputs.store(__within)...);
+}
+template <class __post, class __folding, int __count, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void assign(const __post& __do_post, const several<__folding, __count>& __folded,
+                               const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
+    assign_packets(__do_post, __folded, __space, __result, placed_packet<__operands, __count>(__outputs)...);
+}
+template <class __folding, int __count, int __axes>
+GRIDSTRIDE_INLINED void keep(const several<__folding, __count>& __folded, const fold_space<__axes>& __space, long long __result,
+                             int __part) {
+#pragma unroll
+    for (int __j = 0; __j < __count; ++__j) keep(__folded.values[__j], __space, __result + __j, __part);
+}
+
+__device__ constexpr int largest_word_in(int __bytes) {
+    return __bytes % 16 == 0 ? 16 : __bytes % 8 == 0 ? 8 : __bytes % 4 == 0 ? 4 : __bytes % 2 == 0 ? 2 : 1;
+}
+
+// More words of one thread than this are far from its neighbors' words: so a warp loads all of its words in order, and
+// hands them on in shared memory.
+constexpr int most_own_words = 3;
+
+// The elements of neighboring results, as the words they make. `__after` is where the next input's memory begins.
+template <class __operand, int __length, int __count>
+struct few_input {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    static constexpr int bytes = __length * sizeof(stored), size = largest_word_in(bytes), pieces = bytes / size;
+    static constexpr bool is_handed = pieces > most_own_words;
+    static constexpr int shared_bytes = is_handed ? fold_threads * bytes : 0;
+    typedef typename word<size>::type piece;
+
+    const __operand& source;
+    piece* memory;
+    piece words[__count][pieces];
+    packet<stored, __length> packets[1];
+
+    GRIDSTRIDE_INLINED few_input(const __operand& __source) : source(__source), memory(nullptr) {}
+    GRIDSTRIDE_INLINED char* place_in(char* __shared) {
+        memory = reinterpret_cast<piece*>(__shared + threadIdx.x / 32 * 32 * bytes);
+        return __shared + (shared_bytes + 15) / 16 * 16;
+    }
+    // Load a packet, of which there are so many.
+    GRIDSTRIDE_INLINED int load(int __k, long long __packet, long long __end) {
+        const int __lane = threadIdx.x % 32;
+        const piece* __from = reinterpret_cast<const piece*>(source.data + (is_handed ? __packet - __lane : __packet) * bytes);
+#pragma unroll
+        for (int __j = 0; __j < pieces; ++__j) {
+            const int __at = is_handed ? __j * 32 + __lane : __j;
+            if (is_handed ? __at < (__end - __packet + __lane) * pieces : __packet < __end) words[__k][__j] = __from[__at];
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int hand_on(int __k) {
+        if (!is_handed) return 0;
+        const int __lane = threadIdx.x % 32;
+        __syncwarp();
+#pragma unroll
+        for (int __j = 0; __j < pieces; ++__j) memory[__j * 32 + __lane] = words[__k][__j];
+        __syncwarp();
+#pragma unroll
+        for (int __j = 0; __j < pieces; ++__j) words[__k][__j] = memory[__lane * pieces + __j];
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        memcpy(&packets[0], &words[__k], bytes);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load_some(long long __element, int __last) {
+        const char* __from = source.data + __element * int(sizeof(stored));
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            if (__j < __last) copy(packets[0].items[__j], reinterpret_cast<const stored*>(__from)[__j]);
+        return 0;
+    }
+};
+
+GRIDSTRIDE_INLINED void place_few(char*) {}
+template <class __first, class... __rest>
+GRIDSTRIDE_INLINED void place_few(char* __shared, __first& __one, __rest&... __others) {
+    place_few(__one.place_in(__shared), __others...);
+}
+
+// The fold of the elements of a packet from one of them on.
+template <int __row, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& __do, const __folding& __start,
+                                         const counted_from& __from, int __first, __inputs&... __all) {
+    __folding __sums[most_sums];
+#pragma unroll
+    for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
+#pragma unroll
+    for (int __j = 0; __j < __row; ++__j)
+        __sums[__j % most_sums].add(
+            __do, __do_map(__from.number + __j * __from.number_step, __from.position + __j * __from.position_step,
+                           element<typename __inputs::operand>(__all.packets[0].items[__first + __j]).get()...));
+    join_own(__do, __sums);
+    return __sums[0];
+}
+
+// Results of `__row` elements, so many for a thread's packet, and packets that a thread loads at once.
+template <int __row, int __results, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                         __inputs&&... __all) {
+    place_few(__shared, __all...);
+    const long long __first = static_cast<long long>(blockIdx.x) * (fold_threads * __count) + threadIdx.x;
+    const long long __whole = __space.outputs / __results;
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        swallow(__all.load(__k, __first + __k * fold_threads, __whole)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        const long long __packet = __first + __k * fold_threads, __result = __packet * __results;
+        counted_from __from(__space, __result * __space.kept_numbers.strides[0]);
+        swallow(__all.hand_on(__k)...);
+        if (__packet < __whole) {
+            swallow(__all.unpack(__k)...);
+            several<__folding, __results> __folded;
+#pragma unroll
+            for (int __j = 0; __j < __results; ++__j) {
+                __folded.values[__j] = fold_of_few<__row>(__do_map, __do, __start, __from, __j * __row, __all...);
+                __from.number += __space.kept_numbers.strides[0];
+            }
+            __do_finish(__result, 0, __folded);
+        } else if (__packet == __whole) {
+            // Too few for a packet.
+            for (long long __at = __result; __at < __space.outputs; ++__at) {
+                swallow(__all.load_some(__at * __row, __row)...);
+                __do_finish(__at, 0, fold_of_few<__row>(__do_map, __do, __start, __from, 0, __all...));
+                __from.number += __space.kept_numbers.strides[0];
+            }
+        }
+    }
+}
+
+__device__ constexpr int sum_of_bytes() { return 0; }
+template <class... __rest>
+__device__ constexpr int sum_of_bytes(int __first, __rest... __others) { return __first + sum_of_bytes(__others...); }
+
+template <int __row, int __results>
+struct fold_few {
+    template <class... __operands>
+    static __device__ constexpr int count() {
+        return __row * __results * larger(int(sizeof(typename __operands::stored))...) <= 16 ? 4
+             : __row * __results * larger(int(sizeof(typename __operands::stored))...) <= 32 ? 2
+                                                                                              : 1;
+    }
+    template <class __folding, class... __operands>
+    static __device__ constexpr int shared_bytes() {
+        return 16 + sum_of_bytes((few_input<__operands, __row * __results, 1>::shared_bytes + 15) / 16 * 16 ...);
+    }
+    template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+        constexpr int __count = count<__operands...>();
+        fold_few_packets<__row, __results, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                                    few_input<__operands, __row * __results, __count>(__inputs)...);
+    }
+};
+
+}
+
+#endif
