@@ -25,7 +25,7 @@ from gridstride._arguments.elementwise import Bound, bind_elementwise
 from gridstride._arguments.place import Place, place_of
 from gridstride._array_pipeline.finished import FinishedCall
 from gridstride._array_pipeline.launching import PreparedCall, execute, prepare_elements
-from gridstride._array_pipeline.operands import Operand, make_outputs, operands_of, roles_of
+from gridstride._array_pipeline.operands import Operand, handed_over, make_outputs, operands_of, roles_of
 from gridstride._array_pipeline.overlap import separated
 from gridstride._pipeline import view_arguments
 from gridstride._runtime.current import on_device
@@ -109,19 +109,23 @@ def run(
     with on_device(place.target, place.device):
         handle = resolve_stream(views, stream, place.target, place.device)
         made = make_outputs(name, views, arguments, call.bound.made, place, handle)
-        outputs = tuple(each.handed_over() for each in made) or tuple(arguments[source.declaration.nin :])
+
+        def finished(*how: Any) -> FinishedCall:
+            outputs = handed_over(made, place, handle) or tuple(arguments[source.declaration.nin :])
+            return FinishedCall(outputs, form, call.bound, place, handle, *how)
+
         if not call.results:
-            return FinishedCall(outputs, form, call.bound, place, handle)
+            return finished()
         given = operands_of(source.declaration, call.roles, arguments, views, made)
         operands = separated(name, given, call.bound, place, handle)
         if config.debug() and not isinstance(call.bound, Bound):
             _check_rules(source, call.bound, operands, place, handle)
         if operands is not given:
             execute(name, prepare(source, call.bound, operands, place), operands, place, handle)
-            return FinishedCall(outputs, form, call.bound, place, handle)
+            return finished()
         prepared = _prepared(source, prepare, call, operands, place)
         launched = execute(name, prepared, operands, place, handle)
-    return FinishedCall(outputs, form, call.bound, place, handle, operands, prepared, launched)
+        return finished(operands, prepared, launched)
 
 
 def _check_rules(source: Any, *rest: Any) -> None:

@@ -43,18 +43,30 @@ class Operand(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Hold an output: the array, and what its library wants done to it before the caller gets it."""
+    """Hold an output: the memory of its elements, and the library of which the caller gets an array."""
 
     array: Any
     view: ArrayView
     library: str
 
+    @property
+    def is_of_library(self) -> bool:
+        """Whether the memory is the caller's array already."""
+        return self.library == arrays.library_of(self.array)
+
     def handed_over(self) -> Any:
-        """Return the caller's array."""
+        """Return the caller's array, which may be a copy of the elements."""
         adapter = arrays.adapter_of(self.library)
-        if adapter is None or adapter.name == arrays.library_of(self.array):
+        if adapter is None or self.is_of_library:
             return self.array
         return adapter.wrap(self.array, self.view.shape, self.view.dtype)
+
+
+def handed_over(made: Sequence[Made], place: Place, stream: int) -> tuple[Any, ...]:
+    """Return the caller's arrays of outputs that were written in a stream; what a library copies is waited for."""
+    if not all(each.is_of_library for each in made):
+        place.target.synchronize_stream(stream)
+    return tuple(each.handed_over() for each in made)
 
 
 def make_outputs(
@@ -67,7 +79,7 @@ def make_outputs(
 ) -> tuple[Made, ...]:
     """Return new arrays of the caller's library, in the order of a stream.
 
-    The library is that of the first array; where there is none, the one that the target's memory belongs to.
+    The library is that of the first array that has one; without arrays, the one that the target's memory belongs to.
     """
     wanted = tuple(wanted)
     if not wanted:
@@ -82,7 +94,7 @@ def make_outputs(
         except (AssertionError, TypeError, AttributeError) as error:
             reason = f": {error}" if isinstance(error, TypeError) else ""
             raise TypeError(
-                f"`{kernel}`: no output of dtype {dtype} can be made beside a {library} array{reason}. Pass the outputs"
+                f"`{kernel}`: no output of dtype {dtype} can be made beside an array of {library}{reason}"
             ) from None
         view = arrays.view(array)
         assert view is not None
@@ -95,8 +107,9 @@ def _library_for_outputs(
 ) -> tuple[str, Any]:
     known = [(view, argument) for view, argument in zip(views, arguments, strict=True) if view is not None]
     placed = [each for each in known if each[0].device_type != arrays.HOST or each[0].shape != ()] or known
-    if placed:
-        return placed[0][0].library, placed[0][1]
+    making = [each for each in placed if arrays.makes_outputs(each[0].library)] or placed
+    if making:
+        return making[0][0].library, making[0][1]
     for adapter in arrays.allocating_adapters(place.target.device_types):
         return adapter.name, None
     raise TypeError(f"`{kernel}`: no array says of which library the outputs shall be: pass them")

@@ -20,6 +20,7 @@ class BufferAdapter(Adapter):
     """Host memory shown by the buffer protocol; the view's owner holds the buffer."""
 
     name = "buffer"
+    makes_outputs = False
 
     def recognizes(self, kind: type, array: object) -> bool:
         if issubclass(kind, _VALUES):

@@ -43,6 +43,7 @@ class DLPackAdapter(Adapter):
     """Arrays of any library known only by DLPack; they must bring their outputs."""
 
     name = "dlpack"
+    makes_outputs = False
 
     def recognizes(self, kind: type, array: object) -> bool:
         return hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__")

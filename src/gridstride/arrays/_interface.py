@@ -25,6 +25,7 @@ class InterfaceAdapter(Adapter):
     """Arrays of any library known only by an interface; they must bring their outputs."""
 
     name = "interface"
+    makes_outputs = False
 
     def recognizes(self, kind: type, array: object) -> bool:
         return hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__")
@@ -42,8 +43,8 @@ class InterfaceAdapter(Adapter):
 def refuse_to_allocate(like: object) -> NoReturn:
     """Raise the TypeError for outputs wanted beside an array whose library is unknown."""
     raise TypeError(
-        f"cannot make outputs beside a {type(like).__name__}, which is known only by its array interface: "
-        f"pass the output arrays"
+        f"a {type(like).__name__} is known only by an interface. Pass the outputs, or an array of a library: "
+        f"numpy.asarray, or from_dlpack of any, makes one without a copy"
     )
 
 

@@ -47,6 +47,8 @@ class Adapter(ABC):
 
     #: The library's name, and of the module that `library_module` imports.
     name: str
+    #: Whether new arrays can be made beside those of the library.
+    makes_outputs: bool = True
     #: DLPack device type of the streams that the library keeps a current one of; None: it keeps none.
     stream_device_type: int | None = None
     #: DLPack device type of the memory that the library can be made to take elsewhere; None: it cannot.

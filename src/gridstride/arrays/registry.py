@@ -91,6 +91,12 @@ def adapter_of(library: str) -> Adapter | None:
     return _BY_NAME.get(library)
 
 
+def makes_outputs(library: str) -> bool:
+    """Return whether new arrays can be made beside those of a library."""
+    adapter = _BY_NAME.get(library)
+    return adapter is not None and adapter.makes_outputs
+
+
 def allocating_adapters(device_types: frozenset[int]) -> list[Adapter]:
     """Return the adapters of libraries that can be made to take memory of some kinds from elsewhere.
 
