@@ -26,7 +26,7 @@ from gridstride.targets.walks import (
     operand_bytes,
 )
 
-_TILES, _STRIPS = "gridstride/tiles.h", "gridstride/strips.h"
+_TILES, _STRIPS, _PICKED = "gridstride/tiles.h", "gridstride/strips.h", "gridstride/picked.h"
 _WORD = 16
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
@@ -36,6 +36,10 @@ _SHAPES = {
     2: ((32, 32), (16, 64), (16, 16)),
     1: ((32, 32), (16, 32), (16, 16)),
 }
+#: Those that come first where packets are whole words: of small elements, and of large ones if only one is turned.
+_OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
+#: Width and height of picked tiles by the bytes of the largest element: of one input, and of several.
+_PICKED_SHAPES = {2: ((64, 64), (64, 64)), 4: ((64, 32), (64, 32)), 8: ((64, 32), (32, 32))}
 #: Sides shorter than this are not worth turning in tiles.
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
@@ -137,6 +141,22 @@ class Plane(NamedTuple):
         ]
         return all(strides[axis] % word == 0 for axis in others if shape[axis] > 1)
 
+    def lies_along_its_side(self, operand: Walked, turned: bool) -> bool:
+        """Return whether an operand is consecutive along its side, or one element for a row; turned ones are read."""
+        size, strides = operand.itemsize, operand.strides
+        if (
+            size > _WORD
+            or size & (size - 1)
+            or operand.address % size
+            or any(each % size for each in strides)
+        ):
+            return False
+        if not operand.written and not turned and strides[self.sides.x[0]] == 0:
+            return True
+        return strides[(self.sides.y if turned else self.sides.x)[0]] == size and not (
+            turned and operand.written
+        )
+
     def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:
         """Return a loop whose blocks have parts of a width and a height."""
         x, y = self.sides
@@ -222,10 +242,14 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
         for operand in walk.operands
     )
-    plane = Plane(walk, sides, turned, length).in_words()
+    whole = Plane(walk, sides, turned, length)
+    if not whole.are_words(lines=True) and (loop := _picked_tiles(whole, limits)) is not None:
+        return loop
+    plane = whole.in_words()
+    is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
     rooms = {
         shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
-        for shape in _SHAPES[length]
+        for shape in _shapes(plane, length, is_split)
     }
     shapes = [shape for shape, room in rooms.items() if room <= limits.shared_memory_per_block]
     if not shapes:
@@ -234,9 +258,59 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     for shape in shapes[1:]:
         if _covered(plane, shape) < 0.75 * _covered(plane, best):
             best = shape
-    is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
     name = f"tiles<{_flag(is_split)}, {_flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
     return plane.loop(_TILES, name, *best, rooms[best])
+
+
+def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
+    """Return the shapes of tiles whose packets could have a length, best ones first."""
+    shapes = _SHAPES[length]
+    if plane.length != length or not plane.are_words(lines=True) or (length == 8 and is_split):
+        return shapes
+    if length == 2 and len(plane.operands()) > 1:
+        return shapes
+    return (*_OF_WORDS.get(length, ()), *shapes)
+
+
+def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that picks elements from words in shared memory, where each operand lies along a side.
+
+    Small elements of operands that are all turned are better off without.
+    """
+    operands, last = plane.walk.operands, plane.walk.operands[-1]
+    largest, x = max(operand.itemsize for operand in operands), plane.sides.x[0]
+    waiting = [
+        turned
+        for operand, turned in zip(operands, plane.turned, strict=True)
+        if operand.strides[x] and not operand.written
+    ]
+    if not last.written or max(map(len, plane.sides)) > 1 or largest not in _PICKED_SHAPES:
+        return None
+    if (all(waiting) and largest < 8) or not all(map(plane.lies_along_its_side, operands, plane.turned)):
+        return None
+    length = max(1, 4 // last.itemsize)
+    width, height = _PICKED_SHAPES[largest][len(waiting) > 1]
+    room = sum(
+        _picked_bytes(width if operand.strides[x] else 0, height, length, operand.itemsize, turned)
+        for operand, turned in zip(operands, plane.turned, strict=True)
+        if not operand.written
+    )
+    if room > limits.shared_memory_per_block:
+        return None
+    name = f"picked_tiles<{length}, {width}, {height}>"
+    return plane._replace(length=length).loop(_PICKED, name, width, height, room)
+
+
+def _picked_bytes(width: int, height: int, length: int, itemsize: int, turned: bool) -> int:
+    """Return the shared memory of an input, as ``picked`` has it."""
+    word = max(4, itemsize)
+    if width == 0:
+        return -(-height * itemsize // _WORD) * _WORD
+    if not turned:
+        return -(-height * (width * itemsize + word) // _WORD) * _WORD
+    lines = width + length - 1
+    gaps = lines // 32 + 1 if length > 1 else 0
+    return -(-(lines * (height * itemsize + word) + gaps * word) // _WORD) * _WORD
 
 
 def _covered(plane: Plane, shape: tuple[int, int]) -> int:

@@ -1,0 +1,277 @@
+// `picked_tiles`: a loop over elements of tiles whose inputs wait in shared memory as they lie in memory, word by word and
+// wherever words begin; a thread picks the elements of one word of the last operand after the other from there.
+//
+// Nothing is shifted, and no register holds what is on its way. A turned operand lies along y, with a line for each x; all
+// others lie along x. Sides, parts and strides are those of turning.h. Where rows of the last operand begin between two
+// words, each row of a part begins so many elements before it, its phase. A warp has every eighth row: their phases are
+// the same, and inputs begin at the same place of a word in all of them.
+#ifndef GRIDSTRIDE_PICKED_H
+#define GRIDSTRIDE_PICKED_H
+
+#include <gridstride/turning.h>
+
+namespace gridstride {
+
+// Words go from memory to shared memory past the registers, where a device can do that.
+template <int __bytes>
+GRIDSTRIDE_INLINED void bring_word(char* __to, const char* __from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+    const unsigned __shared_to = static_cast<unsigned>(__cvta_generic_to_shared(__to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(__shared_to), "l"(__from), "n"(__bytes) : "memory");
+#else
+    typedef typename word<__bytes>::type type;
+    *reinterpret_cast<type*>(__to) = *reinterpret_cast<const type*>(__from);
+#endif
+}
+GRIDSTRIDE_INLINED void await_words() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncthreads();
+}
+
+template <int __length, class __stored>
+GRIDSTRIDE_INLINED void store_picked(const packet<__stored, __length>& __items, char* __to, bool __is_word) {
+    if (__is_word)
+        whole<__length, __stored>::store(__items, __to);
+    else
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) copy(reinterpret_cast<__stored*>(__to)[__j], __items.items[__j]);
+}
+
+// Where rows of the last operand begin, in bytes; all that is asked is where in a word.
+template <int __length>
+struct row_starts {
+    unsigned first, pitch;
+    int size;
+    GRIDSTRIDE_INLINED int phase(int __y) const {
+        return __length == 1 ? 0 : int((first + __y * pitch) / size % __length);
+    }
+};
+
+// One operand. `x` and `y` are places in the part, before it too.
+template <class __operand, int __length, int __width, int __height>
+struct picked {
+    typedef plane_part<false> part;
+    typedef row_starts<__length> starts;
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    static constexpr int size = sizeof(stored), word = size < 4 ? 4 : size, warps = turning_threads / 32;
+    static constexpr int lines = __width + __length - 1, line_words = __height * size / word, row_words = __width * size / word;
+    // One word more, in which lines may end, and for which neighboring lines begin in different banks; and one for each 32
+    // lines, for which lines do so that are a word's elements apart.
+    static constexpr int line_bytes = (line_words + 1) * word, row_bytes = (row_words + 1) * word, gap = __length > 1 ? word : 0;
+    static constexpr int turned_bytes = (lines * line_bytes + (lines / 32 + 1) * gap + 15) / 16 * 16;
+    static constexpr int straight_bytes = (__height * row_bytes + 15) / 16 * 16, same_bytes = (__height * size + 15) / 16 * 16;
+
+    const __operand& source;
+    char* corner;  // of the part
+    char* waiting;
+    char* to;
+    const char* from[__length];
+    int step;
+    bool is_word;
+    packet<stored, __length> items;
+
+    GRIDSTRIDE_INLINED picked(const __operand& __source) : source(__source), corner(__source.data), is_word(false) {}
+
+    GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
+    GRIDSTRIDE_INLINED bool is_same() const { return source.step == 0; }
+    // What is written too is read where it is.
+    static constexpr bool waits = !__operand::is_written;
+    GRIDSTRIDE_INLINED int enter(const part& __part) {
+        corner += __part.x * source.step + __part.y * source.strides[0];
+        return 0;
+    }
+    GRIDSTRIDE_INLINED starts row_starts_of() const {
+        const starts __all = {static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)),
+                              static_cast<unsigned>(source.strides[0]), size};
+        return __all;
+    }
+    GRIDSTRIDE_INLINED char* at(int __x, int __y) const { return corner + __x * source.step + __y * source.strides[0]; }
+    static GRIDSTRIDE_INLINED int past_word(const char* __at) {
+        return word == size ? 0 : int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % word);
+    }
+    GRIDSTRIDE_INLINED char* waiting_line(int __line) const {
+        return waiting + __line * line_bytes + static_cast<unsigned>(__line) / 32 * gap;
+    }
+
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared) {
+        waiting = __shared;
+        if (waits) __shared += is_turned() ? turned_bytes : is_same() ? same_bytes : straight_bytes;
+        return 0;
+    }
+    // All: the whole part, and what is before it, is in the plane.
+    template <bool __all>
+    GRIDSTRIDE_INLINED int bring(const part& __part, const starts& __starts) const {
+        if (!waits) return 0;
+        if (is_turned()) bring_lines<__all>(__part);
+        else if (is_same()) bring_column(__part);
+        else bring_rows<__all>(__part, __starts);
+        return 0;
+    }
+    template <bool __all>
+    GRIDSTRIDE_INLINED void bring_lines(const part& __part) const {
+        const int __lane = threadIdx.x % 32, __end = __part.height * size;
+        const char* __line = at(int(threadIdx.x / 32) - (__length - 1), 0);
+        const long long __further = warps * source.step;
+#pragma unroll 4
+        for (int __i = threadIdx.x / 32; __i < lines; __i += warps, __line += __further) {
+            if (!__all && !__part.has(__i - (__length - 1))) continue;
+            const int __past = past_word(__line);
+            char* const __to = waiting_line(__i) + __lane * word;
+            const char* const __from = __line - __past + __lane * word;
+#pragma unroll
+            for (int __k = 0; __k < line_words; __k += 32)
+                if ((line_words % 32 == 0 || __k + __lane < line_words) &&
+                    (__all || (__k + __lane) * word < __past + __end))
+                    bring_word<word>(__to + __k * word, __from + __k * word);
+        }
+        if (word > size)
+#pragma unroll 1
+            for (int __i = threadIdx.x; __i < lines; __i += turning_threads) {
+                if (!__part.has(__i - (__length - 1))) continue;
+                const char* const __ending = at(__i - (__length - 1), 0);
+                const int __past = past_word(__ending), __last = line_words * word;
+                if (__last < __past + __end) bring_word<word>(waiting_line(__i) + __last, __ending - __past + __last);
+            }
+    }
+    template <bool __all>
+    GRIDSTRIDE_INLINED void bring_rows(const part& __part, const starts& __starts) const {
+        const int __first = threadIdx.x / 32, __lane = threadIdx.x % 32, __phase = __starts.phase(__first);
+        const char* __row = at(-__phase, __first);
+        const int __past = past_word(__row);
+        const long long __further = warps * source.strides[0];
+        __row += __lane * word - __past;
+#pragma unroll 4
+        for (int __i = __first; __i < __height; __i += warps, __row += __further) {
+            if (!__all && __i >= __part.height) break;
+            char* const __to = waiting + __i * row_bytes + __lane * word;
+#pragma unroll
+            for (int __k = 0; __k < row_words; __k += 32)
+                if ((row_words % 32 == 0 || __k + __lane < row_words) &&
+                    (__all || is_of_row(__part, (__k + __lane) * word - __past, __phase)))
+                    bring_word<word>(__to + __k * word, __row + __k * word);
+        }
+        if (word > size)
+#pragma unroll 1
+            for (int __i = threadIdx.x; __i < __part.height; __i += turning_threads) {
+                const int __own = __starts.phase(__i), __last = row_words * word;
+                const char* const __ending = at(-__own, __i);
+                const int __over = past_word(__ending);
+                if (__over && is_of_row(__part, __last - __over, __own))
+                    bring_word<word>(waiting + __i * row_bytes + __last, __ending - __over + __last);
+            }
+    }
+    // Bring the one element of each row.
+    GRIDSTRIDE_INLINED void bring_column(const part& __part) const {
+#pragma unroll 1
+        for (int __y = threadIdx.x; __y < __part.height; __y += turning_threads)
+            copy(reinterpret_cast<stored*>(waiting)[__y], *reinterpret_cast<const stored*>(at(0, __y)));
+    }
+    // Whether a word has an element of a row; it begins so many bytes after the row of the part.
+    static GRIDSTRIDE_INLINED bool is_of_row(const part& __part, int __byte, int __phase) {
+        return __byte + word > (__part.from < 0 ? 0 : __phase * size) && __byte < (__part.to + __phase) * size;
+    }
+
+    // Stand at the word that begins a phase before `__x`.
+    GRIDSTRIDE_INLINED int stand(int __x, int __y, int __phase) {
+        if (!waits) {
+            to = at(__x - __phase, __y);
+            is_word = whole<__length, stored>::fits(to);
+            return 0;
+        }
+        step = warps * (is_turned() || is_same() ? size : row_bytes);
+        const int __past = past_word(at(-__phase, __y));
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) {
+            const int __i = __x + __j - __phase;
+            from[__j] = is_turned() ? waiting_line(__i + __length - 1) + past_word(at(__i, 0)) + __y * size
+                        : is_same() ? waiting + __y * size
+                                    : waiting + __y * row_bytes + __past + (__x + __j) * size;
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int descend() {
+        if (!waits) to += warps * source.strides[0];
+        else
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) from[__j] += step;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int pick() {
+        if (!__operand::is_read) return 0;
+        if (__operand::is_written) {
+            load_packet<__length>(items, to, size, 0, __length);
+        } else {
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) copy(items.items[__j], *reinterpret_cast<const stored*>(from[__j]));
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store() const {
+        if (__operand::is_written) store_picked<__length>(items, to, is_word);
+        return 0;
+    }
+};
+
+template <class __only>
+GRIDSTRIDE_INLINED const __only& last_of(const __only& __last) { return __last; }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, const __rest&... __others) {
+    return last_of(__next, __others...);
+}
+
+template <int __length, int __width, int __height, class __operation, int __axes, class... __picked>
+GRIDSTRIDE_INLINED void pick_tile(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                  __picked&&... __all) {
+    constexpr int __warps = turning_threads / 32;
+    const numbering<__axes>& __numbers = __space.numbers;
+    plane_part<false> __part(__space, __width);
+    enter_plane(__part, __space, __height, __all...);
+    swallow(__all.take_memory(__shared)...);
+    const row_starts<__length> __starts = last_of(__all...).row_starts_of();
+    if (__part.x > 0 && __part.to == __width && __part.height == __height)
+        swallow(__all.template bring<true>(__part, __starts)...);
+    else
+        swallow(__all.template bring<false>(__part, __starts)...);
+    const int __first = threadIdx.x / 32, __phase = __starts.phase(__first);
+    await_words();
+#pragma unroll 1
+    for (int __x = threadIdx.x % 32 * __length; __x < __width; __x += 32 * __length) {
+        const long long __number = __part.number + (__part.x + __x - __phase) * __numbers.step;
+        if (__part.has(__x - __phase, __length)) {
+            swallow(__all.stand(__x, __first, __phase)...);
+#pragma unroll 4
+            for (int __y = __first; __y < __part.height; __y += __warps) {
+                swallow(__all.pick()...);
+#pragma unroll
+                for (int __j = 0; __j < __length; ++__j)
+                    __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
+                         element<typename __picked::operand>(__all.items.items[__j]).get()...);
+                swallow(__all.store()...);
+                swallow(__all.descend()...);
+            }
+            continue;
+        }
+#pragma unroll 1
+        for (int __y = __first; __y < __part.height; __y += __warps)
+#pragma unroll 1
+            for (int __j = 0; __j < __length; ++__j)
+                if (__part.has(__x - __phase + __j))
+                    __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
+                         element<typename __picked::operand>(
+                             *reinterpret_cast<typename __picked::stored*>(__all.at(__x - __phase + __j, __y))).get()...);
+    }
+}
+
+// Length: the elements of a word of the last operand.
+template <int __length, int __width, int __height, class __operation, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void picked_tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                     const __operands&... __all) {
+    pick_tile<__length, __width, __height>(__do, __space, __shared, picked<__operands, __length, __width, __height>(__all)...);
+}
+
+}
+
+#endif
