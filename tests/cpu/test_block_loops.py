@@ -288,6 +288,40 @@ def test_pieces_of_long_rows(dtype: str, offset: int) -> None:
     assert not out[:, 2 + x.shape[1] :].any()
 
 
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "complex128")])
+@pytest.mark.parametrize("row", [3, *in_soak(2, 7, 24)])
+def test_short_rows_one_after_another(dtype: str, row: int) -> None:
+    rows = 9000 // row
+    x, wide = (
+        flat_view((rows, row), dtype, 1 % (16 // np.dtype(dtype).itemsize), 1),
+        values((rows, row + 1), dtype, 2),
+    )
+    for other in (x[:, :1], x[:1], wide[:, 1:], wide[:, :-1]):
+        np.testing.assert_array_equal(elementwise.ADD(x, other), x + other)
+    room = np.zeros(x.size + 9, dtype)
+    out = room[3 : 3 + x.size].reshape(x.shape)
+    elementwise.ADD(wide[:, 1:], x[:, :1], out)
+    np.testing.assert_array_equal(out, wide[:, 1:] + x[:, :1])
+    assert not room[:3].any()
+    assert not room[3 + x.size :].any()
+    numbers = gs.ElementwiseKernel("T x", "int64 k", "k = i", "numbers_of_short_rows")(wide[:, 1:])
+    np.testing.assert_array_equal(numbers.reshape(-1), np.arange(x.size))
+    planes = values((3, rows + 1, row), dtype, 3)[:, 1:]
+    np.testing.assert_array_equal(elementwise.ADD(planes, x[:, :1]), planes + x[:, :1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "float64")])
+def test_rows_that_are_repeated_and_rows_backwards(dtype: str) -> None:
+    for shape in ((3, 20_001), (40, 131)):
+        for x_start, row_start in ((0, 1), (1, 4), (2, 3), (3, 5)):
+            x = flat_view(shape, dtype, x_start % (16 // np.dtype(dtype).itemsize), 1)
+            row = flat_view(shape[1:], dtype, row_start % (16 // np.dtype(dtype).itemsize), 2)
+            np.testing.assert_array_equal(elementwise.ADD(x, row), x + row)
+            np.testing.assert_array_equal(elementwise.ADD(row, x[:, :1]), row + x[:, :1])
+            np.testing.assert_array_equal(elementwise.ADD(x[::-1, ::-1], x), x[::-1, ::-1] + x)
+            np.testing.assert_array_equal(elementwise.ADD(row[::-1], 1), row[::-1] + np.dtype(dtype).type(1))
+
+
 @pytest.mark.parametrize("shape", [(20_011,), (129, 131), (5000, 3), (3, 5000), (8, 65, 66)])
 def test_parts_of_large_folds(shape: tuple[int, ...]) -> None:
     x: Any = values(shape, "f4", 1)

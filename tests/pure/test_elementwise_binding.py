@@ -17,7 +17,7 @@ from gridstride._arguments.parameters import ParameterInfo, declare
 from gridstride._arguments.promotion import Weak, promote
 from gridstride._arguments.reduction import bind_reduction
 from gridstride._source.elementwise import assigned_first
-from gridstride.targets.walks import _multiplier_and_shift
+from gridstride.targets.walks import multiplier_and_shift
 from tests.long_runs import in_parts
 from tests.random_arrays import Draw, compare_examples, compare_part
 
@@ -218,7 +218,7 @@ def test_interleaved_views_share_nothing() -> None:
 def check_division(draw: Draw) -> None:
     """Multiplying and shifting divides any index by any length."""
     length, index = draw.number(1, 2 ** draw.number(1, 31) - 1), draw.number(0, 2**31 - 1)
-    multiplier, shift = _multiplier_and_shift(length)
+    multiplier, shift = multiplier_and_shift(length)
     for number in (index, index // length * length, 2**31 - 1):
         assert (number * multiplier >> 32) + number >> shift == number // length
 

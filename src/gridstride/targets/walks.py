@@ -186,7 +186,7 @@ def configuration(blocks: int, threads: int, parts: int = 1) -> LaunchConfig:
 def axes_bytes(count: int, lengths: Sequence[int], capacity: int) -> bytes:
     """Return ``axes<capacity>``."""
     padded = (*lengths, *(1 for _ in range(capacity - len(lengths))))
-    magic = [_multiplier_and_shift(length) for length in padded]
+    magic = [multiplier_and_shift(length) for length in padded]
     return struct.pack(
         f"<qii{capacity}q{capacity}I{capacity}I",
         count, len(lengths), count >= 2**31, *padded, *(each[0] for each in magic), *(each[1] for each in magic),
@@ -252,7 +252,7 @@ def _padded(values: Sequence[int], capacity: int) -> Ints:
     return (*values, *(0 for _ in range(capacity - len(values))))
 
 
-def _multiplier_and_shift(length: int) -> tuple[int, int]:
+def multiplier_and_shift(length: int) -> tuple[int, int]:
     """Return the numbers with which indices below 2**31 are divided (Granlund and Montgomery, PLDI 1994)."""
     if not 1 <= length < 2**31:
         return 0, 0

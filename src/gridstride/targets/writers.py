@@ -24,7 +24,9 @@ from gridstride.targets.walks import (
     configuration,
     inputs_across,
     inputs_along,
+    multiplier_and_shift,
     numbering_bytes,
+    operand_bytes,
     walk_of_parts,
     walked_operands,
 )
@@ -42,6 +44,11 @@ _LARGEST_WORD = 16
 _AT_ONCE = 4
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
+#: Elements of a row that is so short that packets cover several, and how many there must be of all.
+_SHORT_ROW, _LEAST_FLAT = 24, 4096
+#: Packets that a thread of such a block takes at most; and of small elements, where some inputs, or all, are read again
+#: and again: calculating them then takes longer than bringing them.
+_PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 4, 6, 8
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
@@ -60,7 +67,7 @@ class BlockLoops:
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or planes where operands lie along different axes."""
         length = packet_length([operand.itemsize for operand in walk.operands])
-        return plane_loop(walk, length, limits) or _rows(walk, length, limits)
+        return _flat_rows(walk, length) or plane_loop(walk, length, limits) or _rows(walk, length, limits)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -100,12 +107,61 @@ def _rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
             walk, f"rows<{index}, {order}>", (packets, *outer), (1, packets), _blocks(total, THREADS), total
         )
     # Several packets for a thread, unless there are too few then for all multiprocessors.
-    each = min(4, max(1, total // (16 * THREADS * limits.multiprocessors)))
+    each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
     pieces = _blocks(packets, each * THREADS)
     width = _blocks(packets, pieces)
     pieces = _blocks(packets, width)
     count = pieces * prod(outer)
     return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, packets), count, count)
+
+
+def _packets_of_thread(walk: ElementWalk, length: int) -> int:
+    """Return how many packets a thread takes of a long row at most."""
+    again = [
+        operand.strides[0] == 0 or any(stride == 0 for stride in operand.strides[1:])
+        for operand in walk.operands
+        if not operand.written
+    ]
+    if length < 8 or not any(again):
+        return _PACKETS_OF_THREAD
+    return _PACKETS_OF_ALL if all(again) else _PACKETS_OF_SOME
+
+
+def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
+    """Return the loop for short rows one after another, where no input needs to be turned."""
+    if len(walk.shape) < 2 or not walk.operands or not walk.operands[-1].written:
+        return None
+    (row, rows, *outer), outputs = walk.shape, [operand for operand in walk.operands if operand.written]
+    if not (2 <= row <= _SHORT_ROW and row * rows >= _LEAST_FLAT):
+        return None
+    if any(operand.strides[:2] != (operand.itemsize, row * operand.itemsize) for operand in outputs):
+        return None
+    sizes = [operand.itemsize for operand in walk.operands]
+    if any(size > _LARGEST_WORD or size & (size - 1) for size in sizes) or any(
+        operand.strides[0] not in (0, operand.itemsize) for operand in walk.operands
+    ):
+        return None
+    flat = walk._replace(
+        shape=(row * rows, *outer),
+        operands=tuple(each._replace(strides=(each.itemsize, *each.strides[2:])) for each in walk.operands),
+    )
+    packets = _packets_of_row(flat, length)
+    total = packets * prod(outer)
+    index = "unsigned" if max(total, row * rows) < 2**31 else "unsigned long long"
+    capacity = capacity_for(len(flat.shape))
+    return Loop(
+        "gridstride/flat_rows.h",
+        f"flat_rows<{index}>",
+        "",
+        capacity,
+        struct.pack("<5q", prod(walk.shape), row * rows, row, *multiplier_and_shift(row))
+        + axes_bytes(total, (packets, *outer), capacity)
+        + numbering_bytes(walk.numbers[0], walk.numbers[1:], capacity),
+        tuple(
+            operand_bytes(each.address, each.strides[0], each.strides[1:], capacity) for each in walk.operands
+        ),
+        configuration(_blocks(total, THREADS), THREADS),
+    )
 
 
 def are_in_order(walk: ElementWalk) -> bool:

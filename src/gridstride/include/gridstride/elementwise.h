@@ -20,10 +20,13 @@ struct staged {
 
     const __operand& source;
     char* row;
+    unsigned past;     // of the row, how many bytes it starts in a word
+    bool is_repeated;  // the same row for all
     arriving<__length, stored> words;
     packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED staged(const __operand& __source) : source(__source), row(__source.data) {}
+    GRIDSTRIDE_INLINED staged(const __operand& __source)
+        : source(__source), row(__source.data), past(0), is_repeated(false) {}
     // How many elements before the start of a row the packet starts that ends at a multiple of its size.
     GRIDSTRIDE_INLINED int phase() const {
         if (source.step != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
@@ -40,7 +43,10 @@ struct staged {
         row += __elements * source.step;
         return 0;
     }
-    GRIDSTRIDE_INLINED int load_same() {
+    // Know the row before its packets: where it starts, and the one element that is read for all of it.
+    GRIDSTRIDE_INLINED int begin(bool __has_rows) {
+        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(row) % 16);
+        is_repeated = __has_rows && source.strides[1] == 0;
         if (is_same()) {
             packet<stored, __length> __repeated;
             load_packet<__length>(__repeated, row, 0, 0, __length);
@@ -55,7 +61,8 @@ struct staged {
     GRIDSTRIDE_INLINED int load(int __element) {
         if (!__operand::is_read || is_same()) return 0;
         if (__are_in_order) {
-            words.load(in_order(__element));
+            if (is_repeated && past) words.load_cached(in_order(__element), past);
+            else words.load(in_order(__element), past);
         } else {
             packet<stored, __length> __gathered;
             load_packet<__length>(__gathered, at(__element), source.step, 0, __length);
@@ -63,8 +70,10 @@ struct staged {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int join(int __element) {
-        if (__operand::is_read && !is_same() && __are_in_order) words.join(in_order(__element));
+    GRIDSTRIDE_INLINED int join() {
+        if (!__operand::is_read || is_same() || !__are_in_order) return 0;
+        if (is_repeated) words.join_cached(past);
+        else words.join(past);
         return 0;
     }
     GRIDSTRIDE_INLINED int unpack() {
@@ -76,7 +85,9 @@ struct staged {
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int __element) const {
-        if (__operand::is_written) store_packet<__length>(items, at(__element), source.step, 0, __length);
+        if (!__operand::is_written) return 0;
+        if (__are_in_order && past == 0 && is_one_word<stored, __length>::value) return store_word(__element);
+        store_packet<__length>(items, at(__element), source.step, 0, __length);
         return 0;
     }
     GRIDSTRIDE_INLINED stored& in_memory(long long __element) const { return *reinterpret_cast<stored*>(at(__element)); }
@@ -116,7 +127,7 @@ GRIDSTRIDE_INLINED void do_packet(const __operation& __do, const row_numbers& __
         swallow(__all.load_word(__element)...);
     } else {
         swallow(__all.load(__element)...);
-        swallow(__all.join(__element)...);
+        swallow(__all.join()...);
     }
     swallow(__all.unpack()...);
 #pragma unroll
@@ -156,7 +167,7 @@ GRIDSTRIDE_INLINED void run_rows(const __operation& __do, const element_space<__
         for (int __j = __first < 0 ? int(-__first) : 0; __j < __last; ++__j) do_one(__do, __numbers, __j, __all...);
         return;
     }
-    swallow(__all.load_same()...);
+    swallow(__all.begin(__space.outer.ndim > 1)...);
     do_packet<__length>(__do, __numbers, 0, all_of(__all.is_word()...), __all...);
 }
 
@@ -197,7 +208,7 @@ GRIDSTRIDE_INLINED void run_piece(const __operation& __do, const element_space<_
     const row_numbers __numbers = {__of_row.of(__begin), __of_row.step};
     swallow(__all.move(__begin)...);
     const bool __are_words = all_of(__all.is_word()...);
-    swallow(__all.load_same()...);
+    swallow(__all.begin(__space.outer.ndim > 1)...);
 #pragma unroll 1
     for (int __element = threadIdx.x * __length; __element < __end; __element += block_threads * __length) {
         if (are_large<__staged...>()) do_one(__do, __numbers, __element, __all...);

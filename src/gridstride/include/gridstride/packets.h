@@ -159,25 +159,51 @@ struct arriving {
             for (int __k = 0; __k < __length; ++__k)
                 copy(items.items[__k], reinterpret_cast<const __stored*>(__at)[__k]);
     }
+    GRIDSTRIDE_INLINED void load(const char* __at, unsigned) { load(__at); }
+    GRIDSTRIDE_INLINED void load_cached(const char* __at, unsigned) { load(__at); }
     GRIDSTRIDE_INLINED void load_word(const char* __at) { whole<__length, __stored>::load(items, __at); }
     GRIDSTRIDE_INLINED void join(const char*) {}
+    GRIDSTRIDE_INLINED void join(unsigned) {}
+    GRIDSTRIDE_INLINED void join_cached(unsigned) {}
     GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) { items = __from; }
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { __to = items; }
 };
 template <int __length, class __stored>
 struct arriving<__length, __stored, true> {
+    typedef between<__length, __stored> joining;
     uint4 low, high;
-    GRIDSTRIDE_INLINED void load(const char* __at) {
-        const unsigned __off = between<__length, __stored>::past_word(__at);
-        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
+    GRIDSTRIDE_INLINED void load(const char* __at) { load(__at, joining::past_word(__at)); }
+    GRIDSTRIDE_INLINED void join(const char* __at) { join(joining::past_word(__at)); }
+    // The same for elements that begin so many bytes into a word.
+    GRIDSTRIDE_INLINED void load(const char* __at, unsigned __past) {
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __past);
         low = __from[0];
-        if (__off) high = __from[1];
+        if (__past) high = __from[1];
+    }
+    GRIDSTRIDE_INLINED void join(unsigned __past) {
+        if (__past) low = joining::joined(low, high, __past);
+    }
+    // The same by words of four or eight bytes: fewer instructions, and more requests, which a cache must serve.
+    GRIDSTRIDE_INLINED void load_cached(const char* __at, unsigned __past) {
+        if (sizeof(__stored) >= 8) {
+            const uint2* __pairs = reinterpret_cast<const uint2*>(__at);
+            const uint4 __both = {__pairs[0].x, __pairs[0].y, __pairs[1].x, __pairs[1].y};
+            low = __both;
+            return;
+        }
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __past % 4);
+        const uint4 __four = {__from[0], __from[1], __from[2], __from[3]};
+        low = __four;
+        if (sizeof(__stored) < 4 && __past % 4) high.x = __from[4];
+    }
+    GRIDSTRIDE_INLINED void join_cached(unsigned __past) {
+        if (sizeof(__stored) >= 4 || __past % 4 == 0) return;
+        const unsigned __shift = __past % 4 * 8;
+        const uint4 __joined = {__funnelshift_r(low.x, low.y, __shift), __funnelshift_r(low.y, low.z, __shift),
+                                __funnelshift_r(low.z, low.w, __shift), __funnelshift_r(low.w, high.x, __shift)};
+        low = __joined;
     }
     GRIDSTRIDE_INLINED void load_word(const char* __at) { low = *reinterpret_cast<const uint4*>(__at); }
-    GRIDSTRIDE_INLINED void join(const char* __at) {
-        const unsigned __off = between<__length, __stored>::past_word(__at);
-        if (__off) low = between<__length, __stored>::joined(low, high, __off);
-    }
     GRIDSTRIDE_INLINED void pack(const packet<__stored, __length>& __from) { low = whole<__length, __stored>::packed(__from); }
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
 };
@@ -201,6 +227,32 @@ struct every_second<__length, __stored, true> {
     }
 };
 
+// Consecutive elements backwards, from the words of 16 bytes that they touch.
+template <int __length, class __stored, bool = kind_between<__length, __stored>::value == 16>
+struct backwards {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*, long long) { return false; }
+};
+template <int __length, class __stored>
+struct backwards<__length, __stored, true> {
+    static GRIDSTRIDE_INLINED unsigned turned(unsigned __word) {
+        return sizeof(__stored) == 1 ? __byte_perm(__word, 0, 0x0123) : sizeof(__stored) == 2 ? __byte_perm(__word, 0, 0x1032) : __word;
+    }
+    static GRIDSTRIDE_INLINED uint4 turned(const uint4& __word) {
+        const uint4 __pairs = {__word.z, __word.w, __word.x, __word.y};
+        const uint4 __all = {turned(__word.w), turned(__word.z), turned(__word.y), turned(__word.x)};
+        return sizeof(__stored) == 8 ? __pairs : __all;
+    }
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at, long long __step) {
+        if (__step != -static_cast<long long>(sizeof(__stored))) return false;
+        const char* const __first = __at - (__length - 1) * sizeof(__stored);
+        arriving<__length, __stored> __words;
+        __words.load(__first);
+        __words.join(__first);
+        whole<__length, __stored>::unpack(__to, sizeof(__stored) == 16 ? __words.low : turned(__words.low));
+        return true;
+    }
+};
+
 // Elements `__first` to `__last` of a packet whose element 0 is, or would be, at `__at`.
 template <int __length, class __stored>
 GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char* __at, long long __step, int __first,
@@ -215,6 +267,8 @@ GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char
     } else if (__step == sizeof(__stored) && __first == 0 && __last == __length && between<__length, __stored>::load(__to, __at)) {
         return;
     } else if (__first == 0 && __last == __length && every_second<__length, __stored>::load(__to, __at, __step)) {
+        return;
+    } else if (__first == 0 && __last == __length && backwards<__length, __stored>::load(__to, __at, __step)) {
         return;
     } else {
 #pragma unroll

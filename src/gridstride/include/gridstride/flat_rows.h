@@ -1,0 +1,130 @@
+// `flat_rows`: a loop over elements of rows too short for packets, one after another in the outputs: a thread takes a packet
+// of them whatever rows it covers. Inputs are consecutive as well, or their elements are gathered one by one.
+//
+// In `element_space`, `row` is the length of all rows together, `column` that of each, `width` and `height` are its
+// multiplier and shift; an operand's strides are `step` along a row and `strides[0]` from one to the next.
+#ifndef GRIDSTRIDE_FLAT_ROWS_H
+#define GRIDSTRIDE_FLAT_ROWS_H
+
+#include <gridstride/elementwise.h>
+
+namespace gridstride {
+
+// The place of an element: its row, and where in the row.
+struct flat_place {
+    long long row;
+    int within;
+    template <class __index, int __axes>
+    GRIDSTRIDE_INLINED flat_place(const element_space<__axes>& __space, __index __element) {
+        const unsigned __n = static_cast<unsigned>(__element);
+        row = sizeof(__index) == 4 ? (__umulhi(__n, static_cast<unsigned>(__space.width)) + __n) >> int(__space.height)
+                                   : static_cast<long long>(__element / __space.column);
+        within = int(__element - row * __space.column);
+    }
+};
+
+template <class __operand, int __length>
+struct flat {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    char* row;  // where element 0 is
+    unsigned past;
+    arriving<__length, stored> words;
+    packet<stored, __length> items;
+
+    GRIDSTRIDE_INLINED flat(const __operand& __source) : source(__source), row(__source.data), past(0) {}
+    GRIDSTRIDE_INLINED int phase() const {
+        return is_one_word<stored, __length>::value
+                   ? int(reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length) : 0;
+    }
+    GRIDSTRIDE_INLINED bool is_in_order(int __row) const {
+        return __operand::is_written || (source.step == sizeof(stored) && source.strides[0] == __row * source.step);
+    }
+    GRIDSTRIDE_INLINED char* at(const flat_place& __place) const {
+        return row + __place.row * source.strides[0] + __place.within * source.step;
+    }
+    GRIDSTRIDE_INLINED stored& in_memory(const flat_place& __place) const { return *reinterpret_cast<stored*>(at(__place)); }
+    GRIDSTRIDE_INLINED int load(const flat_place& __place, int __row) {
+        if (!__operand::is_read) return 0;
+        const char* __at = at(__place);
+        if (is_in_order(__row)) {
+            past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
+            words.load(__at, past);
+            return 0;
+        }
+        const long long __back = source.strides[0] - __row * source.step;
+        int __left = __row - __place.within;
+        packet<stored, __length> __gathered;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) {
+            copy(__gathered.items[__j], *reinterpret_cast<const stored*>(__at));
+            __at += source.step;
+            if (--__left == 0) {
+                __left = __row;
+                __at += __back;
+            }
+        }
+        words.pack(__gathered);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(int __row) {
+        if (!__operand::is_read) return 0;
+        if (is_in_order(__row)) words.join(past);
+        words.unpack(items);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(const flat_place& __place) const {
+        if (__operand::is_written) store_packet<__length>(items, at(__place), sizeof(stored), 0, __length);
+        return 0;
+    }
+};
+
+template <class __index, int __length, class __operation, int __axes, class... __flat>
+GRIDSTRIDE_INLINED void run_flat(const __operation& __do, const element_space<__axes>& __space, __index __packet,
+                                 __flat&&... __all) {
+    const __index __within = __space.outer.ndim > 1 ? remainder_of(__space.outer, __packet, 0) : __packet;
+    const long long __number = __space.outer.ndim > 1 ? enter_row(__space, __packet, __all...) : 0;
+    const long long __first = static_cast<long long>(__within) * __length - last_phase(__all...);
+    const numbering<__axes>& __numbers = __space.numbers;
+    const int __row = int(__space.column);
+    if (__first < 0 || __first + __length > __space.row) {
+#pragma unroll 1
+        for (long long __k = __first < 0 ? 0 : __first; __k < __first + __length && __k < __space.row; ++__k) {
+            const flat_place __place(__space, static_cast<__index>(__k));
+            __do(__number + __place.row * __numbers.strides[0] + __place.within * __numbers.step,
+                 element<typename __flat::operand>(__all.in_memory(__place)).get()...);
+        }
+        return;
+    }
+    const flat_place __place(__space, static_cast<__index>(__first));
+    swallow(__all.load(__place, __row)...);
+    swallow(__all.unpack(__row)...);
+    long long __n = __number + __place.row * __numbers.strides[0] + __place.within * __numbers.step;
+    int __left = __row - __place.within;
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) {
+        __do(__n, element<typename __flat::operand>(__all.items.items[__j]).get()...);
+        __n += __numbers.step;
+        if (--__left == 0) {
+            __left = __row;
+            __n += __numbers.strides[0] - __row * __numbers.step;
+        }
+    }
+    swallow(__all.store(__place)...);
+}
+
+// `__index` has room for the number of packets and of elements of a row.
+template <class __index, class __operation, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void flat_rows(const __operation& __do, const element_space<__axes>& __space,
+                                  const __operands&... __all) {
+    constexpr int __length = packet_length<__operands...>();
+    const __index __packet = static_cast<__index>(blockIdx.x) * block_threads + threadIdx.x;
+    if (__packet >= __space.outer.count) return;
+    run_flat<__index, __length>(__do, __space, __packet, flat<__operands, __length>(__all)...);
+}
+
+}
+
+#endif
