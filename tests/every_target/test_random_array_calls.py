@@ -278,7 +278,7 @@ def several(x: Any, y: Any) -> tuple[Any, ...]:
 
 
 def with_number(x: Any, y: Any, h: Any) -> Any:
-    return x * h + y
+    return (h - x) * 2 + y * h
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

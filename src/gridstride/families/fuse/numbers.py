@@ -78,11 +78,15 @@ class Number:
         return Number(self.tape, value, find, names)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if not all(isinstance(each, Number) or is_number(each) for each in inputs):
+            return NotImplemented  # what stands for an array records the function
         if method != "__call__":
             raise self.tape.refusal(f"{ufunc.__name__}.{method}() of numbers")
         return self.applied(ufunc, inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(each is not Number for each in types):
+            return NotImplemented
         return self.applied(function, args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

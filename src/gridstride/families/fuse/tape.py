@@ -163,8 +163,16 @@ class Tape:
             raise self.refusal("where() of a condition alone, whose result has no known size")
         chosen, first, second = (self.value(each) for each in (condition, x, y))
         dtype = promote([given_of(first), given_of(second)])
+        if isinstance(chosen, Number):
+            chosen = chosen.applied(np.bool_, (chosen,))
         test = self.call(np.not_equal, (chosen, 0)) if given_of(chosen) != np.dtype(np.bool_) else chosen
-        values = [self.typed(test, np.dtype(np.bool_)), self.typed(first, dtype), self.typed(second, dtype)]
+        values = [
+            self.typed(test, np.dtype(np.bool_)),
+            *(
+                self.scalar(each, dtype, _wrapped) if isinstance(each, Number) else self.typed(each, dtype)
+                for each in (first, second)
+            ),
+        ]
         return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
 
     def typed(self, value: Any, dtype: DType) -> Any:
@@ -245,6 +253,12 @@ def _fitting(value: Any, dtype: DType) -> Any:
         if isinstance(value, np.generic):
             return value.astype(dtype)
         return np.asarray(value, dtype)[()]
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """Return a number in a dtype as NumPy's `where` takes it: of an integer that does not fit the lower bits."""
+    is_integer = isinstance(value, int) and dtype.kind in "iu"
+    return np.asarray(value).astype(dtype)[()] if is_integer else _fitting(value, dtype)
 
 
 def clamped(value: Any, dtype: DType) -> Any:
