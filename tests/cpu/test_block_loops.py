@@ -28,6 +28,7 @@ def in_soak(*cases: Any) -> list[Any]:
 
 INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
 WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_total")
+DOT = gs.ReductionKernel("T x, U y", "float64 z", "double(x) * y", "a + b", "z = a", "0", "dot_of_two")
 LOWEST = gs.ReductionKernel(
     "T x", "int64 y", "Lowest{x, _J}", "a.x < b.x || (a.x == b.x && a.at < b.at) ? a : b", "y = a.at", None, "lowest",
     reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
@@ -106,6 +107,72 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
         )
     if dtype != "complex128":
         np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
+    three = values((3, 2, 4, 2, shape[2]), dtype, 1)
+    np.testing.assert_array_equal(WIDE(three, axis=(0, 2, 4)), three.sum((0, 2, 4), dtype="c16"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+@pytest.mark.parametrize("shape", [(301, 371), (140, 512), (3, 90, 262)])
+def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
+    axis = len(shape) - 2
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"), err_msg=str(start))
+        numbers = np.arange(x.size).reshape(shape).sum(axis)
+        np.testing.assert_array_equal(reduction.NUMBERS(x, axis=axis), numbers)
+        for each in (x[..., ::2], x[..., 1:], x[..., ::-1, :]):
+            np.testing.assert_array_equal(WIDE(each, axis=axis), each.sum(axis, dtype="c16"))
+            if dtype != "complex128":
+                np.testing.assert_array_equal(LOWEST(each, axis=axis), np.argmin(each, axis))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "complex128")])
+@pytest.mark.parametrize("shape", [(2, 1003), (5, 517), (3, 7, 333), (21, 262)])
+def test_folds_of_a_few_rows(dtype: str, shape: tuple[int, ...]) -> None:
+    axis = len(shape) - 2
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        out = np.zeros(np.delete(shape, axis), "c16")[..., ::-1]
+        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
+        np.testing.assert_array_equal(WIDE(x, out, axis=axis), x.sum(axis, dtype="c16"))
+        np.testing.assert_array_equal(
+            reduction.NUMBERS(x, axis=axis), np.arange(x.size).reshape(shape).sum(axis)
+        )
+        if dtype != "complex128":
+            np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64")])
+@pytest.mark.parametrize("shape", [(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)])
+def test_folds_of_columns_that_make_a_result(dtype: str, shape: tuple[int, ...]) -> None:
+    axes = (len(shape) - 3, len(shape) - 1)
+    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        np.testing.assert_array_equal(WIDE(x, axis=axes), x.sum(axes, dtype="c16"), err_msg=str(start))
+        folded_last = x.transpose(*kept, *axes).reshape(*(shape[axis] for axis in kept), -1)
+        np.testing.assert_array_equal(LOWEST(x, axis=axes), np.argmin(folded_last, -1))
+        np.testing.assert_array_equal(
+            reduction.NUMBERS(x, axis=axes), np.arange(x.size).reshape(shape).sum(axes)
+        )
+
+
+@pytest.mark.parametrize("shape", [(301, 371), (140, 512), (9, 1003), (70, 40, 13), (30, 7, 333)])
+def test_the_order_of_a_fold_does_not_depend_on_where_data_lie(shape: tuple[int, ...]) -> None:
+    axes = (0, 2) if len(shape) == 3 else 0
+    x = np.random.default_rng(1).standard_normal(shape).astype("f4")
+    expected = reduction.TOTAL(x, axis=axes)
+    for start in (1, 2, 3):
+        other = flat_view(shape, "f4", start, 1)
+        other[...] = x
+        np.testing.assert_array_equal(reduction.TOTAL(other, axis=axes), expected)
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "float32"), ("float32", "int16")])
+def test_folds_across_rows_of_several_dtypes(dtypes: tuple[str, str]) -> None:
+    for shape in ((150, 262), (4, 262)):
+        x, y = values(shape, dtypes[0], 1), values((shape[0], shape[1] + 1), dtypes[1], 2)[:, 1:]
+        np.testing.assert_array_equal(DOT(x, y, axis=0), (x.astype("f8") * y).sum(0))
 
 
 @pytest.mark.parametrize("dtype", ["float16", *in_soak("float32", "float64", "complex64")])

@@ -7,7 +7,7 @@ device's limits.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import gcd, prod
 
 from gridstride.targets.base import LaunchConfig, Limits
@@ -31,15 +31,13 @@ from gridstride.targets.walks import (
     walked_operands,
 )
 
-_WARP = 32
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
-_LINES, _COLUMNS = "gridstride/fold_lines.h", "gridstride/fold_columns.h"
-_ROWS = "gridstride/fold_rows.h"
+_LINES = "gridstride/fold_lines.h"
 _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
-_LARGEST_WORD = 16
+_WARP, _LARGEST_WORD = 32, 16
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
 #: Packets from which on a row is long enough for a block of its own.
@@ -49,12 +47,11 @@ _SHORT_ROW, _LEAST_FLAT = 24, 4096
 #: Packets that a thread of such a block takes at most; and of small elements, where some inputs, or all, are read again
 #: and again: calculating them then takes longer than bringing them.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 4, 6, 8
-#: Folds of so few elements leave a thread too little to do for one result.
-_TINY = 8
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
-#: Rows that a thread folds at most: in the headers sums of bytes count on it.
-_MOST_ROWS = 1 << 22
+#: Rows that a thread folds at most, and such rows of bytes: in the headers sums of bytes count on it.
+_MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
+MOST_PARTS = 65535
 #: Elements of a row of which a thread takes neighboring ones, and bytes of those.
 _FEW, _FEW_BYTES = 8, 144
 #: Bytes of neighboring rows that a block has room for, as in the header.
@@ -75,13 +72,9 @@ class BlockLoops:
             return _few(walk) if has_few(walk) else _short(walk)
         if is_narrow(walk):
             return _narrow(walk, limits)
-        # A few elements are folded by one thread, which then has several results.
-        is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
-        if not folds_innermost(walk) or is_tiny:
-            return _across(walk, limits)
-        length = packet_length([each.itemsize for each in walk.inputs])
-        has_long_rows = len(walk.fold) > 1 and walk.fold[0] >= _WARP * length and all(walk.fold)
-        return _rows_of_fold(walk, limits) if has_long_rows else _along(walk, limits)
+        from gridstride.targets.folds_across import fold_across
+
+        return fold_across(walk, limits) or _along(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
         """Return a fold without shared memory, which has no room for a value of each thread."""
@@ -242,28 +235,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     lines = "fold_long_lines<4>" if group >= _WARP else "fold_lines<4>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
-    return _fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
-
-
-def _rows_of_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    length = packet_length([each.itemsize for each in walk.inputs])
-    row, *outer = walk.fold
-    packets, rows, results = _blocks(row, length), prod(outer), prod(walk.kept)
-    wanted, group = 16 * limits.multiprocessors, _WARP
-    if _blocks(results * group, THREADS) < wanted:
-        group = min(THREADS, _power_of_two_up_to(packets))
-    blocks = _blocks(results * group, THREADS)
-    parts = _blocks(wanted, blocks) if blocks < wanted else 1
-    pieces = max(1, min(_blocks(parts, rows), packets // (group * 4)))
-    parts = min(parts, pieces * rows, 65535)
-    part = _blocks(pieces * rows, parts)
-    parts = _blocks(pieces * rows, part)
-    fold_axes = axes_bytes(pieces * rows, (pieces, *outer), capacity := room_of(walk))
-    kept_axes = axes_bytes(results, walk.kept, capacity)
-    inputs = inputs_along(walk, capacity)
-    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    how = configuration(blocks, THREADS, parts)
-    return _fold_loop((_ROWS, "fold_rows<4>"), walk, space, inputs, how)
+    return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -291,7 +263,7 @@ def _short(walk: FoldWalk) -> FoldLoop:
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(_blocks(results, rows), THREADS)
-    return _fold_loop((_SHORT_ROWS, "fold_short"), walk, space, inputs, how, "short_bytes")
+    return fold_loop((_SHORT_ROWS, "fold_short"), walk, space, inputs, how, "short_bytes")
 
 
 def has_few(walk: FoldWalk) -> bool:
@@ -326,7 +298,7 @@ def _few(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(_blocks(results // each + 1, THREADS * count), THREADS)
     name = f"fold_few<{row}, {each}>::"
-    return _fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+    return fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
 
 
 def is_narrow(walk: FoldWalk) -> bool:
@@ -339,6 +311,10 @@ def is_narrow(walk: FoldWalk) -> bool:
         or not 1 < columns <= _MOST_COLUMNS
         or walk.fold[0] * columns < _MANY
     ):
+        return False
+    # Words in which bytes are added have no room for more.
+    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
         return False
     return _period(columns, length) <= THREADS and all(
         _fits_a_word(each.itemsize)
@@ -361,7 +337,8 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     rounds = _blocks(_blocks(rows * columns, length), each_round)
     blocks = prod(outer)
     wanted = -(-16 * limits.multiprocessors // blocks)
-    parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // _MOST_ROWS))
+    most = MOST_BYTE_ROWS if any(each.itemsize == 1 for each in walk.inputs) else _MOST_ROWS
+    parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // most))
     part = max(1, -(-rounds // parts))
     parts = -(-rounds // part)
     capacity = room_of(walk)
@@ -374,7 +351,7 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
     how = configuration(blocks, THREADS, parts)
-    return _fold_loop((_NARROW, "fold_narrow<4>"), walk, space, inputs, how)
+    return fold_loop((_NARROW, "fold_narrow<4>"), walk, space, inputs, how)
 
 
 def _fits_a_word(itemsize: int) -> bool:
@@ -390,30 +367,6 @@ def _threads_for(packets: int) -> int:
     return min(THREADS, max(32, _power_of_two_up_to(packets // 32)))
 
 
-def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    length = packet_length([each.itemsize for each in walk.inputs])
-    row, *outer = walk.kept
-    packets = -(-row // length)
-    columns = packets * prod(outer)
-    total = prod(walk.fold)
-    group = min(THREADS if total < 64 else 32, _power_of_two_from(columns))
-    height = THREADS // group
-    blocks = _blocks(columns, group)
-    wanted = 16 * limits.multiprocessors
-    parts = max(1, min(-(-wanted // blocks), total // (height * 16), 65535), -(-total // _MOST_ROWS))
-    part = max(1, -(-total // parts))
-    parts = max(1, -(-total // part))
-    fold_axes = axes_bytes(total, walk.fold, capacity := room_of(walk))
-    kept_axes = axes_bytes(columns, (packets, *outer), capacity)
-    inputs = inputs_across(walk, capacity)
-    space = fold_space_bytes(
-        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
-    )
-    loop = (_REDUCTION, "fold_across<4>") if len(walk.fold) > 1 else (_COLUMNS, "fold_columns<4>")
-    how = configuration(blocks, THREADS, parts)
-    return _fold_loop(loop, walk, space, inputs, how)
-
-
 #: Where `workspace` stands in ``fold_space``.
 WORKSPACE_AT = 48
 
@@ -427,12 +380,22 @@ def fold_space_bytes(
     kept: bytes,
     fold: bytes,
     kept_numbers: Ints,
+    width: int = 0,
 ) -> bytes:
     """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
     results = prod(walk.kept)
     return (
         struct.pack(
-            "<5q2iQ", results * prod(walk.fold), results, walk.fold[0], walk.kept[0], part, parts, group, 0
+            "<5q2iQq",
+            results * prod(walk.fold),
+            results,
+            walk.fold[0],
+            walk.kept[0],
+            part,
+            parts,
+            group,
+            0,
+            width,
         )
         + kept
         + fold
@@ -443,19 +406,26 @@ def fold_space_bytes(
     )
 
 
-def _fold_loop(
+def fold_loop(
     loop: tuple[str, str],
     walk: FoldWalk,
     space: bytes,
     inputs: tuple[bytes, ...],
     how: LaunchConfig,
     shared: str = "fold_bytes",
+    values: int = 1,
+    join: Callable[[int, int, int], Loop] | None = None,
 ) -> FoldLoop:
+    """Return a loop over a walk's outputs too, and the joining of its parts.
+
+    Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost.
+    """
     capacity, parts = room_of(walk), how.grid[1]
-    joining = _joining(prod(walk.kept), parts, capacity) if parts > 1 else None
+    joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 else None
     operands = (*inputs, *walked_operands(walk.outputs, capacity))
+    largest = LARGEST_FOLDING // values
     return FoldLoop(
-        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, LARGEST_FOLDING
+        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None
     )
 
 

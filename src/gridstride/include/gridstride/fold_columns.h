@@ -1,16 +1,39 @@
-// `fold_columns`: folds along one axis across which threads take packets of results.
+// `fold_columns`: folds along one axis across which threads take packets of neighboring columns, each of which is a
+// result, or (`fold_stacked`) a few of which are folded too.
 #ifndef GRIDSTRIDE_FOLD_COLUMNS_H
 #define GRIDSTRIDE_FOLD_COLUMNS_H
 
 #include <gridstride/fold_lines.h>
+#include <gridstride/results.h>
 
 namespace gridstride {
 
-// What a thread holds of an input: packets of neighboring results, one from each of several rows.
+// Bytes of values that a thread folds at once; more would only take registers.
+constexpr int most_column_bytes = 64;
+
+// How many columns a thread takes: a packet, or a part of one, so that values which are folded stay in registers.
+__device__ constexpr int columns_taken(int __length, int __least, int __bytes) {
+    return __length > __least && __length * __bytes > most_column_bytes ? columns_taken(__length / 2, __least, __bytes) : __length;
+}
+template <class __folding, class... __operands>
+__device__ constexpr int column_length() {
+    return columns_taken(packet_length<__operands...>(), (packet_length<__operands...>() + 3) / 4,
+                         int(sizeof(typename __folding::type)));
+}
+// Values for all columns of all threads; of bytes that are added, sums.
+template <class __folding, class... __operands>
+__device__ constexpr int columns_bytes() {
+    return fold_threads *
+           larger(int(sizeof(__folding)) > largest_folding ? 1 : column_length<__folding, __operands...>() * int(sizeof(__folding)),
+                  packet_length<__operands...>() == 16 ? 64 : 1);
+}
+
+// What a thread holds of an input: packets of neighboring columns, one from each of several rows.
 template <class __operand, int __length, int __count>
 struct column_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
+    static constexpr int bytes = __length * int(sizeof(stored));
 
     const __operand& source;
     const char* base;
@@ -18,138 +41,345 @@ struct column_input {
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED column_input(const __operand& __source) : source(__source), base(__source.data) {}
-    // Whether all rows that are so many apart have words where this one has one.
-    GRIDSTRIDE_INLINED bool has_words(int __apart) const {
-        return word_of<stored, __length>::is_at(base, source.step) && source.strides[0] * __apart % (__length * sizeof(stored)) == 0;
+    // How many elements of the word where the base is come before it, as in all rows that are so many apart; else -1.
+    GRIDSTRIDE_INLINED int past_word(int __apart) const {
+        const unsigned __off = static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % bytes);
+        const bool __are_alike = is_one_word<stored, __length>::value && source.step == sizeof(stored) &&
+                                 source.strides[0] * __apart % bytes == 0 && __off % sizeof(stored) == 0;
+        return __are_alike ? int(__off / sizeof(stored)) : -1;
     }
     GRIDSTRIDE_INLINED int move(long long __rows) {
         base += __rows * source.strides[0];
         return 0;
     }
     GRIDSTRIDE_INLINED int load_word(int __k, int __apart) {
-        return words[__k].load(base + static_cast<long long>(__k * __apart) * source.strides[0]);
+        return words[__k].load(base + __k * (__apart * source.strides[0]));
     }
-    // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
-    GRIDSTRIDE_INLINED int unpack(int __k) {
-        return is_one_word<stored, __length>::value ? words[__k].unpack(packets[__k]) : 0;
-    }
-    GRIDSTRIDE_INLINED int load(int __k, int __apart, int __last) {
-        load_packet<__length>(packets[__k], base + static_cast<long long>(__k * __apart) * source.strides[0], source.step, 0,
-                              __last);
-        if (is_one_word<stored, __length>::value) words[__k].pack(packets[__k]);
+    GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
+    GRIDSTRIDE_INLINED int load_element(int __k, int __apart) {
+        copy(packets[__k].items[0], *reinterpret_cast<const stored*>(base + __k * (__apart * source.strides[0])));
         return 0;
     }
 };
 
-// Beyond the end of a row there are values of nothing, whose sums nobody asks for.
-template <int __length, class __folding, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void add_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
-                                const fold_space<__axes>& __space, long long __number, long long __row, int __k,
-                                __inputs&... __all) {
-    __number += __row * __space.fold_numbers.strides[0];
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j)
-        __sums[__j].add(__do, __do_map(__number + __j * __space.kept_numbers.step, __row * __space.position.strides[0],
-                                       element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
+GRIDSTRIDE_INLINED int in_common() { return 0; }
+GRIDSTRIDE_INLINED int in_common(int __a) { return __a; }
+template <class... __rest>
+GRIDSTRIDE_INLINED int in_common(int __a, int __b, __rest... __others) { return in_common(__a == __b ? __a : -1, __others...); }
+
+// Where a thread's packet is among the columns of its block, and how the user's expressions count its elements.
+template <bool __is_stacked>
+struct column_place {
+    int width, inner;    // columns of the block, and of a result
+    int group, height;   // threads next to each other, and above each other
+    int x, y;            // the thread's place
+    int first, apart;    // its first column, before 0 where a word begins in front of the row, and to the next
+    long long number, position, step, inner_step, inner_position;  // of the thread's first row
+    long long row_step, row_position;                              // to its next one
+
+    template <int __axes>
+    GRIDSTRIDE_INLINED column_place(const fold_space<__axes>& __space, int __group, long long __stretch)
+        : inner(__is_stacked ? int(__space.fold_row) : 1), group(__group), height(fold_threads >> (__ffs(__group) - 1)),
+          x(threadIdx.x & (__group - 1)), y(threadIdx.x >> (__ffs(__group) - 1)), number(0), position(0),
+          step(__space.kept_numbers.step), inner_step(__space.fold_numbers.step), inner_position(__space.position.step),
+          row_step(height * __space.fold_numbers.strides[__is_stacked]),
+          row_position(height * __space.position.strides[__is_stacked]) {
+        const long long __left = __space.kept_row - __stretch * __space.width;
+        width = int(__left < __space.width ? __left : __space.width) * inner;
+    }
+    // Beyond the block there are values that nobody asks for, of numbers that exist.
+    GRIDSTRIDE_INLINED int column(int __j, int __apart) const {
+        const int __column = first + __j * __apart < width ? first + __j * __apart : width - 1;
+        return __column < 0 ? 0 : __column;
+    }
+    GRIDSTRIDE_INLINED long long number_of(int __j, int __apart) const {
+        const int __column = column(__j, __apart), __result = __is_stacked ? __column / inner : __column;
+        return number + __result * step + (__is_stacked ? (__column - __result * inner) * inner_step : 0);
+    }
+    GRIDSTRIDE_INLINED long long position_of(int __j, int __apart) const {
+        return position + (__is_stacked ? column(__j, __apart) % inner * inner_position : 0);
+    }
+    GRIDSTRIDE_INLINED void next_row() {
+        number += row_step;
+        position += row_position;
+    }
+    GRIDSTRIDE_INLINED bool has(int __j) const { return unsigned(first + __j * apart) < unsigned(width); }
+    // Where a column of a row of threads stands in shared memory.
+    template <int __length>
+    GRIDSTRIDE_INLINED int slot(int __of_row, int __column) const {
+        return __of_row * group * __length + __column;
+    }
+};
+
+template <int __length, class __folding, class __map, class __place, class... __inputs>
+GRIDSTRIDE_INLINED typename __folding::type value_of_column(const __map& __do_map, const __place& __at, int __k, int __j,
+                                                            __inputs&... __all) {
+    return __do_map(__at.number_of(__j, 1), __at.position_of(__j, 1),
+                    element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...);
 }
 
-// Rows `__first`, that and `__apart`, and so on, before `__end`; the number of the first that is left.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED long long add_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
-                                      const fold_space<__axes>& __space, long long __number, long long __first,
-                                      long long __end, int __apart, int __last, __inputs&... __all) {
-    for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
+// Rows `__row`, that and `height`, and so on, before `__end`; the number of the first that is left.
+template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int add_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                __place& __at, int __row, int __end, __inputs&... __all) {
+    for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
 #pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-            if (__are_words) swallow(__all.load_word(__k, __apart)...);
-            else swallow(__all.load(__k, __apart, __last)...);
+        for (int __k = 0; __k < __count; ++__k) swallow(__all.load_word(__k, __at.height)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
             swallow(__all.unpack(__k)...);
-            add_row<__length>(__do_map, __do, __sums, __space, __number, __first + __k * __apart, __k, __all...);
-        }
-        swallow(__all.move(__count * __apart)...);
-    }
-    return __first;
-}
-
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void add_all_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
-                                     const fold_space<__axes>& __space, long long __number, long long __first,
-                                     long long __end, int __apart, int __last, __inputs&... __all) {
-    __first = add_rows<__length, __count, __are_words>(__do_map, __do, __sums, __space, __number, __first, __end, __apart, __last, __all...);
-    if (__count > 1)
-        add_rows<__length, 1, __are_words>(__do_map, __do, __sums, __space, __number, __first, __end, __apart, __last, __all...);
-}
-
-template <int __length, int __count, bool __are_words, class __input>
-GRIDSTRIDE_INLINED long long add_byte_rows(byte_columns<typename __input::stored, __length>& __columns, long long __first,
-                                           long long __end, int __apart, int __last, __input& __one) {
-    for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
 #pragma unroll
-        for (int __k = 0; __k < __count; ++__k) __are_words ? __one.load_word(__k, __apart) : __one.load(__k, __apart, __last);
+            for (int __j = 0; __j < __length; ++__j)
+                __sums[__j].add(__do, value_of_column<__length, __folding>(__do_map, __at, __k, __j, __all...));
+            __at.next_row();
+        }
+        swallow(__all.move(__count * __at.height)...);
+    }
+    return __row;
+}
+
+// The first values start the fold, where nothing else does: so the rest need not ask whether there was one.
+template <int __length, class __type, class __map, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int start_rows(const __map&, folding<__type, true> (&)[__length], __place&, int __row, __inputs&...) {
+    return __row;
+}
+template <int __length, class __type, class __map, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int start_rows(const __map& __do_map, folding<__type, false> (&__sums)[__length], __place& __at, int __row,
+                                  __inputs&... __all) {
+    swallow(__all.load_word(0, 0)...);
+    swallow(__all.unpack(0)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        __sums[__j] = value_of_column<__length, folding<__type, false>>(__do_map, __at, 0, __j, __all...);
+    __at.next_row();
+    swallow(__all.move(__at.height)...);
+    return __row + __at.height;
+}
+
+template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED void add_words(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                  __place __at, int __row, int __end, __inputs&... __all) {
+    if (__row >= __end) return;
+    __row = start_rows(__do_map, __sums, __at, __row, __all...);
+    __row = add_rows<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
+    add_rows<__length, 1>(__do_map, __do, __sums, __at, __row, __end, __all...);
+}
+
+// The same for elements that make no words: of one column after another.
+template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int add_elements(const __map& __do_map, const __reduce& __do, __folding& __sum, __place& __at,
+                                    int __j, int __row, int __end, __inputs&... __all) {
+    for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) swallow(__all.load_element(__k, __at.height)...);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            __sum.add(__do, __do_map(__at.number_of(__j, __at.apart), __at.position_of(__j, __at.apart),
+                                     element<typename __inputs::operand>(__all.packets[__k].items[0]).get()...));
+            __at.next_row();
+        }
+        swallow(__all.move(__count * __at.height)...);
+    }
+    return __row;
+}
+template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED void add_column_of_elements(const __map& __do_map, const __reduce& __do, __folding& __sum,
+                                               __place __at, int __j, int __row, int __end, __inputs... __all) {
+    swallow((__all.base += __j * (__at.apart * __all.source.step))...);
+    __row = add_elements<__length, __count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+    add_elements<__length, 1>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+}
+
+// Leave a thread's values of its columns in shared memory.
+template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED void add_column(const __map& __do_map, const __reduce& __do, const __folding& __start, const __place& __at,
+                                   bool __are_words, int __row, int __end, __folding* __table,
+                                   __inputs&... __all) {
+    if (!__are_words) {
+#pragma unroll 1
+        for (int __j = 0; __j < __length && __at.has(__j); ++__j) {
+            __folding __sum = __start;
+            add_column_of_elements<__length, __count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+            __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
+        }
+        return;
+    }
+    __folding __sums[__length];
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+    add_words<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __sums[__j];
+}
+
+template <int __count, class __stored, int __length, class __place, class __input>
+GRIDSTRIDE_INLINED int add_bytes(byte_columns<__stored, __length>& __columns, const __place& __at, int __row, int __end,
+                                 __input& __one) {
+    for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) __one.load_word(__k, __at.height);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
             __one.unpack(__k);
             __columns.add(__one.packets[__k]);
         }
-        __one.move(__count * __apart);
-        __columns.make_room(__count);
+        __one.move(__count * __at.height);
     }
-    return __first;
+    return __row;
 }
 
-// The same for integers that are added, in bytes of words.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class __input>
-GRIDSTRIDE_INLINED enable_for_bytes<__input, __length> add_all_rows(
-    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const fold_space<__axes>&, long long,
-    long long __first, long long __end, int __apart, int __last, __input& __one) {
+// Integers of one byte that are added: in bytes of words, which have room for the rows of a part.
+template <int __length, int __count, class __place, class __input>
+GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, int __row, int __end, int* __table,
+                                        __input& __one) {
+    if (!__are_words) {
+#pragma unroll 1
+        for (int __j = 0; __j < __length && __at.has(__j); ++__j) {
+            const char* __from = __one.base + __j * (__at.apart * __one.source.step);
+            int __sum = 0;
+#pragma unroll 8
+            for (int __k = __row; __k < __end; __k += __at.height) {
+                __sum += *reinterpret_cast<const typename __input::stored*>(__from);
+                __from += __at.height * __one.source.strides[0];
+            }
+            __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
+        }
+        return;
+    }
     byte_columns<typename __input::stored, __length> __columns;
-    __first = add_byte_rows<__length, __count, __are_words>(__columns, __first, __end, __apart, __last, __one);
-    if (__count > 1) add_byte_rows<__length, 1, __are_words>(__columns, __first, __end, __apart, __last, __one);
-    __columns.give(__do, __sums);
+    __row = add_bytes<__count>(__columns, __at, __row, __end, __one);
+    add_bytes<1>(__columns, __at, __row, __end, __one);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.sum(__j);
 }
 
-template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_column(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
-                                    __inputs&&... __all) {
-    // `group` threads lie next to each other along the packets of results, the others of the block share the fold.
-    const int __group = __space.group, __x = threadIdx.x & (__group - 1), __y = threadIdx.x >> (__ffs(__group) - 1);
-    const int __height = fold_threads >> (__ffs(__group) - 1);
-    const long long __packet = static_cast<long long>(blockIdx.x) * __group + __x;
-    const bool __is_inside = __packet < __space.kept.count;
-    long long __outer = __is_inside ? __packet : 0, __within = __outer;
-    if (__space.kept.ndim > 1) __within = taken_off(__space.kept, __outer, 0);
-    else __outer = 0;
-    const long long __element = __within * __length, __left = __space.kept_row - __element;
-    const int __last = __left < __length ? int(__left) : __length;
-    const long long __number = settle(__space, __outer, 1, __all...) + __element * __space.kept_numbers.step;
-    swallow((__all.base += __element * __all.source.step)...);
-    const long long __begin = blockIdx.y * __space.part;
-    long long __end = __begin + __space.part;
-    if (__end > __space.fold.count) __end = __space.fold.count;
-    if (!__is_inside) __end = 0;
-    __folding __sums[__length];
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-    long long __row = __begin + __y;
-    swallow(__all.move(__row)...);
-    if (__last == __length && all_of(__all.has_words(__height)...))
-        add_all_rows<__length, __count, true>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-    else
-        add_all_rows<__length, 1, false>(__do_map, __do, __sums, __space, __number, __row, __end, __height, __last, __all...);
-    join_columns(__do, __sums, __group, __y, __height, __shared);
-    hand_over(__do_finish, __sums, __space, __shared);
+// Join what rows of threads hold of each column, and the columns of each result; hand over the results.
+template <int __length, bool __is_stacked, class __folding, class __value, class __reduce, class __finish>
+GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                   const column_place<__is_stacked>& __at, long long __result, __value* __table) {
+    const int __x = threadIdx.x;
+    __syncthreads();
+    for (int __column = __x; __column < __at.width; __column += fold_threads) {
+        __value __sum = __table[__at.template slot<__length>(0, __column)];
+        for (int __y = 1; __y < __at.height; ++__y) joined(__do, __sum, __table[__at.template slot<__length>(__y, __column)]);
+        if (__is_stacked) __table[__at.template slot<__length>(0, __column)] = __sum;
+        else __do_finish(__result + __column, int(blockIdx.y), one_result(as_folded(__do, __start, __sum)));
+    }
+    if (!__is_stacked) return;
+    __syncthreads();
+    const int __results = __at.width / __at.inner;
+    for (int __own = __x; __own < __results; __own += fold_threads) {
+        __value __sum = __table[__at.template slot<__length>(0, __own * __at.inner)];
+        for (int __k = 1; __k < __at.inner; ++__k) joined(__do, __sum, __table[__at.template slot<__length>(0, __own * __at.inner + __k)]);
+        __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum)));
+    }
 }
+
+// Fold a block's stretch of columns. `__do_add(place, whether there are words, first row, end, table, inputs...)`
+template <int __length, bool __is_stacked, class __value, class __folding, class __reduce, class __finish, int __axes, class __add, class... __inputs>
+GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                     const fold_space<__axes>& __space, int __group, __value* __table, const __add& __do_add,
+                                     __inputs&... __all) {
+    long long __outer = blockIdx.x, __stretch = __outer;
+    if (__space.kept.ndim > 1) __stretch = taken_off(__space.kept, __outer, 0);
+    else __outer = 0;
+    column_place<__is_stacked> __at(__space, __group, __stretch);
+    const long long __first = __stretch * __space.width, __result = __outer * __space.kept_row + __first;
+    __at.number = settle(__space, __outer, 1, __all...) + __first * __at.step;
+    swallow((__all.base += __first * __at.inner * __all.source.step)...);
+    const long long __begin = blockIdx.y * __space.part, __rest = __space.fold.count - __begin;
+    const int __end = int(__rest < __space.part ? __rest : __space.part);
+    __at.number += (__begin + __at.y) * __space.fold_numbers.strides[__is_stacked];
+    __at.position = (__begin + __at.y) * __space.position.strides[__is_stacked];
+    swallow(__all.move(__begin + __at.y)...);
+    const int __past = in_common(__all.past_word(__at.height)...);
+    const bool __are_words = __past == 0 || (__past > 0 && __past + __at.width <= __group * __length);
+    __at.first = __are_words ? __at.x * __length - __past : __at.x;
+    __at.apart = __are_words ? 1 : __group;
+    swallow((__all.base += __at.first * __all.source.step)...);
+    if (__at.first < __at.width) __do_add(__at, __are_words, __at.y, __end);
+    join_table<__length>(__do, __do_finish, __start, __at, __result, __table);
+}
+
+// Blocks take stretches of packets of `__full` columns; threads, `__length` of them.
+template <int __full, int __length, int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                               const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                               __inputs&&... __all) {
+    __folding* __table = reinterpret_cast<__folding*>(__shared);
+    fold_stretch<__length, __is_stacked>(
+        __do, __do_finish, __start, __space, __space.group * (__full / __length), __table,
+        [&](const column_place<__is_stacked>& __at, bool __are_words, int __row, int __end) {
+            add_column<__length, __count>(__do_map, __do, __start, __at, __are_words, __row, __end, __table, __all...);
+        },
+        __all...);
+}
+
+// The same for integers of one byte that are added.
+template <int __count, bool __is_stacked, class __folding, class __reduce, class __finish, int __axes, class __operand>
+GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                              const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
+    constexpr int __length = packet_length<__operand>();
+    int* __table = reinterpret_cast<int*>(__shared);
+    column_input<__operand, __length, __count> __one(__input);
+    fold_stretch<__length, __is_stacked>(
+        __do, __do_finish, __start, __space, __space.group, __table,
+        [&](const column_place<__is_stacked>& __at, bool __are_words, int __row, int __end) {
+            add_byte_column<__length, __count>(__at, __are_words, __row, __end, __table, __one);
+        },
+        __one);
+}
+
+template <bool>
+struct columns_of {
+    template <int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+        constexpr int __full = packet_length<__operands...>(), __length = column_length<__folding, __operands...>();
+        constexpr int __packets = __count * __full / __length < 16 ? __count * __full / __length : 16;
+        fold_stretch_of_values<__full, __length, __packets, __is_stacked>(
+            __do_map, __do, __do_finish, __start, __space, __shared, column_input<__operands, __length, __packets>(__inputs)...);
+    }
+};
+template <>
+struct columns_of<true> {
+    template <int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
+    static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                        const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
+        fold_stretch_of_bytes<__count, __is_stacked>(__do, __do_finish, __start, __space, __shared, __input);
+    }
+};
 
 template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    constexpr int __length = packet_length<__operands...>();
-    fold_column<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                   column_input<__operands, __length, __count>(__inputs)...);
+    columns_of<adds_bytes<__reduce, __operands...>::value>::template fold<__count, false>(
+        __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
+}
+
+// The innermost folded axis is short and lies closest, the columns of a result next to each other; axis 0 of `fold`
+// is the other one, which the numberings know as axis 1.
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_stacked(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                     const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                     const __operands&... __inputs) {
+    columns_of<adds_bytes<__reduce, __operands...>::value>::template fold<__count, true>(
+        __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
+}
+
+// The parts of results, neighboring ones next to each other.
+template <class __folding>
+__device__ constexpr int parts_bytes() { return fold_threads * int(sizeof(__folding)); }
+template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
+GRIDSTRIDE_INLINED void fold_rows_of_parts(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                   const __operand& __parts) {
+    fold_stretch_of_values<1, 1, __count, false>(__do_map, __do, __do_finish, __start, __space, __shared,
+                                                 column_input<__operand, 1, __count>(__parts));
 }
 
 }

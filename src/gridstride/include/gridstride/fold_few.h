@@ -4,53 +4,9 @@
 #define GRIDSTRIDE_FOLD_FEW_H
 
 #include <gridstride/fold_lines.h>
+#include <gridstride/results.h>
 
 namespace gridstride {
-
-// Neighboring results.
-template <class __folding, int __count>
-struct several { __folding values[__count]; };
-
-// An output and the packet that its neighboring results make.
-template <class __operand, int __count>
-struct placed_packet : placed<__operand> {
-    packet<typename __operand::stored, __count> items;
-    GRIDSTRIDE_INLINED placed_packet(const __operand& __source) : placed<__operand>(__source) {}
-    GRIDSTRIDE_INLINED int read(long long __at) {
-        if (__operand::is_read)
-#pragma unroll
-            for (int __j = 0; __j < __count; ++__j) copy(items.items[__j], this->at(__at + __j));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store(long long __at) const {
-        store_packet<__count>(items, reinterpret_cast<char*>(&this->at(__at)), this->source.step, 0, __count);
-        return 0;
-    }
-};
-
-template <class __post, class __folding, int __count, int __axes, class... __placed>
-GRIDSTRIDE_INLINED void assign_packets(const __post& __do_post, const several<__folding, __count>& __folded,
-                                       const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
-    long long __within;
-    const long long __row = find_result(__space, __result, __within, __outputs...);
-    swallow(__outputs.read(__within)...);
-#pragma unroll
-    for (int __j = 0; __j < __count; ++__j)
-        __do_post(__row + (__within + __j) * __space.result.step, __folded.values[__j].value,
-                  element<typename __placed::operand>(__outputs.items.items[__j]).get()...);
-    swallow(__outputs.store(__within)...);
-}
-template <class __post, class __folding, int __count, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void assign(const __post& __do_post, const several<__folding, __count>& __folded,
-                               const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
-    assign_packets(__do_post, __folded, __space, __result, placed_packet<__operands, __count>(__outputs)...);
-}
-template <class __folding, int __count, int __axes>
-GRIDSTRIDE_INLINED void keep(const several<__folding, __count>& __folded, const fold_space<__axes>& __space, long long __result,
-                             int __part) {
-#pragma unroll
-    for (int __j = 0; __j < __count; ++__j) keep(__folded.values[__j], __space, __result + __j, __part);
-}
 
 __device__ constexpr int largest_word_in(int __bytes) {
     return __bytes % 16 == 0 ? 16 : __bytes % 8 == 0 ? 8 : __bytes % 4 == 0 ? 4 : __bytes % 2 == 0 ? 2 : 1;
@@ -155,7 +111,8 @@ GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& 
         swallow(__all.hand_on(__k)...);
         if (__packet < __whole) {
             swallow(__all.unpack(__k)...);
-            several<__folding, __results> __folded;
+            packet_of_results<__folding, __results> __folded;
+            __folded.last = __results;
 #pragma unroll
             for (int __j = 0; __j < __results; ++__j) {
                 __folded.values[__j] = fold_of_few<__row>(__do_map, __do, __start, __from, __j * __row, __all...);

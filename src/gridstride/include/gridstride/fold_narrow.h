@@ -79,12 +79,11 @@ GRIDSTRIDE_INLINED long long add_byte_rounds(byte_columns<typename __input::stor
             __one.unpack(__k);
             __columns.add(__one.packets[__k]);
         }
-        __columns.make_room(__count);
     }
     return __first;
 }
 
-// The same for integers that are added, in bytes of words.
+// The same for integers that are added: in bytes of words, which have room for the rounds of a part.
 template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class __input>
 GRIDSTRIDE_INLINED enable_for_bytes<__input, __length, long long> add_all_rounds(
     const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const narrow_place& __place,
@@ -92,7 +91,8 @@ GRIDSTRIDE_INLINED enable_for_bytes<__input, __length, long long> add_all_rounds
     byte_columns<typename __input::stored, __length> __columns;
     __first = add_byte_rounds<__length, __count, __are_words>(__columns, __place, __first, __end, __one);
     if (__count > 1) __first = add_byte_rounds<__length, 1, __are_words>(__columns, __place, __first, __end, __one);
-    __columns.give(__do, __sums);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __sums[__j].add(__do, static_cast<typename __folding::type>(__columns.sum(__j)));
     return __first;
 }
 

@@ -32,26 +32,17 @@ GRIDSTRIDE_INLINED int sum_of(const packet<__stored, __length>& __items) {
     return __sum;
 }
 
-// A type where an input's packets are bytes in whole words.
-template <class __value, bool __is_enabled> struct enabled_type {};
-template <class __value> struct enabled_type<__value, true> { typedef __value type; };
-template <class __input, int __length, class __value = void>
-using enable_for_bytes = typename enabled_type<__value, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
-
-// Sums of the bytes that stand at the same places of packets: of so many packets two to a word, then one. The caller
-// adds fewer than 2^23 packets.
+// Sums of the bytes that stand at the same places of packets, two to a word: the caller adds at most `most` packets.
 template <class __stored, int __length>
 struct byte_columns {
     static constexpr int most = 256, words = __length / 4;
     static constexpr unsigned bias = __stored(-1) < __stored(0) ? 0x80808080u : 0u;  // makes bytes non-negative
     unsigned even[words], odd[words];
-    int packets, sums[__length];
+    int packets;
 
     GRIDSTRIDE_INLINED byte_columns() : packets(0) {
 #pragma unroll
         for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = 0;
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j) sums[__j] = 0;
     }
     GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
         unsigned __bits[words];
@@ -64,27 +55,36 @@ struct byte_columns {
         }
         ++packets;
     }
-    GRIDSTRIDE_INLINED void make_room(int __more) {
-        if (packets + __more > most) widen();
-    }
-    GRIDSTRIDE_INLINED void widen() {
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j) {
-            const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
-            sums[__j] += int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
-        }
-#pragma unroll
-        for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = 0;
-        packets = 0;
-    }
-    // Add what there is to the sums of a thread.
-    template <class __folding, class __reduce>
-    GRIDSTRIDE_INLINED void give(const __reduce& __do, __folding (&__to)[__length]) {
-        widen();
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j) __to[__j].add(__do, static_cast<typename __folding::type>(sums[__j]));
+    GRIDSTRIDE_INLINED int sum(int __j) const {
+        const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
+        return int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
     }
 };
+
+// A type where an input's packets are bytes in whole words.
+template <class __value, bool __is_enabled> struct enabled_type {};
+template <class __value> struct enabled_type<__value, true> { typedef __value type; };
+template <class __input, int __length, class __value = void>
+using enable_for_bytes = typename enabled_type<__value, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
+
+// Whether what is folded are integers of one byte, which are added.
+template <class __reduce, class... __operands>
+struct adds_bytes { static constexpr bool value = false; };
+template <class __reduce, class __operand>
+struct adds_bytes<integer_sum<__reduce>, __operand> { static constexpr bool value = sizeof(typename __operand::stored) == 1; };
+
+// Sums of theirs are joined as integers, and become values of the fold last.
+template <class __folding, class __reduce>
+GRIDSTRIDE_INLINED void joined(const __reduce& __do, __folding& __sum, const __folding& __other) { __sum.add(__do, __other); }
+template <class __reduce>
+GRIDSTRIDE_INLINED void joined(const __reduce&, int& __sum, const int& __other) { __sum += __other; }
+template <class __folding, class __reduce>
+GRIDSTRIDE_INLINED __folding as_folded(const __reduce&, const __folding&, const __folding& __sum) { return __sum; }
+template <class __folding, class __reduce>
+GRIDSTRIDE_INLINED __folding as_folded(const __reduce& __do, __folding __start, int __sum) {
+    __start.add(__do, static_cast<typename __folding::type>(__sum));
+    return __start;
+}
 
 }
 

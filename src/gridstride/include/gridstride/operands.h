@@ -73,6 +73,7 @@ struct fold_space {
     int parts;
     int group;             // threads that share a result, or a packet of results
     char* workspace;       // for the results of the parts
+    long long width;       // results of a block, where that takes a stretch of neighboring ones
     axes<__axes> kept;     // axis 0 may count packets of the innermost axis that is kept
     axes<__axes> fold;     // axis 0 may count packets of the innermost folded axis
     numbering<__axes> kept_numbers, fold_numbers;  // in the order of the input's axes

@@ -1,0 +1,263 @@
+// `fold_few_rows`: folds of a few rows, in which a thread takes a packet of neighboring results from all of them.
+#ifndef GRIDSTRIDE_FOLD_FEW_ROWS_H
+#define GRIDSTRIDE_FOLD_FEW_ROWS_H
+
+#include <gridstride/fold_blocks.h>
+#include <gridstride/integer_sums.h>
+#include <gridstride/results.h>
+
+namespace gridstride {
+
+// What a thread holds of an input: packets of a few rows.
+template <class __operand, int __length, int __count>
+struct few_rows_input {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char* base;
+    word_of<stored, __length> words[__count];
+    packet<stored, __length> packets[__count];
+
+    GRIDSTRIDE_INLINED few_rows_input(const __operand& __source) : source(__source), base(__source.data) {}
+    // Whether all packets of all rows are words, but for the last of a row.
+    template <int __axes>
+    GRIDSTRIDE_INLINED bool has_words(const fold_space<__axes>& __space) const {
+        bool __have = word_of<stored, __length>::is_at(source.data, source.step) && source.strides[0] % (__length * sizeof(stored)) == 0;
+#pragma unroll
+        for (int __axis = 1; __axis < __axes; ++__axis)
+            __have = __have && (__axis >= __space.kept.ndim || source.kept_strides[__axis] % (__length * sizeof(stored)) == 0);
+        return __have;
+    }
+    GRIDSTRIDE_INLINED int begin() {
+        base = source.data;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load_word(int __k) { return words[__k].load(base + __k * source.strides[0]); }
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        return is_one_word<stored, __length>::value ? words[__k].unpack(packets[__k]) : 0;
+    }
+    GRIDSTRIDE_INLINED int load(int __k, int __last) {
+        load_packet<__length>(packets[__k], base + __k * source.strides[0], source.step, 0, __last);
+        if (is_one_word<stored, __length>::value) words[__k].pack(packets[__k]);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int move(int __rows) {
+        base += __rows * source.strides[0];
+        return 0;
+    }
+};
+
+// Add rows, `__count` at a time, of which the first is number `__row`; return the first that is left.
+template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                               const fold_space<__axes>& __space, long long __number, int __row, int __last,
+                               __inputs&... __all) {
+    for (; __row + __count <= int(__space.fold.count); __row += __count) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            if (__are_words) swallow(__all.load_word(__k)...);
+            else swallow(__all.load(__k, __last)...);
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            swallow(__all.unpack(__k)...);
+            // Beyond the end of a row there are values of nothing, whose sums nobody asks for.
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __sums[__j].add(__do, __do_map(__number + (__row + __k) * __space.fold_numbers.strides[0] +
+                                                   (__j < __last ? __j : 0) * __space.kept_numbers.step,
+                                               (__row + __k) * __space.position.strides[0],
+                                               element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
+        }
+        swallow(__all.move(__count)...);
+    }
+    return __row;
+}
+
+// Which results a packet has: `last` of them from number `first`, from element `element` of a row on.
+template <int __length>
+struct few_results {
+    long long outer, element, first;
+    int last;
+
+    template <int __axes>
+    GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet) : outer(__packet), element(__packet) {
+        if (__space.kept.ndim > 1) element = taken_off(__space.kept, outer, 0);
+        else outer = 0;
+        element *= __length;
+        first = outer * __space.kept_row + element;
+        const long long __left = __space.kept_row - element;
+        last = __left < __length ? int(__left) : __length;
+    }
+};
+
+// The values of a thread's packet of results.
+template <bool __are_bytes>
+struct few_values {
+    template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
+                                        const fold_space<__axes>& __space, bool __are_words, long long __number, int __last,
+                                        __folding (&__sums)[__length], __inputs&... __all) {
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+        int __row = 0;
+        if (__are_words && __last == __length) {
+            __row = add_few_rows<__length, __count, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            if (__count > 4) __row = add_few_rows<__length, 4, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            if (__count > 2) __row = add_few_rows<__length, 2, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            add_few_rows<__length, 1, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+        } else {
+            add_few_rows<__length, 1, false>(__do_map, __do, __sums, __space, __number, __row, __last, __all...);
+        }
+    }
+};
+// Of integers of one byte that are added: in bytes of words.
+template <>
+struct few_values<true> {
+    template <int __count, class __stored, int __length, class __input>
+    static GRIDSTRIDE_INLINED int add(byte_columns<__stored, __length>& __columns, int __row, int __rows, __input& __one) {
+        for (; __row + __count <= __rows; __row += __count) {
+#pragma unroll
+            for (int __k = 0; __k < __count; ++__k) __one.load_word(__k);
+#pragma unroll
+            for (int __k = 0; __k < __count; ++__k) {
+                __one.unpack(__k);
+                __columns.add(__one.packets[__k]);
+            }
+            __one.move(__count);
+        }
+        return __row;
+    }
+    template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
+    static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
+                                        bool __are_words, long long, int __last, int (&__sums)[__length], __input& __one) {
+        byte_columns<typename __input::stored, __length> __columns;
+        const int __rows = int(__space.fold.count);
+        if (__are_words && __last == __length) {
+            int __row = add<__count>(__columns, 0, __rows, __one);
+            if (__count > 4) __row = add<4>(__columns, __row, __rows, __one);
+            if (__count > 2) __row = add<2>(__columns, __row, __rows, __one);
+            add<1>(__columns, __row, __rows, __one);
+        } else {
+            for (int __row = 0; __row < __rows; ++__row) {
+                __one.load(0, __last);
+                __one.unpack(0);
+                __columns.add(__one.packets[0]);
+                __one.move(1);
+            }
+        }
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.sum(__j);
+    }
+};
+
+template <bool __are_bytes, class __folding> struct few_value { typedef __folding type; };
+template <class __folding> struct few_value<true, __folding> { typedef int type; };
+
+// Store what a thread has, in words; where there is shared memory for it, what the threads of a warp have, so that they
+// store neighboring words.
+template <bool __has_room>
+struct few_handed {
+    template <int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
+    static GRIDSTRIDE_INLINED void hand(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                        const fold_space<__axes>& __space, const __value (&__sums)[__length],
+                                        const few_results<__length>& __own, long long __packet, __value*) {
+        if (__packet >= __space.kept.count) return;
+#pragma unroll
+        for (int __at = 0; __at < __length; __at += __stored) {
+            packet_of_results<__folding, __stored> __results;
+            __results.last = __own.last - __at < __stored ? __own.last - __at : __stored;
+#pragma unroll
+            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __sums[__at + __j]);
+            if (__results.last > 0) __do_finish(__own.first + __at, 0, __results);
+        }
+    }
+};
+template <>
+struct few_handed<true> {
+    template <int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
+    static GRIDSTRIDE_INLINED void hand(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                        const fold_space<__axes>& __space, const __value (&__sums)[__length],
+                                        const few_results<__length>&, long long __packet, __value* __table) {
+        const int __lane = threadIdx.x % 32;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) __table[__lane * __length + __j] = __sums[__j];
+        __syncwarp();
+#pragma unroll
+        for (int __i = 0; __i < __length / __stored; ++__i) {
+            const int __at = (__i * 32 + __lane) * __stored;
+            const long long __from = __packet - __lane + __at / __length;
+            if (__from >= __space.kept.count) break;
+            const few_results<__length> __other(__space, __from);
+            packet_of_results<__folding, __stored> __results;
+            __results.last = __other.last - __at % __length;
+            if (__results.last <= 0) continue;
+            if (__results.last > __stored) __results.last = __stored;
+#pragma unroll
+            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __table[__at + __j]);
+            __do_finish(__other.first + __at % __length, 0, __results);
+        }
+        __syncwarp();
+    }
+};
+
+// A thread takes packets of `__length` results and stores packets of `__stored`, as many as make a word.
+template <int __length, int __stored, int __count, bool __are_bytes, bool __has_room, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                                const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                                __inputs&&... __all) {
+    typedef typename few_value<__are_bytes, __folding>::type value;
+    const bool __are_words = all_of(__all.has_words(__space)...);
+    const int __lane = threadIdx.x % 32;
+    value* __table = reinterpret_cast<value*>(__shared) + (threadIdx.x - __lane) * __length;
+    // A thread has `part` packets, one after another.
+    long long __packet = blockIdx.x * __space.part * fold_threads + threadIdx.x;
+#pragma unroll 1
+    for (int __k = 0; __k < int(__space.part); ++__k, __packet += fold_threads) {
+        if (__packet - __lane >= __space.kept.count) return;
+        value __sums[__length];
+        const few_results<__length> __own(__space, __packet < __space.kept.count ? __packet : 0);
+        if (__packet < __space.kept.count) {
+            swallow(__all.begin()...);
+            const long long __number = settle(__space, __own.outer, 1, __all...) + __own.element * __space.kept_numbers.step;
+            swallow((__all.base += __own.element * __all.source.step)...);
+            few_values<__are_bytes>::template fold<__length, __count>(__do_map, __do, __start, __space, __are_words, __number,
+                                                                     __own.last, __sums, __all...);
+        }
+        few_handed<__has_room>::template hand<__length, __stored>(__do, __do_finish, __start, __space, __sums, __own,
+                                                                  __packet, __table);
+    }
+}
+
+// Bytes of rows that are on their way to a thread at once.
+constexpr int few_bytes = 64;
+// Shared memory in which values are handed on, if there is that much.
+constexpr int most_few_bytes = 32768;
+
+template <int __length, int __stored>
+struct few_rows {
+    template <class __value>
+    __device__ static constexpr bool has_room() {
+        return __stored < __length && fold_threads * __length * int(sizeof(__value)) <= most_few_bytes;
+    }
+    template <class __folding, class... __operands>
+    __device__ static constexpr int shared_bytes() {
+        return has_room<__folding>() ? fold_threads * __length * larger(int(sizeof(__folding)), 4)
+             : has_room<int>() ? fold_threads * __length * 4 : 1;
+    }
+    template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+        constexpr int __bytes = __length * larger(int(sizeof(typename __operands::stored))...);
+        constexpr int __count = __bytes >= few_bytes / 2 ? 2 : __bytes * 16 <= few_bytes ? 16 : few_bytes / __bytes;
+        constexpr bool __are_bytes = adds_bytes<__reduce, __operands...>::value && __length % 4 == 0;
+        fold_packets_of_results<__length, __stored, __count, __are_bytes,
+                                has_room<typename few_value<__are_bytes, __folding>::type>()>(
+            __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, __count>(__inputs)...);
+    }
+};
+
+}
+
+#endif

@@ -1,0 +1,293 @@
+"""Folds by blocks of threads across rows, or along several axes of which the innermost is long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    Loop,
+    Walked,
+    axes_bytes,
+    configuration,
+    folded_bytes,
+    inputs_across,
+    inputs_along,
+    walk_of_parts,
+)
+from gridstride.targets.writers import (
+    MOST_BYTE_ROWS,
+    MOST_PARTS,
+    fold_loop,
+    fold_space_bytes,
+    folds_innermost,
+    packet_length,
+    room_of,
+)
+
+_REDUCTION = "gridstride/reduction.h"
+_COLUMNS, _FEW = "gridstride/fold_columns.h", "gridstride/fold_few_rows.h"
+_ROWS = "gridstride/fold_rows.h"
+_WARP, _WORD = 32, 16
+#: Folds of so few elements leave a thread too little to do for one result.
+_TINY = 8
+#: Rows that one thread folds; and those where there are enough results for all threads of a device.
+_FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 63, 1024
+#: Rows that a thread folds at most.
+_MOST_ROWS = 1 << 22
+#: Packets of a row from which on blocks take stretches of it.
+_STRETCH = 16
+#: Blocks for each multiprocessor, of which it holds several at once.
+_BLOCKS = 16
+#: Words of results that a thread's packet of a row makes, where results are larger.
+_MOST_STORED = 4
+#: Rows on their way to a thread at once, as in the loops' names below.
+_AT_ONCE = 4
+
+
+def fold_across(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+    """Return the loop for a fold across rows or of several long ones; None where threads take packets along a row."""
+    length = packet_length([each.itemsize for each in walk.inputs])
+    is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
+    if not folds_innermost(walk) or is_tiny:
+        if len(walk.fold) > 1:
+            return _across(walk, limits)
+        if _has_few_rows(walk, limits):
+            return _few(walk, limits)
+        return _columns(walk, limits) if _has_stretches(walk, length) else _across(walk, limits)
+    if len(walk.fold) > 1 and _WARP * length <= walk.fold[0] < 1 << 31 and all(walk.fold):
+        return _rows(walk, limits)
+    return _stacked(walk, limits)
+
+
+def _has_stretches(walk: FoldWalk, length: int) -> bool:
+    return walk.kept[0] >= _STRETCH * length and _has_room(walk.inputs, walk.fold[0])
+
+
+def _has_room(inputs: Sequence[Walked], rows: int) -> bool:
+    """Return whether parts may be so short that words have room for the sums of bytes."""
+    return all(each.itemsize > 1 for each in inputs) or rows <= MOST_PARTS * MOST_BYTE_ROWS
+
+
+def _group(walk: FoldWalk, axis: int, packets: int) -> int:
+    """Return how many threads take neighboring packets: rows that the others are apart begin alike."""
+    is_short = packets <= _WARP // 2
+    return _WARP // 2 if is_short or _rows_alike(walk, axis) > THREADS // _WARP else _WARP
+
+
+def _has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
+    packets = prod(walk.kept) // _length_of_results(walk)
+    return walk.fold[0] <= _FEW_ROWS or (
+        walk.fold[0] <= _SOME_ROWS and packets >= _MANY_PACKETS * limits.multiprocessors
+    )
+
+
+def _length_of_results(walk: FoldWalk) -> int:
+    return packet_length([each.itemsize for each in (*walk.inputs, *walk.outputs)])
+
+
+def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    stored = _length_of_results(walk)
+    length = min(packet_length([each.itemsize for each in walk.inputs]), _MOST_STORED * stored)
+    row, *outer = walk.kept
+    packets = -(-row // length)
+    count = packets * prod(outer)
+    fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
+    kept_axes = axes_bytes(count, (packets, *outer), capacity)
+    each = max(1, min(_AT_ONCE, count // (THREADS * _BLOCKS * limits.multiprocessors)))
+    space = fold_space_bytes(walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]))
+    how = configuration(-(-count // (THREADS * each)), THREADS)
+    name = f"few_rows<{length}, {stored}>::"
+    inputs = inputs_across(walk, capacity)
+    return fold_loop((_FEW, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+
+
+def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.kept
+    group = _group(walk, 0, -(-row // length))
+    width = (group - (not _begins_with_words(walk, 0))) * length
+    stretches = -(-row // width)
+    # As many parts wherever rows begin.
+    part = _part(
+        walk, -(-row // ((group - 1) * length)) * prod(outer), walk.fold[0], THREADS // group, limits
+    )
+    capacity = room_of(walk)
+    kept_axes = axes_bytes(stretches * prod(outer), (stretches, *outer), capacity)
+    fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity)
+    parts = max(1, -(-walk.fold[0] // part))
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), width
+    )
+    how = configuration(stretches * prod(outer), THREADS, parts)
+    return fold_loop(
+        (_COLUMNS, f"fold_columns<{_AT_ONCE}>"),
+        walk,
+        space,
+        inputs_across(walk, capacity),
+        how,
+        "columns_bytes",
+        _values(length),
+        _joining,
+    )
+
+
+def _rows_alike(walk: FoldWalk, axis: int) -> int:
+    """Return how many rows along a folded axis begin at different places of words."""
+    return max(_WORD // gcd(each.fold_strides[axis], _WORD) for each in walk.inputs)
+
+
+def _begins_with_words(walk: FoldWalk, axis: int) -> bool:
+    return all(
+        step % _WORD == 0
+        for each in walk.inputs
+        for step in (each.address, each.fold_strides[axis], *each.strides[1:])
+    )
+
+
+def _values(length: int) -> int:
+    """Return how many columns a thread takes at least, as in the header."""
+    return -(-length // 4)
+
+
+def _parts(blocks: int, rows: int, height: int, limits: Limits) -> int:
+    wanted = _BLOCKS * limits.multiprocessors
+    return max(1, min(-(-wanted // blocks), rows // (height * 16), MOST_PARTS), -(-rows // _MOST_ROWS))
+
+
+def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:
+    """Return how many rows a part has: where there are many, as many as a block takes at once, again and again."""
+    part = max(1, -(-rows // _parts(blocks, rows, height, limits)))
+    whole = height * _AT_ONCE
+    if whole * 8 <= part < rows:
+        part = -(-part // whole) * whole
+    return min(part, MOST_BYTE_ROWS * height) if any(each.itemsize == 1 for each in walk.inputs) else part
+
+
+def _joining(results: int, parts: int, capacity: int) -> Loop:
+    """Return the fold of the parts of each result, where those of neighboring results lie next to each other."""
+    walk = walk_of_parts(results, parts, parts_outermost=True)
+    group = max(4, min(_WARP, _power_of_two_from(THREADS * 4 // parts)))
+    stretches = -(-results // group)
+    kept_axes = axes_bytes(stretches, (stretches,), capacity)
+    fold_axes = axes_bytes(parts, (parts,), capacity)
+    space = fold_space_bytes(walk, capacity, parts, 1, group, kept_axes, fold_axes, (0,), group)
+    return Loop(
+        _COLUMNS,
+        f"fold_rows_of_parts<{_AT_ONCE}>",
+        "parts_bytes",
+        capacity,
+        space,
+        (),
+        configuration(stretches, THREADS),
+    )
+
+
+def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+    """Return the fold of neighboring columns across rows, a few of which make a result."""
+    if len(walk.fold) != 2 or not all(walk.fold) or not _has_room(walk.inputs, walk.fold[1]):
+        return None
+    (inner, rows), (results, *outer) = walk.fold, walk.kept
+    length = packet_length([each.itemsize for each in walk.inputs])
+    if (
+        not walk.inputs
+        or length == 1
+        or not all(
+            each.fold_strides[0] == each.itemsize and each.strides[0] == inner * each.itemsize
+            for each in walk.inputs
+        )
+    ):
+        return None
+    is_aligned = _begins_with_words(walk, 1)
+    used, group = max(
+        ((group - 1) * length // inner * inner / (group * length), group)
+        for group in (16, 32, 64)
+        if _rows_alike(walk, 1) <= THREADS // group or group == 16
+    )
+    height = THREADS // group
+    if used < 0.7 or rows < 2 * height or results * inner < _STRETCH * length:
+        return None
+    width = (group - (not is_aligned)) * length // inner
+    stretches = -(-results // width)
+    blocks = -(-results // ((group - 1) * length // inner)) * prod(outer)
+    part = _part(walk, blocks, rows, height, limits)
+    parts = -(-rows // part)
+    capacity = room_of(walk)
+    space = fold_space_bytes(
+        walk,
+        capacity,
+        part,
+        parts,
+        group,
+        axes_bytes(stretches * prod(outer), (stretches, *outer), capacity),
+        axes_bytes(rows, (rows,), capacity),
+        (0, *walk.kept_numbers[1:]),
+        width,
+    )
+    inputs = tuple(
+        folded_bytes(each.address, each.itemsize, each.fold_strides[1:], (0, *each.strides[1:]), capacity)
+        for each in walk.inputs
+    )
+    how = configuration(stretches * prod(outer), THREADS, parts)
+    return fold_loop(
+        (_COLUMNS, f"fold_stacked<{_AT_ONCE}>"),
+        walk,
+        space,
+        inputs,
+        how,
+        "columns_bytes",
+        _values(length),
+        _joining,
+    )
+
+
+def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.fold
+    packets, results = -(-row // length), prod(walk.kept)
+    total = packets * prod(outer)
+    wanted, group = _BLOCKS * limits.multiprocessors, _WARP
+    if results * group < wanted * THREADS:
+        group = min(THREADS, 1 << (packets.bit_length() - 1))
+    blocks = -(-results * group // THREADS)
+    parts = max(1, min(-(-wanted // blocks) if blocks < wanted else 1, total // (group * 16), MOST_PARTS))
+    whole = group * _AT_ONCE
+    part = (total + parts * whole - 1) // (parts * whole) * whole
+    parts = -(-total // part)
+    fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
+    kept_axes = axes_bytes(results, walk.kept, capacity)
+    inputs = inputs_along(walk, capacity)
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(blocks, THREADS, parts)
+    name = f"fold_rows<{_AT_ONCE}, {str(len(walk.fold) == 2).lower()}>"
+    return fold_loop((_ROWS, name), walk, space, inputs, how)
+
+
+def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.kept
+    packets = -(-row // length)
+    columns = packets * prod(outer)
+    total = prod(walk.fold)
+    group = min(THREADS if total < 64 else 32, _power_of_two_from(columns))
+    height = THREADS // group
+    blocks = -(-columns // group)
+    parts = _parts(blocks, total, height, limits)
+    part = max(1, -(-total // parts))
+    parts = max(1, -(-total // part))
+    fold_axes = axes_bytes(total, walk.fold, capacity := room_of(walk))
+    kept_axes = axes_bytes(columns, (packets, *outer), capacity)
+    inputs = inputs_across(walk, capacity)
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+    )
+    how = configuration(blocks, THREADS, parts)
+    return fold_loop((_REDUCTION, "fold_across<4>"), walk, space, inputs, how)
+
+
+def _power_of_two_from(number: int) -> int:
+    return 1 << max(0, (number - 1).bit_length())
