@@ -19,6 +19,7 @@ from gridstride._source.reduction import (
     FOLDING_SIZE,
     ReductionSource,
     entry,
+    folds_structures,
     reduction_form,
     reduction_program,
 )
@@ -56,7 +57,8 @@ def prepare_fold(
     """Return the launch of a reduction, and the one that joins its parts."""
     name = entry(source.declaration.name)
     writers, limits = writers_of(place), place.target.limits(place.device)
-    walk = fold_walk(bound, operands)
+    in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
+    walk = fold_walk(bound, operands)._replace(in_structures=in_structures)
     loop = writers.reduction(walk, limits)
     loaded, text = _loaded(source, bound, operands, place, loop)
     size = loaded.object_code.constants[FOLDING_SIZE]

@@ -116,12 +116,14 @@ def reduction_form(
         loop.capacity,
         loop.configuration.threads,
         *joining,
-        loop.largest if _may_be_large(source, roles, types) else None,
+        loop.largest if folds_structures(source, roles, types) else None,
         loop.tells_numberless,
     )
 
 
-def _may_be_large(source: ReductionSource, roles: Sequence[Role], types: Iterable[tuple[str, DType]]) -> bool:
+def folds_structures(
+    source: ReductionSource, roles: Sequence[Role], types: Iterable[tuple[str, DType]]
+) -> bool:
     """Return whether values are folded in a structure."""
     reduce_type = source.reduce_type
     if reduce_type is None:

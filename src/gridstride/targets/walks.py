@@ -75,6 +75,8 @@ class FoldWalk(NamedTuple):
     results : tuple of int
         The same for the numbers of results.
     inputs, outputs : tuple of Walked
+    in_structures : bool
+        Whether values are folded in a structure.
     """
 
     kept: Ints
@@ -85,6 +87,7 @@ class FoldWalk(NamedTuple):
     results: Ints
     inputs: tuple[Walked, ...]
     outputs: tuple[Walked, ...]
+    in_structures: bool = False
 
 
 class Loop(NamedTuple):

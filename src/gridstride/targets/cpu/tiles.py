@@ -26,6 +26,8 @@ _TURNED_TILE, _TURNED_SIDE = 32768, 256
 _SHORT = 16
 #: Bytes of a row from which on it is worth storing past the caches.
 _STREAMED_ROW = 256
+#: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
+_CACHE_OF_A_CORE = 8 << 20
 
 
 class Tiling(NamedTuple):
@@ -163,7 +165,7 @@ def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) ->
 
 def _is_streamed(walk: ElementWalk, width: int, row_axes: int, limits: Limits) -> bool:
     """Return whether a call touches more than the caches hold, in long rows."""
-    cache = int(limits.attributes.get("L2CacheSize", 0))
+    cache = min(int(limits.attributes.get("L2CacheSize", 0)), limits.multiprocessors * _CACHE_OF_A_CORE)
     touched = sum(
         each.itemsize * prod(n for n, stride in zip(walk.shape, each.strides, strict=True) if stride)
         for each in walk.operands

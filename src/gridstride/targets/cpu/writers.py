@@ -30,7 +30,7 @@ _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
 _LARGEST_FOLDING = 2048
 #: Bytes of a chunk of the largest input, as in folds_along.h.
-_CHUNK_BYTES = 16384
+_CHUNK_BYTES = 65536
 #: Into how many pieces work is cut, so that no thread waits long for another: of rows, and of columns, whose parts take
 #: longer to join.
 _PIECES_ALONG, _PIECES_ACROSS = 256, 64
@@ -40,6 +40,8 @@ _RESULTS, _LINE = 8192, 64
 #: Elements of a row that are too few for lanes, by the size of the largest (else the last), and neighboring results
 #: that make lanes instead: the smaller elements are, the more of them are brought apart by one instruction.
 _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
+#: The same where numbers lie in order.
+_FEW_IN_ORDER = {1: 128, 2: 31, 4: 15, 8: 4, 16: 3}
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another.
@@ -76,7 +78,9 @@ class CpuLoops:
 def has_short_rows(walk: FoldWalk) -> bool:
     """Return whether rows too short for lanes lie so close to each other that neighboring results make lanes."""
     largest = max((each.itemsize for each in walk.inputs), default=16)
-    if walk.fold[0] > _FEW.get(largest, _FEW[16]) or walk.kept[0] < _MANY:
+    in_order = len(walk.fold) == 1 and all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
+    few = _FEW_IN_ORDER if in_order and not walk.in_structures else _FEW
+    if walk.fold[0] > few.get(largest, few[16]) or walk.kept[0] < _MANY:
         return False
     return len(walk.fold) == 1 or any(
         abs(each.strides[0]) < abs(each.fold_strides[1]) for each in walk.inputs[:1]

@@ -11,10 +11,9 @@
 
 namespace gridstride {
 
-// As wide as vectors are that compilers make for the flags of toolchain.py.
-#if defined(__AVX512VBMI2__)
-constexpr int vector_bytes = 64;
-#elif defined(__AVX__)
+// As wide as vectors are that compilers make. Wider ones would lie across lines of the cache wherever arrays do not
+// begin one, and vectors of two streams of memory would be less finely mixed.
+#if defined(__AVX__)
 constexpr int vector_bytes = 32;
 #else
 constexpr int vector_bytes = 16;
@@ -150,7 +149,7 @@ struct several<1, __in_tree> {
 
 // ---- neighboring results ----
 
-template <class __folding>
+template <class __folding, bool __parts_outermost = true>
 struct neighbors {
     const typename __folding::type* values;
     int count;
@@ -169,8 +168,8 @@ GRIDSTRIDE_INLINED void assign_consecutive(const __post& __do_post, const __type
         __do_post(__number + __k * __step, __values[__k], element<__operands>(__items[__k]).get()...);
 }
 
-template <class __post, class __folding, int __axes, class... __placed>
-GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const neighbors<__folding>& __folded,
+template <class __post, class __neighbors, int __axes, class... __placed>
+GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const __neighbors& __folded,
                                          const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
     long long __within;
     const long long __row = find_result(__space, __result, __within, __outputs...);
@@ -185,19 +184,21 @@ GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const neighbor
                   element<typename __placed::operand>(__outputs.at(__within + __k)).get()...);
 }
 
-template <class __post, class __folding, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding>& __folded,
+template <class __post, class __folding, bool __parts_outermost, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding, __parts_outermost>& __folded,
                                const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
     assign_neighbors(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
 }
 
-// Parts of neighboring results lie next to each other.
-template <class __folding, int __axes>
-GRIDSTRIDE_INLINED void keep(const neighbors<__folding>& __folded, const fold_space<__axes>& __space, long long __result,
-                             int __part) {
-    __folding* const __to = reinterpret_cast<__folding*>(__space.workspace) + __part * __space.outputs + __result;
+// The parts of a result lie next to each other, or those of neighboring results.
+template <class __folding, bool __parts_outermost, int __axes>
+GRIDSTRIDE_INLINED void keep(const neighbors<__folding, __parts_outermost>& __folded, const fold_space<__axes>& __space,
+                             long long __result, int __part) {
+    __folding* const __to = reinterpret_cast<__folding*>(__space.workspace) +
+                            (__parts_outermost ? __part * __space.outputs + __result : __result * __space.parts + __part);
+    const long long __step = __parts_outermost ? 1 : __space.parts;
     GRIDSTRIDE_INDEPENDENT
-    for (long long __k = 0; __k < __folded.count; ++__k) __to[__k] = __folding(__folded.values[__k]);
+    for (long long __k = 0; __k < __folded.count; ++__k) __to[__k * __step] = __folding(__folded.values[__k]);
 }
 
 }

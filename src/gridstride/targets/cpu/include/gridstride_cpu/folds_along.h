@@ -18,18 +18,24 @@ struct streamed_input {
     const __operand& source;
     const char* base;
     const char* row;
-    const stored* items;
-    alignas(64) char buffer[__buffered * sizeof(stored)];
+    const stored *items, *others;
+    alignas(64) char buffer[2 * __buffered * sizeof(stored)];
 
     GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
+    GRIDSTRIDE_INLINED const stored* found(char* __buffer, long long __element, int __count) const {
+        const char* const __at = row + __element * source.step;
+        if (is_direct<stored>(__at, source.step)) return reinterpret_cast<const stored*>(__at);
+        gather(reinterpret_cast<stored*>(__buffer), __at, source.step, __count);
+        return reinterpret_cast<const stored*>(__buffer);
+    }
     GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
-        const char* __at = row + __element * source.step;
-        if (is_direct<stored>(__at, source.step)) {
-            items = reinterpret_cast<const stored*>(__at);
-            return 0;
-        }
-        items = reinterpret_cast<const stored*>(buffer);
-        gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
+        items = found(buffer, __element, __count);
+        return 0;
+    }
+    // Two stretches of so many elements.
+    GRIDSTRIDE_INLINED int begin(long long __element, long long __other, int __count) {
+        items = found(buffer, __element, __count);
+        others = found(buffer + __buffered * sizeof(stored), __other, __count);
         return 0;
     }
 };
@@ -57,7 +63,8 @@ struct pairs {
     }
 };
 
-constexpr int fold_chunk_bytes = 16384;  // of the largest input, as in writers.py
+constexpr int fold_chunk_bytes = 65536;  // of the largest input, as in writers.py
+constexpr int neighbors_along = 256;      // results that are handed over at once
 
 // How many values are folded side by side: as many as make whole vectors of everything; of large ones one.
 template <class __type, class __brief, class... __operands>
@@ -65,28 +72,27 @@ struct lanes_of {
     static constexpr int largest = largest_stored<__operands...>();
     static constexpr int fitting = power_of_two_up_to(vector_bytes / smaller(int(sizeof(__brief)), smallest_stored<__operands...>()));
     static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > buffer_bytes ? 1 : fitting;
-    static constexpr int round = 8 * count;  // values that are folded in one turn
-    static constexpr int fitting_rounds = buffer_bytes / (round * largest);
-    // Elements of a block, which have room in a buffer.
-    static constexpr int block = larger(fitting_rounds < 8 ? fitting_rounds * round : 8 * round, 1);
+    static constexpr int round = 4 * count;  // values of each stretch that are folded in one turn
+    // Elements of a stretch in a block; both have room in a buffer.
+    static constexpr int block = larger(smaller(buffer_bytes / 2 / (round * largest), 16) * round, 1);
 };
 
 // The first lane of all, after halves have been folded with each other.
-template <int __lanes>
+template <class __type, int __lanes>
 struct halves {
-    template <class __reduce, class __type>
-    GRIDSTRIDE_INLINED static __type join(const __reduce& __do, const __type* __values) {
+    template <class __reduce, class __brief>
+    GRIDSTRIDE_INLINED static __type join(const __reduce& __do, const __brief* __values) {
         __type __half[__lanes / 2];
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes / 2; ++__lane)
-            __half[__lane] = __do(__values[__lane], __values[__lane + __lanes / 2]);
-        return halves<__lanes / 2>::join(__do, __half);
+            __half[__lane] = __do(static_cast<__type>(__values[__lane]), static_cast<__type>(__values[__lane + __lanes / 2]));
+        return halves<__type, __lanes / 2>::join(__do, __half);
     }
 };
-template <>
-struct halves<1> {
-    template <class __reduce, class __type>
-    GRIDSTRIDE_INLINED static __type join(const __reduce&, const __type* __values) { return __values[0]; }
+template <class __type>
+struct halves<__type, 1> {
+    template <class __reduce, class __brief>
+    GRIDSTRIDE_INLINED static __type join(const __reduce&, const __brief* __values) { return static_cast<__type>(__values[0]); }
 };
 
 // What is folded of a chunk: most of it in lanes, what is too short for them apart.
@@ -117,44 +123,51 @@ struct folded_chunk {
     template <class __reduce>
     GRIDSTRIDE_INLINED __type whole(const __reduce& __do) {
         if (!has_lanes) return apart;
-        const __type __most = halves<__lanes>::join(__do, lanes);
+        const __type __most = halves<__type, __lanes>::join(__do, lanes);
         return has_apart ? __do(__most, apart) : __most;
     }
 };
 
-// Fold a block of elements, of which `__value(k)` is one, into a chunk.
+// Fold a block into a chunk: as many elements of two stretches, in whole turns. A core fetches both at once.
 template <class __brief, int __lanes, bool __in_trees, class __type, class __brief_reduce, class __reduce, class __value>
 GRIDSTRIDE_INLINED void fold_block(folded_chunk<__type, __lanes>& __sums, const __brief_reduce& __do_briefly,
-                                   const __reduce& __do, long long __count, const __value& __value_at) {
+                                   const __reduce& __do, long long __count, const __value& __value_at,
+                                   const __value& __other_at) {
     typedef several<4, __in_trees> __four;
+    alignas(64) __brief __some[__lanes], __others[__lanes];
+    auto __turns = [](const __value& __at, long long __from) {
+        return [&__at, __from](int __turn) { return __at(__from + __turn * __lanes); };
+    };
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane)
+        __some[__lane] = __four::template fold<__brief>(__do_briefly, __turns(__value_at, __lane), 0);
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane)
+        __others[__lane] = __four::template fold<__brief>(__do_briefly, __turns(__other_at, __lane), 0);
+    for (long long __k = 4 * __lanes; __k < __count; __k += 4 * __lanes) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __some[__lane] = __four::join(__do_briefly, __some[__lane], __turns(__value_at, __k + __lane), 0);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __others[__lane] = __four::join(__do_briefly, __others[__lane], __turns(__other_at, __k + __lane), 0);
+    }
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane)
+        __some[__lane] = __do_briefly(__some[__lane], __others[__lane]);
+    __sums.add_lanes(__do, __some);
+}
+
+// Fold what is too short for turns.
+template <class __brief, int __lanes, class __type, class __brief_reduce, class __reduce, class __value>
+GRIDSTRIDE_INLINED void fold_rest(folded_chunk<__type, __lanes>& __sums, const __brief_reduce& __do_briefly,
+                                  const __reduce& __do, long long __count, const __value& __value_at) {
     long long __k = 0;
     if (__lanes > 1 && __count >= __lanes) {
-        alignas(64) __brief __some[__lanes], __others[__lanes];
-        auto __at = [&](long long __from) { return [&__value_at, __from](int __turn) { return __value_at(__from + __turn * __lanes); }; };
-        if (__count >= 8 * __lanes) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __four::template fold<__brief>(__do_briefly, __at(__lane), 0);
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __others[__lane] = __four::template fold<__brief>(__do_briefly, __at(__lane), 4);
-            for (__k = 8 * __lanes; __k + 8 * __lanes <= __count; __k += 8 * __lanes) {
-                GRIDSTRIDE_LANES
-                for (long long __lane = 0; __lane < __lanes; ++__lane)
-                    __some[__lane] = __four::join(__do_briefly, __some[__lane], __at(__k + __lane), 0);
-                GRIDSTRIDE_LANES
-                for (long long __lane = 0; __lane < __lanes; ++__lane)
-                    __others[__lane] = __four::join(__do_briefly, __others[__lane], __at(__k + __lane), 4);
-            }
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __do_briefly(__some[__lane], __others[__lane]);
-        } else {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
-            __k = __lanes;
-        }
-        for (; __k + __lanes <= __count; __k += __lanes) {
+        alignas(64) __brief __some[__lanes];
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
+        for (__k = __lanes; __k + __lanes <= __count; __k += __lanes) {
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
                 __some[__lane] = __do_briefly(__some[__lane], __brief(__value_at(__k + __lane)));
@@ -173,41 +186,121 @@ GRIDSTRIDE_INLINED auto values_of(const __map& __do_map, long long __number, lon
     };
 }
 
+// Fold elements of a row; `__number` and `__position` are those of its first one.
+template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED __type fold_chunk(const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+                                     long long __number, long long __position, long long __from, long long __to,
+                                     __inputs&... __all) {
+    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
+    constexpr int __lanes = lanes_of<__type, typename __briefly::type, typename __inputs::operand...>::count;
+    constexpr bool __in_trees = joins_in_trees<__type, typename __inputs::operand...>();
+    const long long __step = __space.fold_numbers.step, __position_step = __space.position.step;
+    auto __values = [&](long long __element, const typename __inputs::stored* const... __items) {
+        return values_of<__type, __map, typename __inputs::operand...>(
+            __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, __items...);
+    };
+    folded_chunk<__type, __lanes> __sums;
+    const long long __half = __lanes > 1 ? (__to - __from) / (8 * __lanes) * (4 * __lanes) : 0;
+    for (long long __done = 0; __done < __half; __done += __block) {
+        const int __count = int(__half - __done < __block ? __half - __done : __block);
+        const long long __first = __from + __done, __other = __first + __half;
+        swallow(__all.begin(__first, __other, __count)...);
+        fold_block<typename __briefly::type, __lanes, __in_trees>(__sums, __briefly::reduce(__do), __do, __count,
+                                                                  __values(__first, __all.items...),
+                                                                  __values(__other, __all.others...));
+    }
+    for (long long __first = __from + 2 * __half; __first < __to; __first += 2 * __block) {
+        const int __count = int(__to - __first < 2 * __block ? __to - __first : 2 * __block);
+        swallow(__all.begin(__first, __count)...);
+        fold_rest<typename __briefly::type>(__sums, __briefly::reduce(__do), __do, __count, __values(__first, __all.items...));
+    }
+    return __sums.whole(__do);
+}
+
+// Fold the chunks from one index to another.
+template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+                                      long long __number, long long __begin, long long __end, __inputs&... __all) {
+    constexpr int __most = fold_chunk_bytes / largest_stored<typename __inputs::operand...>(), __chunk = larger(__most, 1);
+    pairs<__type> __joined;
+    for (long long __q = __begin;;) {
+        long long __rest = __q, __numbers = __number, __position = 0;
+        // Axis 0 of the fold counts chunks of its row.
+        const long long __from = digit_of(__space.fold, __rest, 0) * __chunk;
+        step_into(__space, __rest, 1, __numbers, __position, __all...);
+        const long long __to = __space.fold_row - __from < __chunk ? __space.fold_row : __from + __chunk;
+        const __type __value = fold_chunk<__block, __type>(__do_map, __do, __space, __numbers, __position, __from, __to, __all...);
+        if (__end - __begin == 1) return __value;
+        __joined.push(__do, __value);
+        if (++__q == __end) return __joined.whole(__do);
+    }
+}
+
+// Fold rows of a few times as many elements as there are lanes, which lie in order, one for each of neighboring results.
+constexpr int short_row = 32;  // in lanes; sums of small integers have room for as many
+template <int __lanes, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_short_rows(__type* __values, int __rows, const __map& __do_map, const __reduce& __do,
+                                        const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
+    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
+    typedef typename __briefly::type __brief;
+    const auto& __add = __briefly::reduce(__do);
+    const long long __length = __space.fold_row, __whole = __length - __length % __lanes;
+    const int __half = (__rows + 1) / 2;
+    for (int __k = 0; __k < __rows; ++__k) {
+        // Two rows side by side: a core fetches both at once.
+        const int __row = __k / 2 + (__k % 2 ? __half : 0);
+        auto __at = values_of<__type, __map, typename __inputs::operand...>(
+            __do_map, __number + __row * __space.kept_numbers.strides[0], __space.fold_numbers.step, 0, __space.position.step,
+            reinterpret_cast<const typename __inputs::stored*>(__all.base + __row * __all.source.kept_strides[0])...);
+        alignas(64) __brief __some[__lanes];
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__at(__lane));
+        GRIDSTRIDE_ROLLED
+        for (long long __from = __lanes; __from < __whole; __from += __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __some[__lane] = __add(__some[__lane], __brief(__at(__from + __lane)));
+        }
+        __type __value = halves<__type, __lanes>::join(__do, __some);
+        GRIDSTRIDE_ROLLED
+        for (long long __from = __whole; __from < __length; ++__from) __value = __do(__value, __at(__from));
+        __values[__row] = __value;
+    }
+}
+
 template <int __block, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     typedef typename __folding::type __type;
     typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
-    typedef lanes_of<__type, typename __briefly::type, typename __inputs::operand...> __lanes;
-    constexpr int __most = fold_chunk_bytes / __lanes::largest, __chunk = __most < 1 ? 1 : __most;
-    // Axis 0 of the fold counts chunks of its row.
+    constexpr int __lanes = lanes_of<__type, typename __briefly::type, typename __inputs::operand...>::count;
+    constexpr int __most = sizeof(__type) > 64 ? 1 : neighbors_along;
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
-    long long __result = __share.first / __space.parts, __part = __share.first % __space.parts;
-    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
-        const long long __number = settle(__space, __result, 0, __all...);
+    for (long long __piece = __share.first; __piece < __share.last;) {
+        const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
+        long long __number = settle(__space, __result, 0, __all...);
+        long long __count = 1;
+        if (__space.parts == 1) {
+            const long long __left = __space.kept_row - __result % __space.kept_row, __ours = __share.last - __piece;
+            __count = __left < __ours ? __left : __ours;
+            __count = __count < __most ? __count : __most;
+        }
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        pairs<__type> __joined;
-        for (long long __q = __begin; __q < __end; ++__q) {
-            long long __rest = __q, __numbers = __number, __position = 0;
-            const long long __from = digit_of(__space.fold, __rest, 0) * __chunk;
-            step_into(__space, __rest, 1, __numbers, __position, __all...);
-            const long long __to = __space.fold_row - __from < __chunk ? __space.fold_row : __from + __chunk;
-            folded_chunk<__type, __lanes::count> __sums;
-            for (long long __element = __from; __element < __to; __element += __block) {
-                const int __count = int(__to - __element < __block ? __to - __element : __block);
-                swallow(__all.begin(__element, __count)...);
-                fold_block<typename __briefly::type, __lanes::count, joins_in_trees<__type, typename __inputs::operand...>()>(
-                    __sums, __briefly::reduce(__do), __do, __count,
-                    values_of<__type, __map, typename __inputs::operand...>(
-                        __do_map, __numbers + __element * __space.fold_numbers.step, __space.fold_numbers.step,
-                        __position + __element * __space.position.step, __space.position.step, __all.items...));
-            }
-            __joined.push(__do, __sums.whole(__do));
+        __type __values[__most];
+        if (__count > 1 && __space.fold.count == 1 && __space.fold_row >= __lanes && __space.fold_row < short_row * __lanes &&
+            all_of(is_direct<typename __inputs::stored>(__all.base, __all.source.step)...) &&
+            all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
+            fold_short_rows<__lanes, __type>(__values, int(__count), __do_map, __do, __space, __number, __all...);
+        else for (int __k = 0; __k < __count; ++__k) {
+            __values[__k] = __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
+                                            : __start.value;
+            __number += __space.kept_numbers.strides[0];
+            swallow((__all.base += __all.source.kept_strides[0])...);
         }
-        __do_finish(__result, int(__part), __joined.count ? __folding(__joined.whole(__do)) : __start);
-        if (++__part == __space.parts) __part = 0, ++__result;
+        __do_finish(__result, int(__part), neighbors<__folding, false>{__values, int(__count)});
+        __piece += __count;
     }
 }
 

@@ -11,6 +11,12 @@
 #else
 #define GRIDSTRIDE_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+// A loop that runs a few times is to stay one.
+#if defined(__clang__)
+#define GRIDSTRIDE_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define GRIDSTRIDE_ROLLED _Pragma("GCC unroll 1")
+#endif
 // A short loop with a constant count is to become vectors, not a list of statements.
 #if defined(__clang__)
 #define GRIDSTRIDE_LANES GRIDSTRIDE_INDEPENDENT
