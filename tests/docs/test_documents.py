@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 from pathlib import Path
@@ -96,3 +97,17 @@ def compare_with_output(example: Example) -> None:
 
 def printed(namespace: dict[str, object]) -> object:
     return namespace.get("__printed__", "")
+
+
+def test_pictures_are_those_that_are_drawn() -> None:
+    spec = importlib.util.spec_from_file_location("layout_pictures", ROOT / "tools" / "layout_pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    drawn = {path.name: path.read_text() for path in tool.FOLDER.glob("*.svg")}
+    assert drawn == tool.pictures()
+    shown = {
+        Path(name).name for path in DOCUMENTS for name in re.findall(r"\]\((.+\.svg)\)", path.read_text())
+    }
+    assert shown == set(drawn)
