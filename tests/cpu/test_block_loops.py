@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -13,6 +14,7 @@ import pytest
 import gridstride as gs
 from gridstride import _native
 from gridstride.targets import registry, writers
+from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
 from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_random_array_calls as random_calls
@@ -402,6 +404,22 @@ def test_parts_of_large_folds(shape: tuple[int, ...]) -> None:
 
 def test_many_shapes_compile_a_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     elementwise.test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(np, monkeypatch)
+
+
+def test_strides_that_reach_far() -> None:
+    elementwise.check_far_strides(np)
+
+
+def test_numbers_of_elements_are_wide_only_where_there_are_that_many() -> None:
+    """Rows are counted in 32 bits, and indices divided by multiplying, unless there are 2**31."""
+    limits = registry.get("cpu").limits(0)
+    for rows, is_wide in ((2**31 - 1, False), (2**31, True)):
+        walked = Walked(0, 1, (1, 32), (), True)
+        walk = ElementWalk((16, rows), (1, 16), (walked._replace(written=False), walked))
+        loop = writers.BlockLoops().elementwise(walk, limits)
+        assert ("unsigned long long" in loop.name) is is_wide, loop.name
+        count, ndim, wide = struct.unpack_from("<qii", axes_bytes(rows, (rows, 1), 4))
+        assert (count, ndim, bool(wide)) == (rows, 2, is_wide)
 
 
 def test_raw_and_empty() -> None:

@@ -408,11 +408,27 @@ def test_case_p04_the_size_of_raw_calls(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(filled(2.5, size=3)), [2.5, 2.5, 2.5])
 
 
+def check_far_strides(xp: ModuleType) -> None:
+    """Compare arrays of few elements that lie up to 2**31 bytes and more from each other with NumPy."""
+    whole, out = xp.zeros(2**31 + 16, "i1"), xp.zeros(2**31 + 16, "i1")
+    for apart, count in ((2**31 + 1, 2), (2**30 + 5, 2)):
+        far = [whole[start:][::apart][:count] for start in range(6)]
+        for start, line in enumerate(far):
+            line[...] = xp.arange(start, start + count, dtype="i1")
+        host = np.stack([np.arange(start, start + count, dtype="i1") for start in range(6)])
+        view = xp.lib.stride_tricks.as_strided(whole, (6, count), (1, apart))
+        given_out = xp.lib.stride_tricks.as_strided(out, (6, count), (1, apart))
+        np.testing.assert_array_equal(gs.asnumpy(ADD(view, view)), host + host)
+        np.testing.assert_array_equal(gs.asnumpy(ADD(view.T, view[:, ::-1].T)), (host + host[:, ::-1]).T)
+        ADD(view, view, given_out)
+        np.testing.assert_array_equal(gs.asnumpy(given_out.copy()), host + host)
+        total = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "total_of_far")
+        for axis in (None, 0, 1):
+            np.testing.assert_array_equal(gs.asnumpy(total(view, axis=axis)), host.sum(axis, dtype="i8"))
+
+
 def test_case_p06_strides_that_reach_far(xp: ModuleType) -> None:
-    whole = np.empty(2**31 + 16, "i1") if xp is np else xp.empty(2**31 + 16, "i1")
-    view = whole[:: 2**31 + 1][:2]
-    view[0], view[1] = 3, 4
-    np.testing.assert_array_equal(gs.asnumpy(ADD(view, view)), [6, 8])
+    check_far_strides(xp)
 
 
 def test_case_p07_more_than_two_to_the_31_bytes(xp: ModuleType) -> None:

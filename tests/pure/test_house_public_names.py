@@ -28,6 +28,25 @@ def test_every_public_name_can_be_imported_and_is_documented(name: str) -> None:
         assert value.__module__ == "gridstride"
 
 
+def test_case_p109_names_are_the_same_on_all_targets_and_say_what_they_do() -> None:
+    """No name is made for one target alone; what a target cannot do is refused when it is called."""
+    undocumented, counted = [], 0
+    for module, names in ((gridstride, gridstride.__all__), (gridstride.cuda, gridstride.cuda.__all__)):
+        for name in names:
+            value = getattr(module, name)
+            members = vars(value) if isinstance(value, type) else {}
+            for member, attribute in members.items():
+                if not member.startswith("_") and (callable(attribute) or isinstance(attribute, property)):
+                    counted += 1
+                    undocumented += [] if inspect.getdoc(getattr(value, member)) else [f"{name}.{member}"]
+            undocumented += [] if inspect.getdoc(value) else [name]
+    assert undocumented == []
+    assert counted > 100
+    for source in (SOURCE.parent / "cuda").glob("*.py"):
+        conditional = [node for node in ast.parse(source.read_text()).body if isinstance(node, ast.Try)]
+        assert conditional == [], f"{source.name} has names that depend on the machine"
+
+
 def test_type_checkers_see_the_same_names() -> None:
     imported = {
         alias.name
