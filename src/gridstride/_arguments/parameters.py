@@ -146,6 +146,11 @@ def _get_param_info(s: str, is_const: bool = False) -> tuple[ParameterInfo, ...]
     Returns
     -------
     tuple of ParameterInfo
+
+    Raises
+    ------
+    ValueError
+        Where a declaration is not understood.
     """
     return tuple(ParameterInfo(part, is_const) for part in _parts(s))
 

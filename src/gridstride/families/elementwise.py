@@ -30,7 +30,7 @@ class ElementwiseKernel(DeclaredKernel):
         number, ``n``, how many there are, and ``_ind`` with ``size()`` and ``get()``, its index
         along each axis. ``return`` and ``continue`` end the element.
     name : str
-        Of the kernel, a C++ identifier.
+        Of the kernel, a C++ identifier; in messages, in profiles and in the text.
     reduce_dims : bool
         Accepted: axes are always walked in the fewest loops, and the body sees nothing of it.
     preamble, type_preamble : str
@@ -51,11 +51,21 @@ class ElementwiseKernel(DeclaredKernel):
 
     Notes
     -----
-    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``size``, ``block_size`` and
-    ``stream`` by name. Inputs broadcast as in NumPy; Python numbers take the dtype of the arrays
-    (NumPy 2), NumPy scalars and arrays without axes keep theirs. Outputs are made in the library of
-    the first array, on the stream of the launch; those that are passed may be strided. An input that
-    overlaps an output otherwise than element for element is copied first.
+    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``size`` (how many elements, where
+    all arrays are raw), ``block_size`` (from 1 to 1024, without effect) and ``stream`` by name. It returns
+    the only output, or a tuple of them.
+
+    Inputs are arrays of any shape and layout that broadcast as in NumPy, or numbers. Dtypes are bool,
+    (u)int8 to (u)int64, float16, bfloat16, float32, float64, complex64, complex128 and structures. A
+    placeholder stands for what NumPy 2 gives to an operation on all its arguments: Python numbers take the
+    dtype of the arrays, NumPy scalars and arrays without axes keep theirs. Outputs are made C-contiguous,
+    in the library of the first array, on the stream of the launch; those that are passed have the shape
+    to which the inputs broadcast and may be strided. An input that overlaps an output otherwise than
+    element for element is copied first. Without elements nothing is compiled or launched.
+
+    A wrong call is a TypeError (count, dtype, something that is no array), a ValueError (shapes, size,
+    outputs that share memory) or an OverflowError (a Python number that the dtype cannot hold); nothing
+    was written then. A text that the compiler refuses is a `CompileError` at the first call that needs it.
 
     Examples
     --------
@@ -189,7 +199,7 @@ class ElementwiseKernel(DeclaredKernel):
 def create_elementwise_kernel(
     in_params: str, out_params: str, operation: str, name: str = "kernel", **kwargs: Any
 ) -> ElementwiseKernel:
-    """Return an `ElementwiseKernel`; the parameters are its own.
+    """Return an `ElementwiseKernel`; parameters and errors are its own.
 
     Examples
     --------

@@ -55,8 +55,14 @@ class ReductionKernel(DeclaredKernel):
 
     Notes
     -----
-    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``axis``, ``keepdims``,
-    ``dtype``, ``out`` and ``stream`` by name.
+    A call is ``kernel(*inputs)`` or ``kernel(*inputs, *outputs)``, with ``axis`` (an int, a tuple of them in
+    any order, None for all axes, ``()`` for none), ``keepdims``, ``dtype`` (of the first output, where it is a
+    placeholder's), ``out`` (an array or a tuple) and ``stream`` by name. It returns the only output, or a
+    tuple of them.
+
+    Inputs, dtypes, outputs and errors are those of `ElementwiseKernel`; outputs have the shape of the inputs
+    without the folded axes. An axis that is not there is NumPy's AxisError, and one that is named twice a
+    ValueError. Results do not depend on the number of threads, and repeat bit for bit.
 
     ``_in_ind.size()`` is the number of input elements, ``_out_ind.size()`` that of results, and
     ``_fold_size`` how many elements are folded into one result.
@@ -201,7 +207,7 @@ class ReductionKernel(DeclaredKernel):
 def create_reduction_kernel(
     in_params: str, out_params: str, map_expr: str, reduce_expr: str, *args: Any, **kwargs: Any
 ) -> ReductionKernel:
-    """Return a `ReductionKernel`; the parameters are its own.
+    """Return a `ReductionKernel`; parameters and errors are its own.
 
     Examples
     --------

@@ -39,11 +39,17 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     Returns
     -------
     callable
+        It takes the arguments of the function. Arrays may have any shapes that broadcast, any layout and
+        the dtypes of `ElementwiseKernel`; results are new C-contiguous arrays of the first array's library.
+        Python and NumPy numbers are calculated with at every call, by Python. Without an array among its
+        arguments the function itself is called.
 
     Raises
     ------
     TypeError
         Where a call does something that is not elementwise: it says what, and in which line.
+    OverflowError
+        Where a Python integer does not fit into the dtype of the array beside it.
 
     Examples
     --------
