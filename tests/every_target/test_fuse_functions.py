@@ -210,6 +210,10 @@ NUMBER_FIRST: dict[str, Callable[..., Any]] = {
     "power": lambda x, h: h**x, "comparison": lambda x, h: np.less(h, x), "rest": lambda x, h: divmod(h, x + 1)[1],
     "condition": lambda x, h: np.where(h > 3, x, -x), "choice": lambda x, h: np.where(h, h, x),
     "select": lambda x, h: np.select([h > 3, x > 2], [h, x], 0.0), "hypot": lambda x, h: np.hypot(2 * h, x),
+    "limited": lambda x, h: np.clip(h, x, 3), "limited number": lambda x, h: x + np.clip(h, min=2, max=h + 1),
+    "array of no axes": lambda x, h: np.sign(np.where(h > 3, h, -2)) * x,
+    "selected number": lambda x, h: x * np.select([h > 3], [h], 1.0),
+    "constant": lambda x, h: np.where(True, 2, 3) * x, "number alone": lambda x, h: np.sign(np.where(h > 3, h, -h)),
 }  # fmt: skip
 
 

@@ -72,6 +72,9 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
     if limits:
         raise tape.refusal(f"clip() with {', '.join(limits)}")
     x = tape.value(x)
+    if isinstance(x, Number):  # NumPy makes an array of it, which has a dtype of its own
+        x = x.applied(np.asarray, (x,))
+        x = tape.typed(x, x.value.dtype)
     low, high = (_limit(tape, x, each) for each in (low, high))
     if low is None and high is None:
         return x

@@ -58,34 +58,44 @@ class Number:
 
     def applied(self, function: Callable[..., Any], operands: Sequence[Any], **options: Any) -> Any:
         """Return the number, or tuple of them, that a function makes of numbers."""
-        plain = [each.value if isinstance(each, Number) else each for each in operands]
-        result = function(*plain, **options)
+        if options:
+            count, keys = len(operands), list(options)
+            return self.applied(
+                lambda *all_of_them: function(
+                    *all_of_them[:count], **dict(zip(keys, all_of_them[count:], strict=True))
+                ),
+                (*operands, *options.values()),
+            )
+        result = function(*_plain(operands, lambda each: each.value))
         if isinstance(result, tuple):
             return tuple(
-                self._found(each, lambda *a, k=k: function(*a, **options)[k], operands)
-                for k, each in enumerate(result)
+                self._found(each, lambda *a, k=k: function(*a)[k], operands) for k, each in enumerate(result)
             )
-        return self._found(result, lambda *a: function(*a, **options), operands)
+        return self._found(result, function, operands)
 
     def _found(self, value: Any, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        if weak_of(value) is None and not isinstance(value, np.generic):
+        numbers: list[Number] = []
+        _plain(operands, numbers.append)
+        names = frozenset().union(*(each.names for each in numbers))
+        value = without_axes(value)
+        if not is_number(value):
+            self.tape.pinned |= names  # it is the same in calls with the same numbers alone
             return value
 
         def find(given: Mapping[str, Any]) -> Any:
-            return function(*(each.find(given) if isinstance(each, Number) else each for each in operands))
+            return without_axes(function(*_plain(operands, lambda each: each.find(given))))
 
-        names = frozenset().union(*(each.names for each in operands if isinstance(each, Number)))
         return Number(self.tape, value, find, names)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if not all(isinstance(each, Number) or is_number(each) for each in inputs):
+        if not all(isinstance(each, Number) or is_number(without_axes(each)) for each in inputs):
             return NotImplemented  # what stands for an array records the function
         if method != "__call__":
             raise self.tape.refusal(f"{ufunc.__name__}.{method}() of numbers")
         return self.applied(ufunc, inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if any(each is not Number for each in types):
+        if any(each is not Number and each is not np.ndarray for each in types):
             return NotImplemented
         return self.applied(function, args, **kwargs)
 
@@ -120,6 +130,20 @@ def given_dtype(value: Any) -> DType | Weak:
     """Return the dtype of a number, as promotion sees it."""
     weak = weak_of(value)
     return value.dtype if weak is None else weak
+
+
+def without_axes(value: Any) -> Any:
+    """Return the NumPy scalar of an array without axes, which means the same; anything else as it is."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _plain(operand: Any, of: Callable[[Number], Any]) -> Any:
+    """Return an operand, perhaps a sequence, with something in place of each number in it."""
+    if isinstance(operand, Number):
+        return of(operand)
+    return (
+        type(operand)([_plain(each, of) for each in operand]) if type(operand) in (list, tuple) else operand
+    )
 
 
 def is_number(value: Any) -> bool:

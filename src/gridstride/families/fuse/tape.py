@@ -12,7 +12,7 @@ from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType, Weak, promote
 from gridstride.families.fuse import functions
 from gridstride.families.fuse.errors import place_of_user, refusal
-from gridstride.families.fuse.numbers import Number, is_number
+from gridstride.families.fuse.numbers import Number, is_number, without_axes
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
@@ -94,6 +94,7 @@ class Tape:
             return operand
         if isinstance(operand, Reduced):
             raise self.refusal("something behind a reduction, which must come last")
+        operand = without_axes(operand)
         if is_number(operand):
             return Number.constant(self, operand)
         if isinstance(operand, np.ndarray) or hasattr(operand, "__array_interface__"):
