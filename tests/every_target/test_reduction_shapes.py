@@ -41,7 +41,7 @@ def test_lines_of_every_length(xp: ModuleType, dtype: str) -> None:
             np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.asarray(view))), view.sum(dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
 def test_sums_of_the_extremes_of_small_integers(xp: ModuleType, dtype: str) -> None:
     for extreme in (np.iinfo(dtype).min, np.iinfo(dtype).max):
         for shape in ((70_000,), (700, 130), (20_000, 3), (3, 20_000), (5000, 16), (300, 5000)):

@@ -84,6 +84,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`; None for types that are never larger.
     tells_numberless : bool
         See `FoldLoop`.
+    small_bytes : int
+        See `FoldLoop`.
     """
 
     roles: tuple[Role, ...]
@@ -98,6 +100,7 @@ class ReductionForm(NamedTuple):
     joining_threads: int
     largest: int | None = None
     tells_numberless: bool = False
+    small_bytes: int = 2
 
 
 def reduction_form(
@@ -118,6 +121,7 @@ def reduction_form(
         *joining,
         loop.largest if folds_structures(source, roles, types) else None,
         loop.tells_numberless,
+        loop.small_bytes,
     )
 
 
@@ -297,7 +301,9 @@ def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequenc
         return "gridstride_reduce"
     (only,) = inputs
     adds = "".join(source.reduce_expr.split()) in ("a+b", "b+a")
-    is_small = only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= 2
+    is_small = (
+        only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
+    )
     as_stored = source.map_expr.strip() == only.parameter.name and _reduce_type(source, form) in _INTEGERS
     return (
         "gridstride::as_integer_sum(gridstride_reduce)"

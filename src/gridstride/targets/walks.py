@@ -142,6 +142,8 @@ class FoldLoop(NamedTuple):
         Whether it is parts of neighboring results that lie next to each other in the workspace.
     tells_numberless : bool
         Whether the loop makes a difference for maps that do not ask for numbers of elements.
+    small_bytes : int
+        Up to which integers the loop makes a difference for their sums.
     """
 
     header: str
@@ -157,6 +159,7 @@ class FoldLoop(NamedTuple):
     largest: int | None = None
     parts_outermost: bool = False
     tells_numberless: bool = False
+    small_bytes: int = 2
 
 
 class LoopWriters(Protocol):

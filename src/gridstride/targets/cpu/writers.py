@@ -110,6 +110,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         WORKSPACE_AT,
         _joining_along(results, parts, capacity, limits) if parts > 1 else None,
         _LARGEST_FOLDING,
+        small_bytes=4,
     )
 
 

@@ -74,7 +74,7 @@ struct lanes_of {
     static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > buffer_bytes ? 1 : fitting;
     static constexpr int round = 4 * count;  // values of each stretch that are folded in one turn
     // Elements of a stretch in a block; both have room in a buffer.
-    static constexpr int block = larger(smaller(buffer_bytes / 2 / (round * largest), 16) * round, 1);
+    static constexpr int block = larger(buffer_bytes / 2 / (round * largest) * round, 1);
 };
 
 // The first lane of all, after halves have been folded with each other.
@@ -128,35 +128,100 @@ struct folded_chunk {
     }
 };
 
-// Fold a block into a chunk: as many elements of two stretches, in whole turns. A core fetches both at once.
-template <class __brief, int __lanes, bool __in_trees, class __type, class __brief_reduce, class __reduce, class __value>
-GRIDSTRIDE_INLINED void fold_block(folded_chunk<__type, __lanes>& __sums, const __brief_reduce& __do_briefly,
-                                   const __reduce& __do, long long __count, const __value& __value_at,
-                                   const __value& __other_at) {
-    typedef several<4, __in_trees> __four;
-    alignas(64) __brief __some[__lanes], __others[__lanes];
-    auto __turns = [](const __value& __at, long long __from) {
-        return [&__at, __from](int __turn) { return __at(__from + __turn * __lanes); };
+// Sums of integers of four bytes in eight: words of two are parted by a shift and a mask, since vectors of what they
+// would be converted to take longer to make.
+template <class __type, class __reduce, class... __operands>
+struct adds_words { static constexpr bool value = false; };
+template <class __type, class __reduce, class __operand>
+struct adds_words<__type, integer_sum<__reduce>, __operand> {
+    static constexpr bool value = sizeof(__type) == 8 && sizeof(typename __operand::stored) == 4;
+};
+
+// Add `__count` elements of one or two stretches, in whole lanes.
+template <int __lanes, class __type, class __stored>
+GRIDSTRIDE_INLINED void add_words(__type* __sums, long long __count, const __stored* __items, const __stored* __others) {
+    typedef unsigned long long __word;
+    constexpr bool __has_sign = __stored(-1) < __stored(0);
+    constexpr __word __lower = 0xffffffffu, __flipped = __has_sign ? 0x8000000080000000u : 0;
+    alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
+    auto __word_at = [](const __stored* __at, long long __word_number) {
+        __word __some;
+        __builtin_memcpy(&__some, __at + 2 * __word_number, sizeof(__some));
+        return __some ^ __flipped;
     };
-    GRIDSTRIDE_LANES
-    for (long long __lane = 0; __lane < __lanes; ++__lane)
-        __some[__lane] = __four::template fold<__brief>(__do_briefly, __turns(__value_at, __lane), 0);
-    GRIDSTRIDE_LANES
-    for (long long __lane = 0; __lane < __lanes; ++__lane)
-        __others[__lane] = __four::template fold<__brief>(__do_briefly, __turns(__other_at, __lane), 0);
-    for (long long __k = 4 * __lanes; __k < __count; __k += 4 * __lanes) {
+    GRIDSTRIDE_ROLLED
+    for (long long __k = 0; __k < __count / 2; __k += __lanes / 2) {
         GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __some[__lane] = __four::join(__do_briefly, __some[__lane], __turns(__value_at, __k + __lane), 0);
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __others[__lane] = __four::join(__do_briefly, __others[__lane], __turns(__other_at, __k + __lane), 0);
+        for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+            const __word __first = __word_at(__items, __k + __lane);
+            const __word __second = __others ? __word_at(__others, __k + __lane) : 0;
+            __low[__lane] += (__first & __lower) + (__second & __lower);
+            __high[__lane] += (__first >> 32) + (__second >> 32);
+        }
     }
+    // Numbers with signs were counted from the least one.
+    const __word __start = __has_sign ? __word(__others ? 2 * __count : __count) / __lanes << 31 : 0;
     GRIDSTRIDE_LANES
-    for (long long __lane = 0; __lane < __lanes; ++__lane)
-        __some[__lane] = __do_briefly(__some[__lane], __others[__lane]);
-    __sums.add_lanes(__do, __some);
+    for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+        __sums[__lane] = static_cast<__type>(__low[__lane] - __start);
+        __sums[__lane + __lanes / 2] = static_cast<__type>(__high[__lane] - __start);
+    }
 }
+
+// How a block of two stretches, and a row that is short, get into lanes.
+template <bool __in_words>
+struct lanes_by {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class... __stored>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at,
+                                        const __value& __other_at, const __stored* const...) {
+        typedef several<4, __in_trees> __four;
+        alignas(64) __brief __others[__lanes];
+        auto __turns = [](const __value& __at, long long __from) {
+            return [&__at, __from](int __turn) { return __at(__from + __turn * __lanes); };
+        };
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __some[__lane] = __four::template fold<__brief>(__do, __turns(__value_at, __lane), 0);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __others[__lane] = __four::template fold<__brief>(__do, __turns(__other_at, __lane), 0);
+        for (long long __k = 4 * __lanes; __k < __count; __k += 4 * __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __some[__lane] = __four::join(__do, __some[__lane], __turns(__value_at, __k + __lane), 0);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __others[__lane] = __four::join(__do, __others[__lane], __turns(__other_at, __k + __lane), 0);
+        }
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
+    }
+    template <class __brief, int __lanes, class __reduce, class __value, class... __stored>
+    GRIDSTRIDE_INLINED static void fold_row(__brief* __some, const __reduce& __do, long long __count,
+                                            const __value& __value_at, const __stored* const...) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
+        GRIDSTRIDE_ROLLED
+        for (long long __from = __lanes; __from < __count; __from += __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __some[__lane] = __do(__some[__lane], __brief(__value_at(__from + __lane)));
+        }
+    }
+};
+template <>
+struct lanes_by<true> {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class __stored>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __value&, const __value&,
+                                        const __stored* __items, const __stored* __others) {
+        add_words<__lanes>(__some, __count, __items, __others);
+    }
+    template <class __brief, int __lanes, class __reduce, class __value, class __stored>
+    GRIDSTRIDE_INLINED static void fold_row(__brief* __some, const __reduce&, long long __count, const __value&,
+                                            const __stored* __items) {
+        add_words<__lanes>(__some, __count, __items, (const __stored*)nullptr);
+    }
+};
 
 // Fold what is too short for turns.
 template <class __brief, int __lanes, class __type, class __brief_reduce, class __reduce, class __value>
@@ -205,9 +270,12 @@ GRIDSTRIDE_INLINED __type fold_chunk(const __map& __do_map, const __reduce& __do
         const int __count = int(__half - __done < __block ? __half - __done : __block);
         const long long __first = __from + __done, __other = __first + __half;
         swallow(__all.begin(__first, __other, __count)...);
-        fold_block<typename __briefly::type, __lanes, __in_trees>(__sums, __briefly::reduce(__do), __do, __count,
-                                                                  __values(__first, __all.items...),
-                                                                  __values(__other, __all.others...));
+        // As many elements of both stretches, in whole turns: a core fetches both at once.
+        alignas(64) typename __briefly::type __some[__lanes];
+        lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold<typename __briefly::type, __lanes, __in_trees>(
+            __some, __briefly::reduce(__do), __count, __values(__first, __all.items...), __values(__other, __all.others...),
+            __all.items..., __all.others...);
+        __sums.add_lanes(__do, __some);
     }
     for (long long __first = __from + 2 * __half; __first < __to; __first += 2 * __block) {
         const int __count = int(__to - __first < 2 * __block ? __to - __first : 2 * __block);
@@ -253,14 +321,9 @@ GRIDSTRIDE_INLINED void fold_short_rows(__type* __values, int __rows, const __ma
             __do_map, __number + __row * __space.kept_numbers.strides[0], __space.fold_numbers.step, 0, __space.position.step,
             reinterpret_cast<const typename __inputs::stored*>(__all.base + __row * __all.source.kept_strides[0])...);
         alignas(64) __brief __some[__lanes];
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__at(__lane));
-        GRIDSTRIDE_ROLLED
-        for (long long __from = __lanes; __from < __whole; __from += __lanes) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __add(__some[__lane], __brief(__at(__from + __lane)));
-        }
+        lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold_row<__brief, __lanes>(
+            __some, __add, __whole, __at,
+            reinterpret_cast<const typename __inputs::stored*>(__all.base + __row * __all.source.kept_strides[0])...);
         __type __value = halves<__type, __lanes>::join(__do, __some);
         GRIDSTRIDE_ROLLED
         for (long long __from = __whole; __from < __length; ++__from) __value = __do(__value, __at(__from));
