@@ -344,7 +344,7 @@ def check_fused_folds(xp: ModuleType, every: bool, draw: Draw) -> None:
         return
     wide = [each.host if each.host.dtype.kind in "iu" else each.host.astype("f8") for each in (x, y)]
     with np.errstate(all="ignore"):  # integers wrap before they are folded
-        exact = FUNCTIONS[what](*wide, axis, keepdims)
+        exact = np.asarray(FUNCTIONS[what](*wide, axis, keepdims)).astype(expected.dtype)
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
     eps = float(np.finfo(expected.dtype).eps)
     np.testing.assert_allclose(gs.asnumpy(got), exact, rtol=64 * eps, atol=64 * eps)
