@@ -167,6 +167,12 @@ def empty(shape: Any, dtype: Any) -> Array:
     return Array(shape, dtype)
 
 
+def alloc(size: int) -> Pointer:
+    State.allocated_on.append((State.device, get_current_stream().ptr))
+    host = np.zeros(size, np.uint8)
+    return Pointer(Memory(host.ctypes.data, size, host, current_device()), 0)
+
+
 def make_module(available: bool = True) -> ModuleType:
     """Return a fresh module ``cupy``; put it into ``sys.modules`` with a monkeypatch."""
     State.device, State.streams, State.allocated_on = 0, {}, []
@@ -187,6 +193,7 @@ def make_module(available: bool = True) -> ModuleType:
         UnownedMemory=Memory,
         MemoryPointer=Pointer,
         MemoryHook=MemoryHook,
+        alloc=alloc,
         using_allocator=using_allocator,
         set_allocator=set_allocator,
         runtime=SimpleNamespace(getDevice=current_device),

@@ -193,6 +193,45 @@ def test_cupy_arrays(recorder, cupy):
     assert struct.pack("<Q", made[2].data.ptr) in recorder.launches[5][1][4]
 
 
+def test_memory_becomes_an_array_after_the_launch(recorder, cupy, monkeypatch):
+    launches, shapes = [], []
+
+    def ndarray(shape, dtype, memory):
+        launches.append(len(recorder.launches))
+        shapes.append(shape)
+        return fake_cupy.Array(shape, dtype, memory)
+
+    monkeypatch.setattr(cupy, "ndarray", ndarray)
+    k, (x, y) = add(), arrays(2, xp=cupy)
+    for _ in range(4):
+        made = k(x, y)
+    assert recorder.who() == ["pipeline", "pipeline", "native", "native"]
+    assert (launches, shapes) == ([3, 4], [(8,), (8,)])
+    assert struct.pack("<Q", made.data.ptr) in recorder.launches[3][1][4]
+
+
+def test_memory_that_becomes_no_array_is_let_go(recorder, cupy, monkeypatch):
+    def ndarray(shape, dtype, memory):
+        if refused:
+            raise MemoryError("no array today")
+        return fake_cupy.Array(shape, dtype, memory)
+
+    refused = False
+    monkeypatch.setattr(cupy, "ndarray", ndarray)
+    k, (x, y) = add(), arrays(2, xp=cupy)
+    for _ in range(3):
+        k(x, y)
+    references = sys.getrefcount(x)
+    refused = True
+    for _ in range(20):
+        with pytest.raises(MemoryError, match="no array today"):
+            k(x, y)
+    assert abs(sys.getrefcount(x) - references) <= 1
+    refused = False
+    assert k(x, y).shape == (8,)
+    assert recorder.who()[-1] == "native"
+
+
 def test_outputs_are_made_only_on_the_current_stream(recorder, cupy, monkeypatch):
     monkeypatch.setattr(keeping, "is_needed", False)
     k, (x, y) = add(), arrays(2, xp=cupy)

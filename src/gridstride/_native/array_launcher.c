@@ -94,6 +94,15 @@ static void drop_made(struct made *made)
     made->count = 0;
 }
 
+/* Look at what was made: an array, or memory that becomes one after the launch. */
+static int view_made(const struct array_making *making, PyObject *array, struct array_view *seen)
+{
+    if (making->wrap != NULL)
+        return view_cupy_memory(array, seen);
+    const struct known_type *known = known_type_of(array);
+    return known != NULL && view_array(known, array, seen) && seen->contiguous;
+}
+
 static int make_one(const struct array_making *making, const struct array_call *call, struct made *made)
 {
     PyObject *array = PyObject_Call(making->call, making->arguments, making->keywords);
@@ -103,8 +112,7 @@ static int make_one(const struct array_making *making, const struct array_call *
     }
     made->arrays[made->count++] = array;
     struct array_view seen;
-    const struct known_type *known = known_type_of(array);
-    if (known == NULL || !view_array(known, array, &seen) || !seen.contiguous || seen.device != call->first.device ||
+    if (!view_made(making, array, &seen) || seen.device != call->first.device ||
         seen.device_type != call->first.device_type || seen.address % 16 != making->start)
         return 0;
     made->addresses[made->count - 1] = seen.address;
@@ -128,6 +136,20 @@ static int make_all(const struct array_record *record, const struct array_call *
     for (int k = 0; k < record->making_count; ++k)
         if (!make_one(&record->makings[k], call, made))
             return 0;
+    return 1;
+}
+
+/* Make arrays of memory, which takes the host some time: the device is at work meanwhile. */
+static int wrap_made(const struct array_record *record, struct made *made)
+{
+    for (int k = 0; k < made->count; ++k) {
+        PyObject *wrap = record->makings[k].wrap, *memory = made->arrays[k];
+        PyObject *array = wrap == NULL ? Py_NewRef(memory) : PyObject_CallFunctionObjArgs(wrap, memory, NULL);
+        if (array == NULL)
+            return 0;
+        made->arrays[k] = array;
+        Py_DECREF(memory);
+    }
     return 1;
 }
 
@@ -195,6 +217,8 @@ static enum outcome replay_here(const struct array_record *record, const struct 
     enum outcome outcome = MISS;
     if (make_all(record, call, stream, &made))
         outcome = launch_steps(record, call, &made, stream);
+    if (outcome == HIT && !wrap_made(record, &made))
+        outcome = RAISED;
     if (outcome == HIT && !keep_operands(record, call, &made, stream))
         outcome = RAISED;
     if (outcome == HIT)

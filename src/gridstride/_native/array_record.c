@@ -74,13 +74,14 @@ static int read_makings(PyObject *descriptions, struct array_record *record)
         return 0;
     for (; record->making_count < count; ++record->making_count) {
         struct array_making *making = &record->makings[record->making_count];
-        PyObject *call, *arguments, *keywords;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(descriptions, record->making_count), "OO!O!I", &call, &PyTuple_Type,
-                              &arguments, &PyDict_Type, &keywords, &making->start))
+        PyObject *call, *arguments, *keywords, *wrap;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(descriptions, record->making_count), "OO!O!OI", &call, &PyTuple_Type,
+                              &arguments, &PyDict_Type, &keywords, &wrap, &making->start))
             return 0;
         making->call = Py_NewRef(call);
         making->arguments = Py_NewRef(arguments);
         making->keywords = Py_NewRef(keywords);
+        making->wrap = wrap == Py_None ? NULL : Py_NewRef(wrap);
     }
     return 1;
 }
@@ -162,6 +163,7 @@ void release_array_record(struct array_record *record)
         Py_XDECREF(record->makings[k].call);
         Py_XDECREF(record->makings[k].arguments);
         Py_XDECREF(record->makings[k].keywords);
+        Py_XDECREF(record->makings[k].wrap);
     }
     drop_choice(&record->choice);
     Py_XDECREF(record->keywords);
@@ -182,6 +184,7 @@ int visit_array_record(const struct array_record *record, visitproc visit, void 
         Py_VISIT(record->makings[k].call);
         Py_VISIT(record->makings[k].arguments);
         Py_VISIT(record->makings[k].keywords);
+        Py_VISIT(record->makings[k].wrap);
     }
     return 0;
 }

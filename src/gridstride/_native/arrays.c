@@ -140,33 +140,47 @@ static enum dtype dtype_of_cupy(PyObject *array)
     return known;
 }
 
+static const void *field(PyObject *object, Py_ssize_t offset)
+{
+    return (const char *)object + offset;
+}
+
+int view_cupy_memory(PyObject *memory, struct array_view *seen)
+{
+    unsigned long long address, device;
+    seen->device_type = CUDA;
+    if (cupy_layout.pointer_class != NULL && (PyObject *)Py_TYPE(memory) == cupy_layout.pointer_class) {
+        seen->device = *(const int *)field(memory, cupy_layout.device_id);
+        seen->address = *(const uintptr_t *)field(memory, cupy_layout.ptr);
+        return 1;
+    }
+    if (!read_number(memory, cupy.ptr, &address) || !read_number(memory, cupy.device_id, &device))
+        return 0;
+    seen->device = (int)device;
+    seen->address = (uintptr_t)address;
+    return 1;
+}
+
 static int view_cupy_attributes(PyObject *object, struct array_view *seen)
 {
-    unsigned long long address, device, contiguous;
+    unsigned long long contiguous;
     PyObject *memory = PyObject_GetAttr(object, cupy.data);
     if (memory == NULL) {
         PyErr_Clear();
         return 0;
     }
-    int is_placed = read_number(memory, cupy.ptr, &address) && read_number(memory, cupy.device_id, &device);
+    int is_placed = view_cupy_memory(memory, seen);
     Py_DECREF(memory);
     if (!is_placed || !read_number(object, cupy.c_contiguous, &contiguous))
         return 0;
-    seen->device = (int)device;
     seen->dtype = dtype_of_cupy(object);
     seen->contiguous = contiguous != 0;
-    seen->address = (uintptr_t)address;
     return 1;
 }
 
 static int has_known_layout(PyObject *array)
 {
     return (PyObject *)Py_TYPE(array) == cupy_layout.array_class;
-}
-
-static const void *field(PyObject *object, Py_ssize_t offset)
-{
-    return (const char *)object + offset;
 }
 
 static int view_cupy(PyObject *object, struct array_view *seen)

@@ -149,11 +149,23 @@ class ArrayStep(NamedTuple):
 
 
 class Making(NamedTuple):
-    """Describe the making of an array: a call, and where in 16 bytes its memory must begin."""
+    """Describe the making of an array.
+
+    Attributes
+    ----------
+    call : callable
+    arguments : tuple
+    keywords : dict
+    wrap : callable or None
+        Makes an array of the memory that `call` allocates; None: `call` makes the array.
+    start : int
+        Where in 16 bytes its memory must begin.
+    """
 
     call: Callable[..., Any]
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
+    wrap: Callable[[Any], Any] | None
     start: int
 
 

@@ -58,6 +58,8 @@ const struct known_type *known_type_of(PyObject *value);
 /* The same without a look at types that were not met before, which can take long. */
 const struct known_type *met_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
+/* The same for memory of CuPy's that is no array yet. */
+int view_cupy_memory(PyObject *memory, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
 /* Read the axes of an array that was viewed; they are valid as long as it is not changed. */
 int read_axes(PyObject *array, const struct array_view *seen, struct array_axes *axes);
@@ -207,6 +209,7 @@ struct array_record {
     int step_count;
     struct array_making {
         PyObject *call, *arguments, *keywords;
+        PyObject *wrap; /* makes an array of the memory that `call` allocates; null: `call` makes the array */
         unsigned start; /* where its memory begins between two words */
     } *makings; /* of the outputs, then of a workspace */
     int making_count, output_count;

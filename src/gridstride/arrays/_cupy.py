@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,9 @@ class CuPyAdapter(Adapter):
             return cupy.empty(shape, dtype)
 
     def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
-        return library_module("cupy").empty, (shape, dtype), {}
+        cupy = library_module("cupy")
+        size = prod(shape) * dtype.itemsize
+        return Allocation(cupy.cuda.alloc, (size,), {}, partial(cupy.ndarray, shape, dtype))
 
     def current_stream(self, device: int) -> int:
         cupy = library_module("cupy")

@@ -69,7 +69,7 @@ class NumPyAdapter(Adapter):
         return np.empty(shape, dtype)
 
     def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
-        return np.empty, (shape, dtype), {}
+        return Allocation(np.empty, (shape, dtype), {})
 
     def memory_of(self, array: np.ndarray[Any, Any]) -> object | None:
         while isinstance(array.base, np.ndarray):

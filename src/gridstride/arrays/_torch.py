@@ -71,7 +71,7 @@ class TorchAdapter(Adapter):
 
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         torch = library_module("torch")
-        empty, arguments, keywords = self.allocation(like, shape, dtype)
+        empty, arguments, keywords, _ = self.allocation(like, shape, dtype)
         if like.is_cpu:
             return empty(*arguments, **keywords)
         with torch.cuda.stream(_external_stream(stream, like.get_device())):
@@ -80,7 +80,7 @@ class TorchAdapter(Adapter):
     def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
         torch = library_module("torch")
         torch_dtype = getattr(torch, _dtypes.name_of_dtype(dtype))
-        return torch.empty, (shape,), {"dtype": torch_dtype, "device": like.device}
+        return Allocation(torch.empty, (shape,), {"dtype": torch_dtype, "device": like.device})
 
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():

@@ -15,7 +15,27 @@ from gridstride.arrays.view import ArrayView, Shape
 
 Leave = Callable[[], None]
 #: A function of a library, and its arguments by position and by name.
-Allocation = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+class Allocation(NamedTuple):
+    """Say how an array is made: by a call, or by one that allocates memory and another that makes an array of it.
+
+    Attributes
+    ----------
+    call : callable
+    arguments : tuple
+    keywords : dict
+    wrap : callable or None
+        Takes what `call` returned, which shows its address as ``ptr`` and its device as ``device_id``; None: `call`
+        returned the array.
+    """
+
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    wrap: Callable[[Any], Any] | None = None
+
+
 #: Takes a size in bytes, returns a pointer with ``ptr``, ``size`` and ``device_id`` that keeps the memory.
 Malloc = Callable[[int], Any]
 
