@@ -27,7 +27,8 @@ from gridstride.targets.walks import (
 )
 
 _TILES, _STRIPS, _PICKED = "gridstride/tiles.h", "gridstride/strips.h", "gridstride/picked.h"
-_WORD = 16
+_PICKED_STRIPS = "gridstride/picked_strips.h"
+_WORD, _SECTOR = 16, 32
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
     16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
@@ -38,12 +39,20 @@ _SHAPES = {
 }
 #: Those that come first where packets are whole words: of small elements, and of large ones if only one is turned.
 _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
-#: Width and height of picked tiles by the bytes of the largest element: of one input, and of several.
-_PICKED_SHAPES = {2: ((64, 64), (64, 64)), 4: ((64, 32), (64, 32)), 8: ((64, 32), (32, 32))}
+#: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
+#: than words: of one input, and of several.
+_PICKED_SHAPES = {
+    1: (None, (128, 128, True)),
+    2: ((64, 128, True), (64, 64, False)),
+    4: ((64, 64, True), (64, 32, True)),
+    8: ((64, 32, True), (32, 32, True)),
+}
 #: Sides shorter than this are not worth turning in tiles.
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
 _MOST_ROWS = 64
+#: The longest sides for which elements are better picked from a strip as it lies.
+_FEW_ROWS = 4
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
@@ -201,7 +210,7 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if any(operand.itemsize > _WORD for operand in walk.operands):
         return None
     strip = strip_of(walk, length)
-    if strip is not None and (loop := _strips(strip, limits)) is not None:
+    if strip is not None and (loop := _picked_strips(strip, limits) or _strips(strip, limits)) is not None:
         return loop
     sides = sides_of_tiles(walk)
     return None if sides is None else _tiles(walk, sides, length, limits)
@@ -275,7 +284,7 @@ def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int],
 def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
     """Return the loop that picks elements from words in shared memory, where each operand lies along a side.
 
-    Small elements of operands that are all turned are better off without.
+    Several operands that are all turned, of small elements in words, are better off without.
     """
     operands, last = plane.walk.operands, plane.walk.operands[-1]
     largest, x = max(operand.itemsize for operand in operands), plane.sides.x[0]
@@ -286,30 +295,34 @@ def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
     ]
     if not last.written or max(map(len, plane.sides)) > 1 or largest not in _PICKED_SHAPES:
         return None
-    if (all(waiting) and largest < 8) or not all(map(plane.lies_along_its_side, operands, plane.turned)):
+    shape = _PICKED_SHAPES[largest][len(waiting) > 1]
+    if shape is None or not all(map(plane.lies_along_its_side, operands, plane.turned)):
         return None
+    if all(waiting) and len(waiting) > 1 and largest < 8 and plane.in_words().are_words(lines=True):
+        return None
+    width, height, parts_at_sectors = shape
     length = max(1, 4 // last.itemsize)
-    width, height = _PICKED_SHAPES[largest][len(waiting) > 1]
+    phases = max(length, _SECTOR // last.itemsize) if parts_at_sectors else length
     room = sum(
-        _picked_bytes(width if operand.strides[x] else 0, height, length, operand.itemsize, turned)
+        _picked_bytes(width if operand.strides[x] else 0, height, phases, operand.itemsize, turned)
         for operand, turned in zip(operands, plane.turned, strict=True)
         if not operand.written
     )
     if room > limits.shared_memory_per_block:
         return None
-    name = f"picked_tiles<{length}, {width}, {height}>"
-    return plane._replace(length=length).loop(_PICKED, name, width, height, room)
+    name = f"picked_tiles<{length}, {phases}, {width}, {height}>"
+    return plane._replace(length=phases).loop(_PICKED, name, width, height, room)
 
 
-def _picked_bytes(width: int, height: int, length: int, itemsize: int, turned: bool) -> int:
+def _picked_bytes(width: int, height: int, phases: int, itemsize: int, turned: bool) -> int:
     """Return the shared memory of an input, as ``picked`` has it."""
     word = max(4, itemsize)
     if width == 0:
         return -(-height * itemsize // _WORD) * _WORD
     if not turned:
         return -(-height * (width * itemsize + word) // _WORD) * _WORD
-    lines = width + length - 1
-    gaps = lines // 32 + 1 if length > 1 else 0
+    lines = width + phases - 1
+    gaps = lines // 32 + 1
     return -(-(lines * (height * itemsize + word) + gaps * word) // _WORD) * _WORD
 
 
@@ -383,6 +396,25 @@ def _strips(plane: Plane, limits: Limits) -> Loop | None:
     if shared > limits.shared_memory_per_block:
         return None
     return plane.loop(_STRIPS, name, width, plane.column, shared)
+
+
+def _picked_strips(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that picks elements from stretches in shared memory, where all inputs are turned."""
+    walk, x = plane.walk, plane.sides.x[0]
+    for operand, turned in zip(walk.operands, plane.turned, strict=True):
+        if operand.written == turned or (operand.written and operand.strides[x] != operand.itemsize):
+            return None
+    last = walk.operands[-1]
+    length = max(1, 4 // last.itemsize)
+    pitches = [(operand.strides[x], max(4, operand.itemsize)) for operand in plane.operands()]
+    threads = THREADS * length
+    width = max(1, _STRETCH // max(pitches)[0] // len(pitches) // threads) * threads
+    rooms = [(width + length) * pitch + word for pitch, word in pitches]
+    shared = sum((room + room // 32 + 2 * _WORD) // _WORD * _WORD for room in rooms)
+    if not last.written or shared > limits.shared_memory_per_block or plane.column > _FEW_ROWS:
+        return None
+    narrow = plane._replace(length=length)
+    return narrow.loop(_PICKED_STRIPS, f"picked_strips<{length}>", width, plane.column, shared)
 
 
 def _strip_bytes(stretch: int, itemsize: int) -> int:

@@ -3,8 +3,8 @@
 //
 // Nothing is shifted, and no register holds what is on its way. A turned operand lies along y, with a line for each x; all
 // others lie along x. Sides, parts and strides are those of turning.h. Where rows of the last operand begin between two
-// words, each row of a part begins so many elements before it, its phase. A warp has every eighth row: their phases are
-// the same, and inputs begin at the same place of a word in all of them.
+// sectors of memory, each row of a part begins so many elements before it, its phase: what is written are whole sectors. In
+// every so-many-th row phases are the same, and inputs begin at the same place of a word.
 #ifndef GRIDSTRIDE_PICKED_H
 #define GRIDSTRIDE_PICKED_H
 
@@ -17,7 +17,10 @@ template <int __bytes>
 GRIDSTRIDE_INLINED void bring_word(char* __to, const char* __from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
     const unsigned __shared_to = static_cast<unsigned>(__cvta_generic_to_shared(__to));
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(__shared_to), "l"(__from), "n"(__bytes) : "memory");
+    if (__bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(__shared_to), "l"(__from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(__shared_to), "l"(__from), "n"(__bytes) : "memory");
 #else
     typedef typename word<__bytes>::type type;
     *reinterpret_cast<type*>(__to) = *reinterpret_cast<const type*>(__from);
@@ -40,24 +43,23 @@ GRIDSTRIDE_INLINED void store_picked(const packet<__stored, __length>& __items, 
 }
 
 // Where rows of the last operand begin, in bytes; all that is asked is where in a word.
-template <int __length>
+template <int __phases>
 struct row_starts {
     unsigned first, pitch;
     int size;
-    GRIDSTRIDE_INLINED int phase(int __y) const {
-        return __length == 1 ? 0 : int((first + __y * pitch) / size % __length);
-    }
+    GRIDSTRIDE_INLINED int phase(int __y) const { return int((first + __y * pitch) / size % __phases); }
 };
 
 // One operand. `x` and `y` are places in the part, before it too.
-template <class __operand, int __length, int __width, int __height>
+template <class __operand, int __length, int __phases, int __width, int __height>
 struct picked {
     typedef plane_part<false> part;
-    typedef row_starts<__length> starts;
+    typedef row_starts<__phases> starts;
     typedef __operand operand;
     typedef typename __operand::stored stored;
     static constexpr int size = sizeof(stored), word = size < 4 ? 4 : size, warps = turning_threads / 32;
-    static constexpr int lines = __width + __length - 1, line_words = __height * size / word, row_words = __width * size / word;
+    static constexpr int lines = __width + __phases - 1, line_words = __height * size / word, row_words = __width * size / word;
+    static constexpr int apart = __phases > warps ? __phases : warps;  // rows with the same phase
     // One word more, in which lines may end, and for which neighboring lines begin in different banks; and one for each 32
     // lines, for which lines do so that are a word's elements apart.
     static constexpr int line_bytes = (line_words + 1) * word, row_bytes = (row_words + 1) * word, gap = __length > 1 ? word : 0;
@@ -113,11 +115,11 @@ struct picked {
     template <bool __all>
     GRIDSTRIDE_INLINED void bring_lines(const part& __part) const {
         const int __lane = threadIdx.x % 32, __end = __part.height * size;
-        const char* __line = at(int(threadIdx.x / 32) - (__length - 1), 0);
+        const char* __line = at(int(threadIdx.x / 32) - (__phases - 1), 0);
         const long long __further = warps * source.step;
 #pragma unroll 4
         for (int __i = threadIdx.x / 32; __i < lines; __i += warps, __line += __further) {
-            if (!__all && !__part.has(__i - (__length - 1))) continue;
+            if (!__all && !__part.has(__i - (__phases - 1))) continue;
             const int __past = past_word(__line);
             char* const __to = waiting_line(__i) + __lane * word;
             const char* const __from = __line - __past + __lane * word;
@@ -130,28 +132,28 @@ struct picked {
         if (word > size)
 #pragma unroll 1
             for (int __i = threadIdx.x; __i < lines; __i += turning_threads) {
-                if (!__part.has(__i - (__length - 1))) continue;
-                const char* const __ending = at(__i - (__length - 1), 0);
+                if (!__part.has(__i - (__phases - 1))) continue;
+                const char* const __ending = at(__i - (__phases - 1), 0);
                 const int __past = past_word(__ending), __last = line_words * word;
                 if (__last < __past + __end) bring_word<word>(waiting_line(__i) + __last, __ending - __past + __last);
             }
     }
     template <bool __all>
     GRIDSTRIDE_INLINED void bring_rows(const part& __part, const starts& __starts) const {
-        const int __first = threadIdx.x / 32, __lane = threadIdx.x % 32, __phase = __starts.phase(__first);
-        const char* __row = at(-__phase, __first);
-        const int __past = past_word(__row);
+        const int __lane = threadIdx.x % 32;
+        const char* __row = at(0, threadIdx.x / 32);
         const long long __further = warps * source.strides[0];
-        __row += __lane * word - __past;
 #pragma unroll 4
-        for (int __i = __first; __i < __height; __i += warps, __row += __further) {
+        for (int __i = threadIdx.x / 32; __i < __height; __i += warps, __row += __further) {
             if (!__all && __i >= __part.height) break;
+            const int __phase = __starts.phase(__i), __past = past_word(__row - __phase * size);
+            const char* const __from = __row + (__lane * word - __phase * size - __past);
             char* const __to = waiting + __i * row_bytes + __lane * word;
 #pragma unroll
             for (int __k = 0; __k < row_words; __k += 32)
                 if ((row_words % 32 == 0 || __k + __lane < row_words) &&
                     (__all || is_of_row(__part, (__k + __lane) * word - __past, __phase)))
-                    bring_word<word>(__to + __k * word, __row + __k * word);
+                    bring_word<word>(__to + __k * word, __from + __k * word);
         }
         if (word > size)
 #pragma unroll 1
@@ -181,19 +183,19 @@ struct picked {
             is_word = whole<__length, stored>::fits(to);
             return 0;
         }
-        step = warps * (is_turned() || is_same() ? size : row_bytes);
+        step = apart * (is_turned() || is_same() ? size : row_bytes);
         const int __past = past_word(at(-__phase, __y));
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) {
             const int __i = __x + __j - __phase;
-            from[__j] = is_turned() ? waiting_line(__i + __length - 1) + past_word(at(__i, 0)) + __y * size
+            from[__j] = is_turned() ? waiting_line(__i + __phases - 1) + past_word(at(__i, 0)) + __y * size
                         : is_same() ? waiting + __y * size
                                     : waiting + __y * row_bytes + __past + (__x + __j) * size;
         }
         return 0;
     }
     GRIDSTRIDE_INLINED int descend() {
-        if (!waits) to += warps * source.strides[0];
+        if (!waits) to += apart * source.strides[0];
         else
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j) from[__j] += step;
@@ -222,54 +224,62 @@ GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, c
     return last_of(__next, __others...);
 }
 
-template <int __length, int __width, int __height, class __operation, int __axes, class... __picked>
+// Do a word of every so-many-th row from one on, which begins at `__from`: a phase before `__x`.
+template <int __length, int __apart, class __operation, int __axes, class... __picked>
+GRIDSTRIDE_INLINED void pick_rows(const __operation& __do, const element_space<__axes>& __space,
+                                  const plane_part<false>& __part, int __from, int __first, int __x, __picked&... __all) {
+    const numbering<__axes>& __numbers = __space.numbers;
+    const long long __number = __part.number + (__part.x + __from) * __numbers.step;
+    if (__part.has(__from, __length)) {
+        swallow(__all.stand(__x, __first, __x - __from)...);
+#pragma unroll 4
+        for (int __y = __first; __y < __part.height; __y += __apart) {
+            swallow(__all.pick()...);
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
+                     element<typename __picked::operand>(__all.items.items[__j]).get()...);
+            swallow(__all.store()...);
+            swallow(__all.descend()...);
+        }
+        return;
+    }
+#pragma unroll 1
+    for (int __y = __first; __y < __part.height; __y += __apart)
+#pragma unroll 1
+        for (int __j = 0; __j < __length; ++__j)
+            if (__part.has(__from + __j))
+                __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
+                     element<typename __picked::operand>(
+                         *reinterpret_cast<typename __picked::stored*>(__all.at(__from + __j, __y))).get()...);
+}
+
+template <int __length, int __phases, int __width, int __height, class __operation, int __axes, class... __picked>
 GRIDSTRIDE_INLINED void pick_tile(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                   __picked&&... __all) {
-    constexpr int __warps = turning_threads / 32;
-    const numbering<__axes>& __numbers = __space.numbers;
+    constexpr int __warps = turning_threads / 32, __apart = __phases > __warps ? __phases : __warps;
     plane_part<false> __part(__space, __width);
     enter_plane(__part, __space, __height, __all...);
     swallow(__all.take_memory(__shared)...);
-    const row_starts<__length> __starts = last_of(__all...).row_starts_of();
+    const row_starts<__phases> __starts = last_of(__all...).row_starts_of();
     if (__part.x > 0 && __part.to == __width && __part.height == __height)
         swallow(__all.template bring<true>(__part, __starts)...);
     else
         swallow(__all.template bring<false>(__part, __starts)...);
-    const int __first = threadIdx.x / 32, __phase = __starts.phase(__first);
     await_words();
 #pragma unroll 1
-    for (int __x = threadIdx.x % 32 * __length; __x < __width; __x += 32 * __length) {
-        const long long __number = __part.number + (__part.x + __x - __phase) * __numbers.step;
-        if (__part.has(__x - __phase, __length)) {
-            swallow(__all.stand(__x, __first, __phase)...);
-#pragma unroll 4
-            for (int __y = __first; __y < __part.height; __y += __warps) {
-                swallow(__all.pick()...);
-#pragma unroll
-                for (int __j = 0; __j < __length; ++__j)
-                    __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
-                         element<typename __picked::operand>(__all.items.items[__j]).get()...);
-                swallow(__all.store()...);
-                swallow(__all.descend()...);
-            }
-            continue;
-        }
+    for (int __x = threadIdx.x % 32 * __length; __x < __width; __x += 32 * __length)
 #pragma unroll 1
-        for (int __y = __first; __y < __part.height; __y += __warps)
-#pragma unroll 1
-            for (int __j = 0; __j < __length; ++__j)
-                if (__part.has(__x - __phase + __j))
-                    __do(__number + (__part.y + __y) * __numbers.strides[0] + __j * __numbers.step,
-                         element<typename __picked::operand>(
-                             *reinterpret_cast<typename __picked::stored*>(__all.at(__x - __phase + __j, __y))).get()...);
-    }
+        for (int __y = threadIdx.x / 32; __y < __apart; __y += __warps)
+            pick_rows<__length, __apart>(__do, __space, __part, __x - __starts.phase(__y), __y, __x, __all...);
 }
 
-// Length: the elements of a word of the last operand.
-template <int __length, int __width, int __height, class __operation, int __axes, class... __operands>
+// Length: the elements of a word of the last operand; phases: those of a sector.
+template <int __length, int __phases, int __width, int __height, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void picked_tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                      const __operands&... __all) {
-    pick_tile<__length, __width, __height>(__do, __space, __shared, picked<__operands, __length, __width, __height>(__all)...);
+    pick_tile<__length, __phases, __width, __height>(
+        __do, __space, __shared, picked<__operands, __length, __phases, __width, __height>(__all)...);
 }
 
 }

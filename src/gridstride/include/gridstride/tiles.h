@@ -133,18 +133,29 @@ struct tile_memory {
         row_words<__length, stored, __are_words> __packets[at_once][lines];
         const char* const __below = __all.corner + __all.down(__plane, first_y());
         const char* const __line = __below + __all.along(__plane, __x);
+        const line_steps __steps(__all, __plane);
+        // Most tiles are inside of the plane: nothing is asked of single lines then.
+        const int __last = (at_once - 1) * apart + lines;
+        if (__part::is_split && __are_words && __steps.are_even && __plane.has(__x, __last) && __x + __last <= __end) {
 #pragma unroll
-        for (int __k = 0; __k < at_once; ++__k)
+            for (int __k = 0; __k < at_once; ++__k)
 #pragma unroll
-            for (int __l = 0; __l < lines; ++__l)
-                if (has_line(__plane, __x + __k * apart, __l) && __x + __k * apart < __end)
-                    __packets[__k][__l].load(line_at(__all, __plane, __below, __line, __x, __k * apart + __l));
+                for (int __l = 0; __l < lines; ++__l)
+                    __packets[__k][__l].load(__line + __k * __steps.round + __l * __all.source.step);
+        } else {
+#pragma unroll
+            for (int __k = 0; __k < at_once; ++__k)
+#pragma unroll
+                for (int __l = 0; __l < lines; ++__l)
+                    if (has_line(__plane, __x + __k * apart, __l) && __x + __k * apart < __end)
+                        __packets[__k][__l].load(line_at(__all, __plane, __steps, __below, __line, __x, __k, __l));
+        }
 #pragma unroll
         for (int __k = 0; __k < at_once; ++__k)
 #pragma unroll
             for (int __l = 0; __l < lines; ++__l)
                 if (!__are_words && has_line(__plane, __x + __k * apart, __l) && __x + __k * apart < __end)
-                    __packets[__k][__l].join(line_at(__all, __plane, __below, __line, __x, __k * apart + __l));
+                    __packets[__k][__l].join(line_at(__all, __plane, __steps, __below, __line, __x, __k, __l));
         char* __to = at(__x, first_y());
 #pragma unroll
         for (int __k = 0; __k < at_once; ++__k)
@@ -155,10 +166,24 @@ struct tile_memory {
     static GRIDSTRIDE_INLINED bool has_line(const __part& __plane, int __x, int __l) {
         return __plane.has(__are_words ? __x : __x + __l);
     }
+    // How far apart lines are from one round to the next, where that is the same for all.
+    struct line_steps {
+        long long round;
+        bool are_even;
+        template <class __turned, class __part>
+        GRIDSTRIDE_INLINED line_steps(const __turned& __all, const __part& __plane)
+            : round(apart * __all.source.step), are_even(true) {
+            if (!__plane.x_side.has_two_axes()) return;
+            const int __inner = __plane.x_side.inner;
+            are_even = (__inner & (__inner - 1)) == 0 && __inner >= lines && __inner <= apart;
+            round = (apart >> __plane.x_side.shift) * __all.source.strides[1];
+        }
+    };
     template <class __turned, class __part>
-    static GRIDSTRIDE_INLINED const char* line_at(const __turned& __all, const __part& __plane, const char* __below,
-                                                  const char* __line, int __x, int __more) {
-        return __plane.x_side.has_two_axes() ? __below + __all.along(__plane, __x + __more) : __line + __more * __all.source.step;
+    static GRIDSTRIDE_INLINED const char* line_at(const __turned& __all, const __part& __plane, const line_steps& __steps,
+                                                  const char* __below, const char* __line, int __x, int __k, int __l) {
+        return __steps.are_even ? __line + __k * __steps.round + __l * __all.source.step
+                                : __below + __all.along(__plane, __x + __k * apart + __l);
     }
     static GRIDSTRIDE_INLINED void put_lines(const row_words<__length, stored, __are_words> (&__from)[lines], char* __to) {
 #pragma unroll

@@ -49,6 +49,7 @@ struct plane_side {
 // The part of the plane that a block has.
 template <bool __is_split>
 struct plane_part {
+    static constexpr bool is_split = __is_split;
     plane_side<__is_split> x_side, y_side;
     long long x, y;     // where it begins
     int width, height;  // height: as far as the plane goes
