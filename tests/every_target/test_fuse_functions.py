@@ -230,6 +230,34 @@ def test_numbers_before_arrays_are_those_of_each_call() -> None:
             np.testing.assert_allclose(got, wanted, rtol=1e-15, err_msg=f"{name} {h}")
 
 
+@pytest.mark.parametrize("function", [np.subtract, np.round, np.maximum, np.clip, np.mean, np.where])
+def test_functions_of_numpy_are_fused_as_they_are(function: Callable[..., Any]) -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.ones(3)
+    given = {np.round: (x,), np.mean: (x,), np.clip: (x, y, 3.0), np.where: (x > 2, x, y)}.get(
+        function, (x, y)
+    )
+    np.testing.assert_array_equal(gs.fuse(function)(*given), function(*given))
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("bool", "bool"), ("int8", "float32")])
+def test_closeness_of_integers(dtypes: tuple[str, str]) -> None:
+    x, y = (
+        np.array(each).astype(dtype) for each, dtype in zip(([3, 5, 0, 1], [5, 3, 1, 1]), dtypes, strict=True)
+    )
+
+    def near(x: Any, y: Any, h: Any) -> Any:
+        return (
+            np.isclose(x, y, atol=3),
+            np.isclose(x, y),
+            np.isclose(x, h, atol=1),
+            np.isclose(x, np.uint8(4), atol=2),
+        )
+
+    for h in (4, 0, 2.5):
+        for got, wanted in zip(gs.fuse(near)(x, y, h), near(x, y, h), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_a_choice_keeps_the_lower_bits_of_integers_as_numpys_does() -> None:
     fused = gs.fuse(lambda x, h: np.where(x > 3, x, h))
     for dtype, h in (("int8", 139), ("int8", -300), ("uint64", -23), ("int8", 5)):

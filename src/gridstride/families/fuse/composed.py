@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride._arguments.promotion import promote
+from gridstride._arguments.promotion import Weak, promote
 from gridstride.families.fuse import reductions
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number
@@ -201,6 +201,12 @@ def _sinc(tape: Tape, x: Any) -> Any:
 def _isclose(
     tape: Tape, a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Any:
+    b = tape.value(b)
+    given = given_of(b)
+    if isinstance(given, Weak):
+        b = b.applied(float, (b,)) if given.type in (bool, int) else b
+    elif given.kind in "biu":  # as NumPy does: differences of integers wrap
+        b = tape.typed(b, promote([given, Weak(float)]))
     close = (np.less_equal(abs(a - b), atol + rtol * abs(b)) & np.isfinite(b)) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 

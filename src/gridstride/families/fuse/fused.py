@@ -84,12 +84,16 @@ class FusedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(*args, **kwargs)
+        passed = set(bound.arguments)
         bound.apply_defaults()
         given = {each.name: each for each in _given(self._signature, bound)}
         if not any(each.kind == "array" for each in given.values()):
             return self._function(*args, **kwargs)
         trace = self._traces.get(self._key(given))
         if trace is None or not trace.serves(given):
+            for name in bound.arguments.keys() - passed:
+                if isinstance(self._function, np.ufunc) or (name in given and given[name].kind == "constant"):
+                    del bound.arguments[name]  # the function has it; ufuncs do not take all of their defaults
             trace = self._trace(given, bound)
             self._pinned |= trace.tape.pinned
             self._traces[self._key(given)] = trace
