@@ -220,6 +220,8 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     total = packets * prod(outer)
     results = prod(walk.kept)
     group = _threads_for(total)
+    if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
+        group = max(group, min(THREADS, _power_of_two_from(_blocks(total, _AT_ONCE))))
     wanted = (16 if outer else 32) * limits.multiprocessors
     blocks = _blocks(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
