@@ -54,8 +54,8 @@ _MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
 MOST_PARTS = 65535
 #: Elements of a row of which a thread takes neighboring ones, and bytes of those.
 _FEW, _FEW_BYTES = 8, 144
-#: Bytes of neighboring rows that a block has room for, as in the header.
-_STRETCH_ROOM = 18432
+#: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
+_STRETCH_BYTES, _IN_FOURS = 18432, 2
 
 
 class BlockLoops:
@@ -255,17 +255,25 @@ def has_short_rows(walk: FoldWalk) -> bool:
 
 def _short(walk: FoldWalk) -> FoldLoop:
     row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
-    room = _STRETCH_ROOM // sum(each.itemsize for each in walk.inputs)
-    group = 1
-    while THREADS // group * row > room:
-        group *= 2
-    step = THREADS // group
-    rows = max(step, room // row // step * step)
+    sizes = [each.itemsize for each in walk.inputs]
+    size, stretch, group = row * sum(sizes), _STRETCH_BYTES, 1
+    if len(sizes) == 1 and size <= row * _IN_FOURS and THREADS * size > stretch:
+        # A row a thread, in more room, though not for all threads: so elements are taken four bytes at a time.
+        stretch *= 2
+        rows = min(THREADS, stretch // size)
+    else:
+        while THREADS // group * size > stretch:
+            group *= 2
+        step = THREADS // group
+        rows = max(step, stretch // size // step * step)
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(_blocks(results, rows), THREADS)
-    return fold_loop((_SHORT_ROWS, "fold_short"), walk, space, inputs, how, "short_bytes")
+    # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
+    has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
+    name = f"fold_short<{str(has_gaps).lower()}, {stretch}>::"
+    return fold_loop((_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
 
 
 def has_few(walk: FoldWalk) -> bool:

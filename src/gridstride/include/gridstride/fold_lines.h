@@ -34,22 +34,20 @@ template <int __length, class __stored, bool = kind_between<__length, __stored>:
 struct between_two {
     uint4 low, high;
     static GRIDSTRIDE_INLINED bool fits() { return true; }
-    GRIDSTRIDE_INLINED void load(const char* __at) {
-        const unsigned __off = between<__length, __stored>::past_word(__at);
-        const uint4* __from = reinterpret_cast<const uint4*>(__at - __off);
-        low = __from[0];
-        if (__off) high = __from[1];
+    // From a word on, of which so many bytes are not of the packet.
+    GRIDSTRIDE_INLINED void load(const char* __word, unsigned __off) {
+        low = reinterpret_cast<const uint4*>(__word)[0];
+        if (__off) high = reinterpret_cast<const uint4*>(__word)[1];
     }
-    GRIDSTRIDE_INLINED void unpack(const char* __at, packet<__stored, __length>& __to) const {
-        const unsigned __off = between<__length, __stored>::past_word(__at);
+    GRIDSTRIDE_INLINED void unpack(unsigned __off, packet<__stored, __length>& __to) const {
         whole<__length, __stored>::unpack(__to, between<__length, __stored>::joined(low, high, __off));
     }
 };
 template <int __length, class __stored>
 struct between_two<__length, __stored, false> {
     static GRIDSTRIDE_INLINED bool fits() { return false; }
-    GRIDSTRIDE_INLINED void load(const char*) {}
-    GRIDSTRIDE_INLINED void unpack(const char*, packet<__stored, __length>&) const {}
+    GRIDSTRIDE_INLINED void load(const char*, unsigned) {}
+    GRIDSTRIDE_INLINED void unpack(unsigned, packet<__stored, __length>&) const {}
 };
 
 // How the packets of a tile are loaded.
@@ -82,18 +80,20 @@ struct line_input {
     GRIDSTRIDE_INLINED bool is_between() const {
         return source.step == sizeof(stored) && between_two<__length, stored>::fits();
     }
+    // The same for all packets where they are words long.
+    GRIDSTRIDE_INLINED unsigned past_word() const { return static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % 16); }
     template <loading __how>
     GRIDSTRIDE_INLINED int load_as(int __k, long long __packet) {
         if (__how == by_words) words[__k].load(at(__packet));
         else if (__how == by_pieces) pieces[__k].load(at(__packet));
-        else pairs[__k].load(at(__packet));
+        else pairs[__k].load(at(__packet) - past_word(), past_word());
         return 0;
     }
     template <loading __how>
-    GRIDSTRIDE_INLINED int unpack_as(int __k, long long __packet) {
+    GRIDSTRIDE_INLINED int unpack_as(int __k) {
         if (__how == by_words) words[__k].unpack(packets[__k]);
         else if (__how == by_pieces) pieces[__k].unpack(packets[__k]);
-        else pairs[__k].unpack(at(__packet), packets[__k]);
+        else pairs[__k].unpack(past_word(), packets[__k]);
         return 0;
     }
     // Elements wait as one word where they make one, whichever way they came: so they are taken apart in one place.
@@ -154,8 +154,9 @@ struct line_tile {
 template <int __length, int __count, loading __how, bool __are_all, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                  const counted_from& __from, const line_tile& __tile, __inputs&... __all) {
-    // Packets that take two words are fewer at once.
-    constexpr int __at_once = __how == between_words && __count > 2 ? 2 : __count;
+    // Packets that take two words are fewer at once, beside values that take registers too.
+    constexpr int __room = sizeof(__folding) > 8 ? 1 : sizeof(__folding) > 4 || !__are_all ? 2 : __count;
+    constexpr int __at_once = __how == between_words && __count > __room ? __room : __count;
 #pragma unroll 1
     for (int __begin = 0; __begin < __count; __begin += __at_once) {
 #pragma unroll
@@ -165,7 +166,7 @@ GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __
 #pragma unroll
         for (int __k = 0; __k < __at_once; ++__k)
             if (__are_all || __tile.at(__begin + __k) < __tile.end) {
-                swallow(__all.template unpack_as<__how>(__k, __tile.at(__begin + __k))...);
+                swallow(__all.template unpack_as<__how>(__k)...);
                 add_line<__length>(__do_map, __do, __sums, __from, __tile.at(__begin + __k), __length, __k, __all...);
             }
     }
@@ -191,7 +192,9 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
     if (__have_pieces) {
         if (__tile.first < __end) add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
     } else if (all_of(__all.is_between()...)) {
-        for (; __tile.first < __end; __tile.first += __step)
+        for (; __tile.first <= __full; __tile.first += __step)
+            add_tile<__length, __count, between_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
+        if (__tile.first < __end)
             add_tile<__length, __count, between_words, false>(__do_map, __do, __sums, __from, __tile, __all...);
     } else {
         for (; __tile.first < __end; __tile.first += __step)

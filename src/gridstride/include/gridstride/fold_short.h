@@ -7,7 +7,8 @@
 
 namespace gridstride {
 
-// So many bytes of each stretch lie next to each other; then a gap makes rows of a power of two start in other banks.
+// So many bytes of each stretch lie next to each other; then a gap makes rows of whole words start in other banks. Other
+// rows do so anyway.
 constexpr unsigned bank_row = 128;
 
 __device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
@@ -24,18 +25,12 @@ __device__ constexpr int size_sum() { return 0; }
 template <class... __rest>
 __device__ constexpr int size_sum(int __first, __rest... __others) { return __first + size_sum(__others...); }
 
-// Elements that a block folds at once.
-constexpr int stretch_room = 18432;
-template <class... __inputs>
-__device__ constexpr int stretch_elements() { return stretch_room / size_sum(int(sizeof(typename __inputs::stored))...); }
-
-template <class __folding, class... __inputs>
-__device__ constexpr int short_bytes() {
-    return stretches_bytes(stretch_elements<__inputs...>(), int(sizeof(typename __inputs::stored))...);
-}
+// Elements that a block folds at once, of so many bytes.
+template <int __room, class... __inputs>
+__device__ constexpr int stretch_elements() { return __room / size_sum(int(sizeof(typename __inputs::stored))...); }
 
 // An input in shared memory. `__after` is where the next one's memory begins.
-template <class __operand, int __elements>
+template <bool __has_gaps, class __operand, int __elements>
 struct stretch {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -51,7 +46,9 @@ struct stretch {
         memory = __shared;
         return __shared + stretch_bytes(__elements, size);
     }
-    static GRIDSTRIDE_INLINED unsigned spread(unsigned __byte) { return __byte + __byte / bank_row * gap; }
+    static GRIDSTRIDE_INLINED unsigned spread(unsigned __byte) {
+        return __has_gaps ? __byte + __byte / bank_row * gap : __byte;
+    }
     // Bring so many elements, from a number on.
     GRIDSTRIDE_INLINED int bring(long long __first, int __count) {
         const char* __at = base + __first * size;
@@ -71,6 +68,10 @@ struct stretch {
         return 0;
     }
     GRIDSTRIDE_INLINED void put(unsigned __at, const uint4& __bits) {
+        if (!__has_gaps) {
+            *reinterpret_cast<uint4*>(memory + __at) = __bits;
+            return;
+        }
         typedef typename word<gap>::type __piece;
         __piece __pieces[16 / gap];
         memcpy(__pieces, &__bits, 16);
@@ -86,15 +87,19 @@ struct stretch {
 
     // Elements one after another, four bytes at a time.
     typedef packet<stored, size < 4 ? 4 / size : 1> quad;
-    unsigned next_byte, rest, done;  // four bytes that are not all used, how many bits of them are, and where the next lie
+    unsigned rest, done;  // four bytes that are not all used, and how many bits of them are
+    unsigned next_byte;   // where the next four lie, without gaps `next`
+    const unsigned* next;
     GRIDSTRIDE_INLINED int begin_quads(int __element) {
         const unsigned __byte = shift + __element * size;
         next_byte = __byte / 4 * 4;
+        next = reinterpret_cast<const unsigned*>(memory + next_byte);
         done = __byte % 4 * 8;
         rest = take_four();
         return 0;
     }
     GRIDSTRIDE_INLINED unsigned take_four() {
+        if (!__has_gaps) return *next++;
         const unsigned __bits = *reinterpret_cast<const unsigned*>(memory + spread(next_byte));
         next_byte += 4;
         return __bits;
@@ -237,13 +242,21 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     }
 }
 
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void fold_short(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
-                                   const __operands&... __inputs) {
-    constexpr int __elements = stretch_elements<__operands...>();
-    fold_stretch(__do_map, __do, __do_finish, __start, __space, __shared, stretch<__operands, __elements>(__inputs)...);
-}
+template <bool __has_gaps, int __room>
+struct fold_short {
+    template <class __folding, class... __inputs>
+    static __device__ constexpr int shared_bytes() {
+        return stretches_bytes(stretch_elements<__room, __inputs...>(), int(sizeof(typename __inputs::stored))...);
+    }
+    template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+        constexpr int __elements = stretch_elements<__room, __operands...>();
+        fold_stretch(__do_map, __do, __do_finish, __start, __space, __shared,
+                     stretch<__has_gaps, __operands, __elements>(__inputs)...);
+    }
+};
 
 }
 

@@ -60,7 +60,15 @@ struct bfloat16 {
     }
     __host__ __device__ bfloat16(double __value) : bfloat16(static_cast<float>(__value)) {}
     template <class __integer> __host__ __device__ bfloat16(__integer __value) : bfloat16(static_cast<float>(__value)) {}
-    __host__ __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(__bits) << 16); }
+    __host__ __device__ operator float() const {
+#if defined(__CUDA_ARCH__) && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+        float __value;  // one instruction, whichever half of a register the bits are in
+        asm("mov.b32 %0, {0, %1};" : "=f"(__value) : "h"(__bits));
+        return __value;
+#else
+        return __uint_as_float(static_cast<unsigned>(__bits) << 16);
+#endif
+    }
 };
 
 #define GRIDSTRIDE_COMPOUND(type, operation) \
