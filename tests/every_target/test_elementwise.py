@@ -211,6 +211,17 @@ def test_return_and_continue_end_an_element(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(result), np.where((x >= 0) & (x % 2 == 0), x, 0))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_signs_of_every_float(xp: ModuleType, dtype: str) -> None:
+    x = np.array([1, -1, 0.0, -0.0, np.inf, -np.inf] * 9, dtype)
+    kernel = gs.ElementwiseKernel("T x", "bool y, int32 z", "y = signbit(x); z = x < T(0)", "signs")
+    for each in (
+        gs.ElementwiseKernel("T x", "bool y", "y = signbit(x)", "sign")(xp.asarray(x)),
+        kernel(xp.asarray(x))[0],
+    ):
+        np.testing.assert_array_equal(gs.asnumpy(each), np.signbit(x))
+
+
 def test_texts_around_the_loop(xp: ModuleType) -> None:
     kernel = gs.ElementwiseKernel(
         "T x, T s", "T y", "y = scaled(x) + offset", "around",

@@ -297,6 +297,11 @@ def test_some_powers_of_plain_numbers_are_other_functions() -> None:
             np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))
 
 
+def test_spacing_of_zeros_is_above_zero() -> None:
+    x = np.array([0.0, -0.0, 1.0, -1.0, 3.0, -1e-45], np.float32)
+    np.testing.assert_array_equal(gs.fuse(lambda x: np.spacing(x))(x), np.spacing(x))  # noqa: PLW0108
+
+
 def test_decisions_about_numbers_make_kernels_of_their_own() -> None:
     @gs.fuse
     def folded(x: Any, axis: int, flag: bool = True) -> Any:

@@ -130,7 +130,7 @@ GRIDSTRIDE_FUNCTION int exponent_of(__t __a) {
 GRIDSTRIDE_FUNCTION __t spacing(__t __a) {
     if (::isinf(__a)) return __a - __a;
     const __t __far = __a < 0 ? -__t(1) / __t(0) : __t(1) / __t(0);
-    return ::nextafter(__a, ::signbit(__a) ? -::fabs(__far) : ::fabs(__far)) - __a;
+    return ::nextafter(__a, __a < 0 ? -::fabs(__far) : ::fabs(__far)) - __a;
 }
 GRIDSTRIDE_FUNCTION __t log_of_sum(__t __a, __t __b) {
     if (__a == __b) return __a + __t(0.693147180559945309417232121458176568);
