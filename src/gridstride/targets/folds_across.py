@@ -41,10 +41,12 @@ _FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 63, 1024
 _MOST_ROWS = 1 << 22
 #: Packets of a row from which on blocks take stretches of it.
 _STRETCH = 16
-#: Blocks for each multiprocessor, of which it holds several at once.
-_BLOCKS = 16
+#: Blocks for each multiprocessor, at most: four times five, or five times four, which it holds at once.
+_BLOCKS = 20
 #: Words of results that a thread's packet of a row makes, where results are larger.
-_MOST_STORED = 4
+_MOST_STORED = 8
+#: Packets of results of a thread, one after another, at most.
+_PACKETS = 8
 #: Rows on their way to a thread at once, as in the loops' names below.
 _AT_ONCE = 4
 
@@ -92,18 +94,31 @@ def _length_of_results(walk: FoldWalk) -> int:
 
 def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     stored = _length_of_results(walk)
-    length = min(packet_length([each.itemsize for each in walk.inputs]), _MOST_STORED * stored)
+    length = packet_length([each.itemsize for each in walk.inputs])
     row, *outer = walk.kept
+    while length > stored and (length > _MOST_STORED * stored or row % length):
+        length //= 2
     packets = -(-row // length)
     count = packets * prod(outer)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
     kept_axes = axes_bytes(count, (packets, *outer), capacity)
-    each = max(1, min(_AT_ONCE, count // (THREADS * _BLOCKS * limits.multiprocessors)))
-    space = fold_space_bytes(walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]))
+    each = max(1, min(_PACKETS, count // (THREADS * _BLOCKS * limits.multiprocessors)))
+    kept_row = prod(walk.kept) if row % length == 0 and _results_make_a_row(walk) else row
+    space = fold_space_bytes(
+        walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
+    )
     how = configuration(-(-count // (THREADS * each)), THREADS)
     name = f"few_rows<{length}, {stored}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop((_FEW, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+
+
+def _results_make_a_row(walk: FoldWalk) -> bool:
+    """Return whether all results lie, and are counted, as those of one row do."""
+    steps = [walk.results, *(each.strides for each in walk.outputs)]
+    return all(
+        step[axis] == step[axis - 1] * walk.kept[axis - 1] for step in steps for axis in range(1, len(step))
+    )
 
 
 def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
@@ -132,7 +147,7 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
         how,
         "columns_bytes",
         _values(length),
-        _joining,
+        joining_of_rows,
     )
 
 
@@ -156,19 +171,20 @@ def _values(length: int) -> int:
 
 def _parts(blocks: int, rows: int, height: int, limits: Limits) -> int:
     wanted = _BLOCKS * limits.multiprocessors
-    return max(1, min(-(-wanted // blocks), rows // (height * 16), MOST_PARTS), -(-rows // _MOST_ROWS))
+    return max(1, min(wanted // max(1, blocks), rows // (height * 16), MOST_PARTS), -(-rows // _MOST_ROWS))
 
 
 def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:
     """Return how many rows a part has: where there are many, as many as a block takes at once, again and again."""
+    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
     part = max(1, -(-rows // _parts(blocks, rows, height, limits)))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
         part = -(-part // whole) * whole
-    return min(part, MOST_BYTE_ROWS * height) if any(each.itemsize == 1 for each in walk.inputs) else part
+    return min(part, MOST_BYTE_ROWS * height) if are_bytes else part
 
 
-def _joining(results: int, parts: int, capacity: int) -> Loop:
+def joining_of_rows(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, where those of neighboring results lie next to each other."""
     walk = walk_of_parts(results, parts, parts_outermost=True)
     group = max(4, min(_WARP, _power_of_two_from(THREADS * 4 // parts)))
@@ -241,7 +257,7 @@ def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         how,
         "columns_bytes",
         _values(length),
-        _joining,
+        joining_of_rows,
     )
 
 

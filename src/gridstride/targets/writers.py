@@ -47,6 +47,8 @@ _SHORT_ROW, _LEAST_FLAT = 24, 4096
 #: Packets that a thread of such a block takes at most; and of small elements, where some inputs, or all, are read again
 #: and again: calculating them then takes longer than bringing them.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 4, 6, 8
+#: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
+_NARROW_BLOCKS = 10
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
 #: Rows that a thread folds at most, and such rows of bytes: in the headers sums of bytes count on it.
@@ -340,14 +342,17 @@ def _period(columns: int, length: int) -> int:
 
 
 def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    from gridstride.targets.folds_across import joining_of_rows
+
     length = packet_length([each.itemsize for each in walk.inputs])
     columns, *outer = walk.kept
     rows, group = walk.fold[0], _period(columns, length)
     each_round = THREADS // group * group
     rounds = _blocks(_blocks(rows * columns, length), each_round)
     blocks = prod(outer)
-    wanted = -(-16 * limits.multiprocessors // blocks)
-    most = MOST_BYTE_ROWS if any(each.itemsize == 1 for each in walk.inputs) else _MOST_ROWS
+    wanted = _NARROW_BLOCKS * limits.multiprocessors // max(1, blocks)
+    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    most = MOST_BYTE_ROWS if are_bytes else _MOST_ROWS
     parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // most))
     part = max(1, -(-rounds // parts))
     parts = -(-rounds // part)
@@ -361,7 +366,10 @@ def _narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
     )
     how = configuration(blocks, THREADS, parts)
-    return fold_loop((_NARROW, "fold_narrow<4>"), walk, space, inputs, how)
+    # Parts of many results, larger than what is read, are stored together.
+    join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
+    name = f"fold_narrow<4, {str(join is not None).lower()}>"
+    return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join)
 
 
 def _fits_a_word(itemsize: int) -> bool:
@@ -391,22 +399,13 @@ def fold_space_bytes(
     fold: bytes,
     kept_numbers: Ints,
     width: int = 0,
+    kept_row: int | None = None,
 ) -> bytes:
     """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
     results = prod(walk.kept)
+    size, kept_row = results * prod(walk.fold), walk.kept[0] if kept_row is None else kept_row
     return (
-        struct.pack(
-            "<5q2iQq",
-            results * prod(walk.fold),
-            results,
-            walk.fold[0],
-            walk.kept[0],
-            part,
-            parts,
-            group,
-            0,
-            width,
-        )
+        struct.pack("<5q2iQq", size, results, walk.fold[0], kept_row, part, parts, group, 0, width)
         + kept
         + fold
         + numbering_bytes(walk.kept_numbers[0], kept_numbers, capacity)

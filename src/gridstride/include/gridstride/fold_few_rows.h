@@ -74,19 +74,21 @@ GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do,
     return __row;
 }
 
-// Which results a packet has: `last` of them from number `first`, from element `element` of a row on.
+// Which results a packet has: `last` of them from number `first` on. Where results are counted as one row, all packets of
+// rows are whole.
 template <int __length>
 struct few_results {
-    long long outer, element, first;
+    long long first;
     int last;
 
     template <int __axes>
-    GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet) : outer(__packet), element(__packet) {
-        if (__space.kept.ndim > 1) element = taken_off(__space.kept, outer, 0);
-        else outer = 0;
-        element *= __length;
-        first = outer * __space.kept_row + element;
-        const long long __left = __space.kept_row - element;
+    GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet) : first(__packet * __length) {
+        long long __left = __space.outputs - first;
+        if (__space.kept_row < __space.outputs) {
+            const long long __element = taken_off(__space.kept, __packet, 0) * __length;
+            first = __packet * __space.kept_row + __element;
+            __left = __space.kept_row - __element;
+        }
         last = __left < __length ? int(__left) : __length;
     }
 };
@@ -114,40 +116,40 @@ struct few_values {
 // Of integers of one byte that are added: in bytes of words.
 template <>
 struct few_values<true> {
-    template <int __count, class __stored, int __length, class __input>
-    static GRIDSTRIDE_INLINED int add(byte_columns<__stored, __length>& __columns, int __row, int __rows, __input& __one) {
-        for (; __row + __count <= __rows; __row += __count) {
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k) __one.load_word(__k);
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k) {
-                __one.unpack(__k);
-                __columns.add(__one.packets[__k]);
-            }
-            __one.move(__count);
-        }
-        return __row;
-    }
     template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
                                         bool __are_words, long long, int __last, int (&__sums)[__length], __input& __one) {
         byte_columns<typename __input::stored, __length> __columns;
         const int __rows = int(__space.fold.count);
         if (__are_words && __last == __length) {
-            int __row = add<__count>(__columns, 0, __rows, __one);
-            if (__count > 4) __row = add<4>(__columns, __row, __rows, __one);
-            if (__count > 2) __row = add<2>(__columns, __row, __rows, __one);
-            add<1>(__columns, __row, __rows, __one);
-        } else {
-            for (int __row = 0; __row < __rows; ++__row) {
-                __one.load(0, __last);
-                __one.unpack(0);
-                __columns.add(__one.packets[0]);
-                __one.move(1);
+            for (int __row = 0; __row < __rows; __row += __count) {
+#pragma unroll
+                for (int __k = 0; __k < __count; ++__k) {
+                    if (__row + __k >= __rows) break;
+                    __one.load_word(__k);
+                }
+#pragma unroll
+                for (int __k = 0; __k < __count; ++__k) {
+                    if (__row + __k >= __rows) break;
+                    __one.unpack(__k);
+                    __columns.add(__one.packets[__k]);
+                }
+                __one.move(__count);
             }
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.sum(__j);
+            return;
         }
 #pragma unroll
-        for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.sum(__j);
+        for (int __j = 0; __j < __length; ++__j) {
+            const char* __from = __one.base + (__j < __last ? __j : 0) * __one.source.step;
+            __sums[__j] = 0;
+#pragma unroll 1
+            for (int __row = 0; __row < __rows; ++__row) {
+                __sums[__j] += *reinterpret_cast<const typename __input::stored*>(__from);
+                __from += __one.source.strides[0];
+            }
+        }
     }
 };
 
@@ -183,7 +185,7 @@ struct few_handed<true> {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __table[__lane * __length + __j] = __sums[__j];
         __syncwarp();
-#pragma unroll
+#pragma unroll 1
         for (int __i = 0; __i < __length / __stored; ++__i) {
             const int __at = (__i * 32 + __lane) * __stored;
             const long long __from = __packet - __lane + __at / __length;
@@ -218,9 +220,13 @@ GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __r
         value __sums[__length];
         const few_results<__length> __own(__space, __packet < __space.kept.count ? __packet : 0);
         if (__packet < __space.kept.count) {
+            long long __outer = __packet, __element = __packet;
+            if (__space.kept.ndim > 1) __element = taken_off(__space.kept, __outer, 0);
+            else __outer = 0;
+            __element *= __length;
             swallow(__all.begin()...);
-            const long long __number = settle(__space, __own.outer, 1, __all...) + __own.element * __space.kept_numbers.step;
-            swallow((__all.base += __own.element * __all.source.step)...);
+            const long long __number = settle(__space, __outer, 1, __all...) + __element * __space.kept_numbers.step;
+            swallow((__all.base += __element * __all.source.step)...);
             few_values<__are_bytes>::template fold<__length, __count>(__do_map, __do, __start, __space, __are_words, __number,
                                                                      __own.last, __sums, __all...);
         }

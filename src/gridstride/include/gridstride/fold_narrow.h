@@ -3,7 +3,7 @@
 #ifndef GRIDSTRIDE_FOLD_NARROW_H
 #define GRIDSTRIDE_FOLD_NARROW_H
 
-#include <gridstride/fold_lines.h>
+#include <gridstride/fold_columns.h>
 
 namespace gridstride {
 
@@ -83,19 +83,6 @@ GRIDSTRIDE_INLINED long long add_byte_rounds(byte_columns<typename __input::stor
     return __first;
 }
 
-// The same for integers that are added: in bytes of words, which have room for the rounds of a part.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED enable_for_bytes<__input, __length, long long> add_all_rounds(
-    const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__length], const narrow_place& __place,
-    long long __first, long long __end, __input& __one) {
-    byte_columns<typename __input::stored, __length> __columns;
-    __first = add_byte_rounds<__length, __count, __are_words>(__columns, __place, __first, __end, __one);
-    if (__count > 1) __first = add_byte_rounds<__length, 1, __are_words>(__columns, __place, __first, __end, __one);
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j) __sums[__j].add(__do, static_cast<typename __folding::type>(__columns.sum(__j)));
-    return __first;
-}
-
 // Join what threads hold of each column in `__columns`: first those whose packets have the same columns.
 template <int __length, class __folding, class __reduce>
 GRIDSTRIDE_INLINED void join_narrow(const __reduce& __do, __folding (&__sums)[__length], int __row, int __period,
@@ -127,7 +114,100 @@ GRIDSTRIDE_INLINED void join_narrow(const __reduce& __do, __folding (&__sums)[__
     __syncthreads();
 }
 
-template <int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+// Where all threads' values lie in a row in shared memory, those of a column are as many apart as there are columns.
+template <int __length, class __folding, class __value, class __reduce>
+GRIDSTRIDE_INLINED __value joined_columns(const __reduce& __do, int __row, int __threads, __value* __table) {
+    const int __x = threadIdx.x, __taken = fold_threads / __row * __row, __values = __threads * __length;
+    __syncthreads();
+    __value __sum = __table[__x < __taken ? __x : 0];
+    if (__x < __taken)
+        for (int __at = __x + __taken; __at < __values; __at += __taken) joined(__do, __sum, __table[__at]);
+    for (int __left = __taken / __row; __left > 1;) {
+        const int __half = (__left + 1) / 2;
+        if (__x < __left * __row) __table[__x] = __sum;
+        __syncthreads();
+        if (__x < (__left - __half) * __row) joined(__do, __sum, __table[__x + __half * __row]);
+        __left = __half;
+        __syncthreads();
+    }
+    return __sum;
+}
+
+// The rounds of a thread, its packets, and those of the block's part.
+struct narrow_rounds {
+    long long first, words_end, end, whole, elements;
+    bool has_last;  // whether the thread has the last packet, which is not whole
+};
+
+template <int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+GRIDSTRIDE_INLINED void add_thread(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                   const narrow_place& __place, const narrow_rounds& __rounds, __inputs&... __all) {
+    long long __round = __rounds.first;
+    if (all_of(__all.has_words()...))
+        __round = add_all_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
+    else
+        __round = add_all_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
+    if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
+        const int __last = int(__rounds.elements - __rounds.whole * __length);
+        swallow(__all.load(0, __rounds.whole, __last)...);
+        swallow(__all.unpack(0)...);
+        add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
+    }
+}
+
+// The value of the thread's column.
+template <bool __are_bytes>
+struct narrow_block {
+    template <int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+    static GRIDSTRIDE_INLINED __folding fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
+                                             const narrow_place& __place, const narrow_rounds& __rounds, int __period,
+                                             char* __shared, __inputs&... __all) {
+        __folding __sums[__length];
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
+        add_thread<__length, __count>(__do_map, __do, __sums, __place, __rounds, __all...);
+        __folding* __columns = reinterpret_cast<__folding*>(__shared);
+        join_narrow<__length>(__do, __sums, __place.row, __period, __place.threads, __columns);
+        return __columns[threadIdx.x];
+    }
+};
+// Of integers of one byte that are added: in bytes of words, which have room for the rounds of a part.
+template <>
+struct narrow_block<true> {
+    template <int __length, int __count, class __folding, class __map, class __reduce, class __input>
+    static GRIDSTRIDE_INLINED __folding fold(const __map&, const __reduce& __do, __folding __start, const narrow_place& __place,
+                                             const narrow_rounds& __rounds, int, char* __shared, __input& __one) {
+        byte_columns<typename __input::stored, __length> __columns;
+        long long __round = __rounds.first;
+        if (__one.has_words()) {
+            __round = add_byte_rounds<__length, __count, true>(__columns, __place, __round, __rounds.words_end, __one);
+            __round = add_byte_rounds<__length, 1, true>(__columns, __place, __round, __rounds.words_end, __one);
+        } else {
+            __round = add_byte_rounds<__length, 1, false>(__columns, __place, __round, __rounds.words_end, __one);
+        }
+        if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
+            __one.load(0, __rounds.whole, int(__rounds.elements - __rounds.whole * __length));
+            __one.unpack(0);
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                if (__rounds.whole * __length + __j >= __rounds.elements) __one.packets[0].items[__j] = 0;
+            __columns.add(__one.packets[0]);
+        }
+        int* __table = reinterpret_cast<int*>(__shared);
+        if (threadIdx.x < __place.threads)
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.sum(__j);
+        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table));
+    }
+};
+
+// A value of each thread, or a sum of each byte of its packets.
+template <class __folding, class... __operands>
+__device__ constexpr int narrow_bytes() {
+    return larger(fold_bytes<__folding>(), packet_length<__operands...>() == 16 ? fold_threads * 16 * int(sizeof(int)) : 1);
+}
+
+template <bool __are_outermost, bool __are_bytes, int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                           const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                           __inputs&&... __all) {
@@ -139,34 +219,26 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
         settle(__space, blockIdx.x, 1, __all...), __space.kept_numbers.step, __space.fold_numbers.strides[0],
         __space.position.strides[0]};
     const long long __elements = __space.fold.length[0] * __row, __whole = __elements / __length;
-    long long __round = blockIdx.y * __space.part, __end = __round + __space.part;
+    const long long __round = blockIdx.y * __space.part, __end = __round + __space.part;
     // Rounds in which all of the thread's packet exists.
     const long long __full = __x < __threads && __x < __whole ? (__whole - __x - 1) / __threads + 1 : 0;
-    const long long __words_end = __end < __full ? __end : __full;
-    __folding __sums[__length];
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-    if (all_of(__all.has_words()...))
-        __round = add_all_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-    else
-        __round = add_all_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __words_end, __all...);
-    if (__x < __threads && __round < __end && __place.packet(__round) == __whole) {
-        const int __last = int(__elements - __whole * __length);
-        swallow(__all.load(0, __whole, __last)...);
-        swallow(__all.unpack(0)...);
-        add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
-    }
-    __folding* __columns = reinterpret_cast<__folding*>(__shared);
-    join_narrow<__length>(__do, __sums, __row, __period, __threads, __columns);
-    if (__x < __row) __do_finish(static_cast<long long>(blockIdx.x) * __row + __x, int(blockIdx.y), __columns[__x]);
+    const narrow_rounds __rounds = {__round, __end < __full ? __end : __full, __end, __whole, __elements,
+                                    __x < __threads && __whole * __length < __elements};
+    const __folding __column = narrow_block<__are_bytes>::template fold<__length, __count>(
+        __do_map, __do, __start, __place, __rounds, __period, __shared, __all...);
+    const long long __result = static_cast<long long>(blockIdx.x) * __row + __x;
+    if (__x >= __row) return;
+    if (__are_outermost) __do_finish(__result, int(blockIdx.y), one_result(__column));
+    else __do_finish(__result, int(blockIdx.y), __column);
 }
 
-template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// `__are_outermost`: whether parts of neighboring results lie next to each other.
+template <int __count, bool __are_outermost, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_narrow(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                     const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                     const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_narrow_block<__length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_narrow_block<__are_outermost, adds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
                                          line_input<__operands, __length, __count>(__inputs)...);
 }
 
