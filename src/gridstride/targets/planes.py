@@ -51,7 +51,7 @@ _PICKED_SHAPES = {
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
 _MOST_ROWS = 64
-#: The longest sides for which elements are better picked from a strip as it lies.
+#: The longest sides for which elements of a word or less are better picked from a strip as it lies.
 _FEW_ROWS = 4
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
@@ -403,6 +403,8 @@ def _picked_strips(plane: Plane, limits: Limits) -> Loop | None:
     walk, x = plane.walk, plane.sides.x[0]
     for operand, turned in zip(walk.operands, plane.turned, strict=True):
         if operand.written == turned or (operand.written and operand.strides[x] != operand.itemsize):
+            return None
+        if operand.itemsize > 4:
             return None
     last = walk.operands[-1]
     length = max(1, 4 // last.itemsize)

@@ -141,12 +141,15 @@ struct picked {
     template <bool __all>
     GRIDSTRIDE_INLINED void bring_rows(const part& __part, const starts& __starts) const {
         const int __lane = threadIdx.x % 32;
+        constexpr bool have_one_phase = __phases <= warps;
         const char* __row = at(0, threadIdx.x / 32);
+        const int __own = __starts.phase(threadIdx.x / 32), __own_past = past_word(__row - __own * size);
         const long long __further = warps * source.strides[0];
 #pragma unroll 4
         for (int __i = threadIdx.x / 32; __i < __height; __i += warps, __row += __further) {
             if (!__all && __i >= __part.height) break;
-            const int __phase = __starts.phase(__i), __past = past_word(__row - __phase * size);
+            const int __phase = have_one_phase ? __own : __starts.phase(__i);
+            const int __past = have_one_phase ? __own_past : past_word(__row - __phase * size);
             const char* const __from = __row + (__lane * word - __phase * size - __past);
             char* const __to = waiting + __i * row_bytes + __lane * word;
 #pragma unroll

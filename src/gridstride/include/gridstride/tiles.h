@@ -182,6 +182,7 @@ struct tile_memory {
     template <class __turned, class __part>
     static GRIDSTRIDE_INLINED const char* line_at(const __turned& __all, const __part& __plane, const line_steps& __steps,
                                                   const char* __below, const char* __line, int __x, int __k, int __l) {
+        if (!__part::is_split) return __line + (__k * apart + __l) * __all.source.step;
         return __steps.are_even ? __line + __k * __steps.round + __l * __all.source.step
                                 : __below + __all.along(__plane, __x + __k * apart + __l);
     }
