@@ -123,12 +123,14 @@ def test_float16_is_folded_in_float32(xp: ModuleType) -> None:
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_sums_are_as_accurate_as_numpys(xp: ModuleType, axis: int | None) -> None:
-    x = np.random.default_rng(5).random((1000, 3000), "f4")
-    exact = x.sum(axis, dtype="f8")
-    ours, numpys = gs.asnumpy(TOTAL(xp.asarray(x), axis=axis)), x.sum(axis)
-    error, allowed = np.abs(ours - exact).mean(), np.abs(numpys - exact).mean()
-    rounding = np.spacing(np.float32(np.max(exact))) / 2  # of the result alone
-    assert error <= max(allowed, rounding)
+    errors, allowed, rounding = [], [], 0.0
+    for seed in range(12 if axis is None else 1):  # one result alone may be off by luck, of anybody's
+        x = np.random.default_rng(seed).random((1000, 3000), "f4")
+        exact = x.sum(axis, dtype="f8")
+        errors.append(np.abs(gs.asnumpy(TOTAL(xp.asarray(x), axis=axis)) - exact).mean())
+        allowed.append(np.abs(x.sum(axis) - exact).mean())
+        rounding = np.spacing(np.float32(np.max(exact))) / 2  # of the result alone
+    assert np.mean(errors) <= max(np.mean(allowed), rounding)
 
 
 def test_results_repeat(xp: ModuleType) -> None:
