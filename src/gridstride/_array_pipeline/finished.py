@@ -113,7 +113,7 @@ class FinishedCall(NamedTuple):
             return None
         found = [adapter.allocation(like.owner, shape, dtype) for dtype, shape in wanted]
         return tuple(
-            _native.Making(*each, start) for each, start in zip(found, starts, strict=True) if each is not None
+            _native.Making(each, start) for each, start in zip(found, starts, strict=True) if each is not None
         ) if None not in found else None  # fmt: skip
 
 

@@ -75,7 +75,7 @@ static int read_makings(PyObject *descriptions, struct array_record *record)
     for (; record->making_count < count; ++record->making_count) {
         struct array_making *making = &record->makings[record->making_count];
         PyObject *call, *arguments, *keywords, *wrap;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(descriptions, record->making_count), "OO!O!OI", &call, &PyTuple_Type,
+        if (!PyArg_ParseTuple(PyTuple_GetItem(descriptions, record->making_count), "(OO!O!O)I", &call, &PyTuple_Type,
                               &arguments, &PyDict_Type, &keywords, &wrap, &making->start))
             return 0;
         making->call = Py_NewRef(call);

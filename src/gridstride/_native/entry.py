@@ -149,23 +149,9 @@ class ArrayStep(NamedTuple):
 
 
 class Making(NamedTuple):
-    """Describe the making of an array.
+    """Describe the making of an array: an `arrays.Allocation`, and where in 16 bytes its memory must begin."""
 
-    Attributes
-    ----------
-    call : callable
-    arguments : tuple
-    keywords : dict
-    wrap : callable or None
-        Makes an array of the memory that `call` allocates; None: `call` makes the array.
-    start : int
-        Where in 16 bytes its memory must begin.
-    """
-
-    call: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-    wrap: Callable[[Any], Any] | None
+    allocation: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Callable[[Any], Any] | None]
     start: int
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from gridstride.arrays.view import ArrayView, Shape
 
 Leave = Callable[[], None]
-#: A function of a library, and its arguments by position and by name.
 
 
 class Allocation(NamedTuple):

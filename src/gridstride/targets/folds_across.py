@@ -17,6 +17,7 @@ from gridstride.targets.walks import (
     folded_bytes,
     inputs_across,
     inputs_along,
+    power_of_two_from,
     walk_of_parts,
 )
 from gridstride.targets.writers import (
@@ -187,7 +188,7 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
 def joining_of_rows(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, where those of neighboring results lie next to each other."""
     walk = walk_of_parts(results, parts, parts_outermost=True)
-    group = max(4, min(_WARP, _power_of_two_from(THREADS * 4 // parts)))
+    group = max(4, min(_WARP, power_of_two_from(THREADS * 4 // parts)))
     stretches = -(-results // group)
     kept_axes = axes_bytes(stretches, (stretches,), capacity)
     fold_axes = axes_bytes(parts, (parts,), capacity)
@@ -289,7 +290,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     packets = -(-row // length)
     columns = packets * prod(outer)
     total = prod(walk.fold)
-    group = min(THREADS if total < 64 else 32, _power_of_two_from(columns))
+    group = min(THREADS if total < 64 else 32, power_of_two_from(columns))
     height = THREADS // group
     blocks = -(-columns // group)
     parts = _parts(blocks, total, height, limits)
@@ -303,7 +304,3 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     )
     how = configuration(blocks, THREADS, parts)
     return fold_loop((_REDUCTION, "fold_across<4>"), walk, space, inputs, how)
-
-
-def _power_of_two_from(number: int) -> int:
-    return 1 << max(0, (number - 1).bit_length())

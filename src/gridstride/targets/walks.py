@@ -254,6 +254,11 @@ def workspace_operand(itemsize: int, results: int, loop: FoldLoop, capacity: int
     return folded_bytes(0, itemsize, (0,), (loop.parts * itemsize,), capacity)
 
 
+def power_of_two_from(number: int) -> int:
+    """Return the smallest power of two that is no less than a number."""
+    return 1 << max(0, (number - 1).bit_length())
+
+
 def _padded(values: Sequence[int], capacity: int) -> Ints:
     return (*values, *(0 for _ in range(capacity - len(values))))
 

@@ -27,6 +27,7 @@ from gridstride.targets.walks import (
     multiplier_and_shift,
     numbering_bytes,
     operand_bytes,
+    power_of_two_from,
     walk_of_parts,
     walked_operands,
 )
@@ -223,7 +224,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     results = prod(walk.kept)
     group = _threads_for(total)
     if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
-        group = max(group, min(THREADS, _power_of_two_from(_blocks(total, _AT_ONCE))))
+        group = max(group, min(THREADS, power_of_two_from(_blocks(total, _AT_ONCE))))
     wanted = (16 if outer else 32) * limits.multiprocessors
     blocks = _blocks(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
@@ -441,7 +442,7 @@ def fold_loop(
 def _joining(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, which lie next to each other in the workspace."""
     walk = walk_of_parts(results, parts)
-    group = min(THREADS if results < 4096 else 32, _power_of_two_from(parts))
+    group = min(THREADS if results < 4096 else 32, power_of_two_from(parts))
     space = fold_space_bytes(
         walk,
         capacity,
@@ -463,10 +464,6 @@ def room_of(walk: FoldWalk) -> int:
 
 def _blocks(items: int, each: int) -> int:
     return -(-items // each)
-
-
-def _power_of_two_from(number: int) -> int:
-    return 1 << max(0, (number - 1).bit_length())
 
 
 def _power_of_two_up_to(number: int) -> int:

@@ -45,11 +45,11 @@ class Account:
         self.rewritten: Rewritten | None = None
         self.expanded = b""
 
-    def error(self, message: str, shows_log: bool = False) -> CompileError:
-        """Return an error of the program, with the last lines of the log where asked for."""
+    def error(self, message: str, log: str = "") -> CompileError:
+        """Return an error of the program, with the last lines of what a compiler said."""
         name = self.program.name
         return CompileError(
-            f"{name}: {message}{_tail(self.log) if shows_log else ''}",
+            f"{name}: {message}{_tail(log)}",
             name=name,
             log=self.log,
             source=self.program.text,
@@ -77,7 +77,7 @@ class Account:
             return self.error(self._missing(int(asked[1]), errors[0].text))
         shown = [self._located(item) for item in errors if item.path != unit.REQUESTS] or errors
         if not shown:
-            return self.error(f"{self.compiler.version} failed on the program", shows_log=True)
+            return self.error(f"{self.compiler.version} failed on the program", self.log)
         described = diagnostics.describe(shown, self._source_line)
         return self.error(f"{self.compiler.version} rejected the program\n{described}")
 

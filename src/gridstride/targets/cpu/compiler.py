@@ -294,7 +294,7 @@ class _Compilation:
         except calling.CompilerFailed as failure:
             self.account.commands.append(failure.command)
             self.account.log += failure.log
-            raise self.account.error(str(failure), shows_log=True) from failure.__cause__
+            raise self.account.error(str(failure), failure.log) from failure.__cause__
         self.account.commands.append(shlex.join(done.args))
         self._converts |= implicit.told_of(done.stdout)
         self.account.log += implicit.without(done.stdout)
@@ -306,7 +306,7 @@ class _Compilation:
             return (self.folder / name).read_bytes()
         except FileNotFoundError:
             raise self.account.error(
-                f"the compiler reported success and wrote no {name}", shows_log=True
+                f"the compiler reported success and wrote no {name}", self.account.log
             ) from None
 
     # ---- what the compiler wrote ----
