@@ -222,14 +222,6 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& 
     }
 }
 
-template <int __length, int __count, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED void add_part_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                         const counted_from& __from, long long __packet, long long __end, int __group,
-                                         long long __elements, __inputs&... __all) {
-    const int __lane = threadIdx.x & (__group - 1);
-    add_some_of_line<__length, __count, 32>(__do_map, __do, __sums, __from, __packet - __lane, __end, __lane, __group, __elements, __all...);
-}
-
 template <int __length, int __count, int __lanes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,

@@ -61,12 +61,6 @@ struct byte_columns {
     }
 };
 
-// A type where an input's packets are bytes in whole words.
-template <class __value, bool __is_enabled> struct enabled_type {};
-template <class __value> struct enabled_type<__value, true> { typedef __value type; };
-template <class __input, int __length, class __value = void>
-using enable_for_bytes = typename enabled_type<__value, sizeof(typename __input::stored) == 1 && __length % 4 == 0>::type;
-
 // Whether what is folded are integers of one byte, which are added.
 template <class __reduce, class... __operands>
 struct adds_bytes { static constexpr bool value = false; };
