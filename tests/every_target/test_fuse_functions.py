@@ -258,6 +258,21 @@ def test_closeness_of_integers(dtypes: tuple[str, str]) -> None:
             np.testing.assert_array_equal(got, wanted)
 
 
+def test_signed_and_unsigned_integers_compare_as_numbers() -> None:
+    compared = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+    def together(x: Any, y: Any, z: Any) -> tuple[Any, ...]:
+        calls = [each(*pair) for pair in ((x, y), (y, x), (z, y)) for each in compared]
+        return (*calls, np.where(x > y, x, z))
+
+    small, large, whole = (np.iinfo(each) for each in (np.int8, np.uint64, np.int64))
+    x = np.array([small.min, -1, 0, 1, small.max], np.int8)[:, None, None]
+    y = np.array([0, 1, whole.max, whole.max + 1, large.max - 127, large.max], np.uint64)[:, None]
+    z = np.array([whole.min, -1, 0, whole.max], np.int64)
+    for got, wanted in zip(gs.fuse(together)(x, y, z), together(x, y, z), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
 def test_a_choice_keeps_the_lower_bits_of_integers_as_numpys_does() -> None:
     fused = gs.fuse(lambda x, h: np.where(x > 3, x, h))
     for dtype, h in (("int8", 139), ("int8", -300), ("uint64", -23), ("int8", 5)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,8 +82,11 @@ _KNOWN_OF_COMPLEX = frozenset(_NAMES_OF_COMPLEX.split())
 _NOT_OF_HALVES = frozenset({"nextafter", "spacing"})
 
 
-def template(name: str, loop: DType) -> str | None:
-    """Return a function's text for the dtype of its loop; None where there is none."""
+def template(name: str, *dtypes: DType) -> str | None:
+    """Return a function's text for the dtypes of its loop; None where there is none."""
+    loop = dtypes[0]
+    if {each.kind for each in dtypes} == {"i", "u"}:
+        return _comparison_of_signs(_FUNCTIONS[name], dtypes)
     if loop.kind == "c":
         return _OF_COMPLEX.get(name) or (_FUNCTIONS[name] if name in _KNOWN_OF_COMPLEX else None)
     if is_half(loop) and name in _NOT_OF_HALVES:
@@ -96,6 +99,15 @@ def template(name: str, loop: DType) -> str | None:
     if loop.kind == "b":
         tables = [_OF_BOOLS, _FUNCTIONS]
     return next((table[name] for table in tables if name in table), None)
+
+
+def _comparison_of_signs(text: str, dtypes: Sequence[DType]) -> str:
+    """Return a comparison of a signed with an unsigned integer, which NumPy compares as numbers and C++ does not."""
+    signed = next(place for place, each in enumerate(dtypes) if each.kind == "i")
+    below, above = ["0", "0"], ["{0}", "{1}"]
+    below[signed] = "-1"
+    above[signed] = f"static_cast<unsigned long long>({{{signed}}})"
+    return f"{{{signed}}} < 0 ? {text.format(*below)} : {text.format(*above)}"
 
 
 def is_known(name: str) -> bool:

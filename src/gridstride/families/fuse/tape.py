@@ -119,7 +119,7 @@ class Tape:
         if compared is not None:
             return compared
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
-        text = functions.template(name, loop[0])
+        text = functions.template(name, *loop)
         if text is None:
             raise self.refusal(f"{name}() of {loop[0]}: there is no CUDA C++ for it here")
         if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
