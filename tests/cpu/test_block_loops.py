@@ -337,6 +337,22 @@ def test_rows_with_broadcast_operands_and_steps(dtype: str) -> None:
     np.testing.assert_array_equal(elementwise.ADD(column, row), column + row)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+@pytest.mark.parametrize("shape", [(40, 3, 6, 5, 256), (70, 5, 64), (65, 9, 3, 128)])
+def test_rows_of_whole_words_along_several_axes(dtype: str, shape: tuple[int, ...]) -> None:
+    order = (*range(len(shape) - 1)[::-1], len(shape) - 1)
+    x, y = (values(shape, dtype, seed).transpose(order) for seed in (1, 2))
+    whole = np.zeros((x.shape[0] + 2, *x.shape[1:]), dtype)
+    elementwise.ADD(x, y, whole[1:-1])
+    np.testing.assert_array_equal(whole[1:-1], x + y)
+    assert not whole[0].any()
+    assert not whole[-1].any()
+    ADD_TO(x[:, :1], whole[1:-1])
+    np.testing.assert_array_equal(whole[1:-1], x + y + x[:, :1])
+    numbers = gs.ElementwiseKernel("T x", "int64 k", "k = i", "numbers_of_even_rows")(x)
+    np.testing.assert_array_equal(numbers.reshape(-1), np.arange(x.size))
+
+
 @pytest.mark.parametrize("offset", range(5))
 def test_rows_that_start_between_two_words(offset: int) -> None:
     whole = values((3, 101), "f4", 1)

@@ -19,6 +19,7 @@ from gridstride.targets.walks import (
     FoldWalk,
     Ints,
     Loop,
+    Walked,
     axes_bytes,
     capacity_for,
     configuration,
@@ -45,8 +46,10 @@ _AT_ONCE = 4
 _LONG_PACKETS = 2 * THREADS
 #: Elements of a row that is so short that packets cover several, and how many there must be of all.
 _SHORT_ROW, _LEAST_FLAT = 24, 4096
-#: Packets that a thread of such a block takes at most; and of small elements, where some inputs, or all, are read again
-#: and again: calculating them then takes longer than bringing them.
+#: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
+_ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
+#: Packets that a thread of a long row's block takes at most; and of small elements, where some inputs, or all, are
+#: read again and again: calculating them then takes longer than bringing them.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 4, 6, 8
 #: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
 _NARROW_BLOCKS = 10
@@ -67,7 +70,12 @@ class BlockLoops:
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or planes where operands lie along different axes."""
         length = packet_length([operand.itemsize for operand in walk.operands])
-        return _flat_rows(walk, length) or plane_loop(walk, length, limits) or _rows(walk, length, limits)
+        return (
+            _flat_rows(walk, length)
+            or plane_loop(walk, length, limits)
+            or _even_rows(walk, length)
+            or _rows(walk, length, limits)
+        )
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
@@ -157,6 +165,47 @@ def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
             operand_bytes(each.address, each.strides[0], each.strides[1:], capacity) for each in walk.operands
         ),
         configuration(_blocks(total, THREADS), THREADS),
+    )
+
+
+def _even_rows(walk: ElementWalk, length: int) -> Loop | None:
+    """Return the loop for short rows of whole packets, along several axes, where each packet is a word."""
+    row, *outer = walk.shape
+    packets, rest = divmod(row, length)
+    if len(outer) < 2 or rest or not 1 <= packets <= THREADS:
+        return None
+    rows = min(THREADS // packets, outer[0])
+    if rows * packets < _LEAST_BUSY * THREADS or not all(
+        _is_words(each, walk, length) for each in walk.operands
+    ):
+        return None
+    pieces = (packets, _blocks(outer[0], rows), _blocks(outer[1], _ROWS_OF_THREAD), *outer[2:])
+    blocks = prod(pieces[1:])
+    capacity = capacity_for(len(pieces))
+    if blocks >= 2**31:
+        return None
+    return Loop(
+        "gridstride/even_rows.h",
+        f"even_rows<{_ROWS_OF_THREAD}>",
+        "",
+        capacity,
+        struct.pack("<5q", prod(walk.shape), row, outer[0], rows, outer[1])
+        + axes_bytes(blocks, pieces, capacity)
+        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
+        walked_operands(walk.operands, capacity),
+        configuration(blocks, THREADS),
+    )
+
+
+def _is_words(operand: Walked, walk: ElementWalk, length: int) -> bool:
+    """Return whether each packet of whole rows is a word in memory."""
+    word = length * operand.itemsize
+    starts = (operand.address, *operand.strides[1:])
+    return (
+        operand.strides[0] == operand.itemsize
+        and word <= _LARGEST_WORD
+        and word & (word - 1) == 0
+        and all(each % word == 0 for each in starts)
     )
 
 
