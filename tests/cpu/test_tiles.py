@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.targets.cpu import tiles
+from gridstride.targets.cpu import compiler, tiles
+from gridstride.targets.options import CompileOptions
+from gridstride.targets.values import Program
 
 SHAPES = [(331, 157), (1000, 3), (3, 1000), (7, 33, 65), (5, 3, 200, 4), (33, 4, 2, 40), (2, 3, 5, 7, 61)]
 DTYPES = ["int8", "float16", "float32", "float64", "complex64", "complex128"]
@@ -78,6 +81,32 @@ def test_starts_between_lines(first: int, dtype: str) -> None:
     np.testing.assert_array_equal(out[first : first + 8_979], x[1:-20] + x[7:-14])
     assert not out[:first].any()
     assert not out[first + 8_979 :].any()
+
+
+@pytest.mark.parametrize("first", [0, 5, 16, 63])
+@pytest.mark.parametrize("gap", [0, 1, 16])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_pieces_of_rows_between_lines(first: int, gap: int, dtype: str) -> None:
+    kernel = add()
+    x, y = numbers((1100, 90), dtype), numbers((90, 1100), dtype)
+    memory = np.zeros(first + 90 * (1100 + gap) + 20, dtype)
+    expected = memory.copy()
+    for values, array in ((0, memory), (x.T + y, expected)):
+        rows = array[first : first + 90 * (1100 + gap)].reshape(90, 1100 + gap)[:, :1100]
+        rows[...] = values
+        if array is memory:
+            kernel(x.T, y, rows)
+    np.testing.assert_array_equal(memory, expected)
+
+
+def test_rows_are_fetched_ahead() -> None:
+    # g++ removes calls of functions that do nothing else.
+    kernel = add()
+    kernel(numbers((3, 3), "float32"), numbers((3, 3), "float32"))
+    includes = ("gridstride_cpu/loops.h",)
+    program = Program(kernel.cached_code, "add", CompileOptions(), ("add_elementwise",), includes=includes)
+    listing = compiler.list_program(program, "assembly")
+    assert re.search(r"(call|bl)\s+\S*fetch_row_ahead", listing)
 
 
 def test_starts_within_an_element() -> None:

@@ -19,9 +19,9 @@ from gridstride.targets.walks import (
 
 #: Elements of a tile, so that its decoding costs little beside it; of a row, and of one that has several axes.
 _TILE, _LONGEST_ROW, _MERGED_ROW = 4096, 16384, 1024
-#: Bytes of a tile of operands that lie along columns, as in the header, and of its rows and columns: several lines of
-#: the cache each.
-_TURNED_TILE, _TURNED_SIDE = 32768, 256
+#: Bytes of a tile of operands that lie along columns, as in the header, of its rows at most, and of a line of the
+#: cache, which its columns have at least.
+_TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
 #: Axes shorter than this are not worth turning.
 _SHORT = 16
 #: Bytes of a row from which on it is worth storing past the caches.
@@ -82,8 +82,7 @@ class Tiling(NamedTuple):
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     """Return tiles of long rows; where inputs lie along another axis than the results, of rows and columns of it."""
     turned = turned_axis(walk)
-    size = max((each.itemsize for each in walk.operands), default=1)
-    long = max(1, _TURNED_SIDE // size) if turned else _MERGED_ROW
+    long = _turned_width(walk, turned) if turned else _MERGED_ROW
     row_axes = _row_axes(walk, turned, long)
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
     inner = prod(walk.shape[: row_axes - 1])
@@ -152,11 +151,22 @@ def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
     )
 
 
+def _turned_width(walk: ElementWalk, turned: int) -> int:
+    """Return how many elements a row has where operands are turned."""
+    sizes = [each.itemsize for each in walk.operands if _is_turned(each, turned)]
+    largest = max(each.itemsize for each in walk.operands)
+    return max(1, min(_TURNED_ROW // largest, _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+
+
+def _in_line(sizes: Sequence[int]) -> int:
+    return max(1, _LINE // max(sizes))
+
+
 def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) -> int:
     """Return how many rows fit where operands are turned, in equal parts."""
     sizes = [each.itemsize for each in walk.operands if _is_turned(each, row_axes)]
     most = max(_SHORT, _TURNED_TILE // (width * sum(sizes)))
-    line = max(1, 64 // max(sizes))
+    line = _in_line(sizes)
     most = max(line, most // line * line)
     parts = -(-length // most)
     rows = -(-length // parts)

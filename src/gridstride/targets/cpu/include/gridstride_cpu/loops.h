@@ -34,6 +34,7 @@ constexpr int buffer_bytes = 4096, all_buffers_bytes = 65536, tile_bytes = 32768
 // these are few it reads the next ones while it stores some.
 constexpr int chunk_bytes = 2048;
 constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
+constexpr long long bytes_ahead = 8192;  // the same, of elements that are a step apart
 
 constexpr int larger() { return 1; }
 template <class... __rest>
@@ -82,11 +83,13 @@ struct tile_shape {
     const long long* length;
 };
 
-// Memory for the tiles of operands that are turned.
+// Memory for the tiles of operands that are turned, and for the last lines of rows of results.
 struct tile_memory {
-    static constexpr int bytes_count = tile_bytes + 1024, offsets_count = 1024;
-    int bytes_used = 0, offsets_used = 0;
+    static constexpr int bytes_count = tile_bytes + 1024, offsets_count = 1024, lines_count = 256;
+    int bytes_used = 0, offsets_used = 0, lines_used = 0;
     alignas(64) char bytes[bytes_count];
+    alignas(64) char lines[lines_count * line_bytes];
+    unfinished_line unfinished[lines_count];
     long long offsets[offsets_count];
 };
 
@@ -107,6 +110,9 @@ struct passage {
     int filled;
     char* tile;       // with what is turned
     long long* offsets;    // of the elements of a row
+    unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
+    char* lines;
+    int unfinished_count;
 
     GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
     GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
@@ -165,11 +171,28 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
 }
 
+// Take a line for each row of a tile, as far as there are any left; one where rows lie one after another.
+GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    const bool __is_one_row = __its.down == (long long)__tiles.width * __its.size;
+    const int __left = tile_memory::lines_count - __memory.lines_used;
+    __its.unfinished_count = __is_one_row ? 1 : smaller(__tiles.height, (__left + 1) / 2);
+    __its.unfinished = __memory.unfinished + __memory.lines_used;
+    __its.lines = __memory.lines + __memory.lines_used * line_bytes;
+    __memory.lines_used += __its.unfinished_count;
+    for (int __k = 0; __k < __its.unfinished_count; ++__k) __its.unfinished[__k].line = nullptr;
+}
+GRIDSTRIDE_APART void finish_lines(const passage& __its) {
+    if (!__its.is_streamed) return;
+    for (int __k = 0; __k < __its.unfinished_count; ++__k) finish(__its.unfinished[__k], __its.lines + __k * line_bytes);
+}
+
 GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
     __its.down = __its.strides[__tiles.row_axes];
     __its.how = way_of(__its, __tiles);
-    __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct;
+    __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct &&
+                        __memory.lines_used < tile_memory::lines_count;
     if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
+    if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
 }
 
 template <int __size>
@@ -178,6 +201,20 @@ GRIDSTRIDE_INLINED void fill(passage& __its, const char* __at, int __count) {
     repeat_bytes<__size>(__its.buffer, __at, __count);
     __its.repeated = __at;
     __its.filled = __count;
+}
+// Elements of which there are so many more in the row. Processors look ahead only within a page, and not while a chunk
+// is stored.
+template <int __size>
+GRIDSTRIDE_INLINED void gather_ahead(char* __to, const char* __from, long long __step, int __count, long long __left) {
+    constexpr int __some = 256 / __size > 0 ? 256 / __size : 1;
+    const long long __apart = __step < 0 ? -__step : __step, __line = __step < 0 ? -line_bytes : line_bytes;
+    const long long __lines = __apart <= line_bytes ? __some * __apart / line_bytes : 0;
+    const char* __later = __from + __line * (bytes_ahead / line_bytes);
+    for (; __count > 0; __count -= __some, __left -= __some, __to += __some * __size, __from += __some * __step) {
+        if (__left * __apart > bytes_ahead)
+            for (long long __k = 0; __k < __lines; ++__k, __later += __line) __builtin_prefetch(__later);
+        gather_bytes<__size>(__to, __from, __step, smaller(__some, __count));
+    }
 }
 template <int __size>
 GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, const char* __row,
@@ -206,12 +243,17 @@ GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __
 template <int __size>
 GRIDSTRIDE_APART char* fetched(passage& __its, const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
     if (__its.how == way::turned) return __its.tile + ((long long)__y * __width + __from) * __size;
+    if (__its.is_streamed) {
+        const int __line = __y % __its.unfinished_count;
+        return __its.buffer + go_on(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer,
+                                    __its.row(__y) + __from * __size);
+    }
     if (!__its.is_read) return __its.buffer;
     const char* const __row = __its.row(__y);
     if (__its.how == way::same)
         fill<__size>(__its, __row, __count);
     else if (__its.how == way::stepped)
-        gather_bytes<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count);
+        gather_ahead<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count, __width - __from);
     else
         gather_pieces<__size>(__its, __tiles, __row, __from, __count);
     return __its.buffer;
@@ -219,9 +261,11 @@ GRIDSTRIDE_APART char* fetched(passage& __its, const tile_shape& __tiles, int __
 template <int __size>
 GRIDSTRIDE_APART void put(const passage& __its, int __y, long long __from, int __count) {
     char* const __row = __its.row(__y);
-    if (__its.is_streamed)
-        stream(__row + __from * __size, __its.buffer, (long long)__count * __size);
-    else
+    if (__its.is_streamed) {
+        const int __line = __y % __its.unfinished_count;
+        stream(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer, __row + __from * __size,
+               (long long)__count * __size);
+    } else
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
 
@@ -231,6 +275,8 @@ GRIDSTRIDE_APART void fetch_row_ahead(const passage& __its, int __y, int __width
     const int __later = __y + rows_ahead, __bytes = __width * __its.size;
     const char* const __at = __later < __height ? __its.row(__later) : __its.row(__later - __height) + __bytes;
     for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __k);
+    __builtin_prefetch(__at + __bytes - 1);
+    asm volatile("");  // g++ removes calls of functions that do nothing but this
 }
 
 // An operand on its way along rows: `items` points to consecutive elements.
@@ -241,7 +287,7 @@ struct carried : passage {
     static constexpr int bytes = sizeof(stored);
 
     stored* items;
-    alignas(64) char memory[__buffered * bytes];
+    alignas(64) char memory[__buffered * bytes + 2 * line_bytes];
 
     GRIDSTRIDE_INLINED carried(const __operand& __source) {
         data = __source.data;
@@ -364,7 +410,10 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__ax
     const share_of_pieces __share(__space.tiles);
     for (long long __tile = __share.first; __tile < __share.last; ++__tile)
         run_tile<__buffered>(__do, __space, __tiles, __tile, __all...);
-    if (__space.is_streamed) finish_streams();
+    if (__space.is_streamed) {
+        swallow((finish_lines(__all), 0)...);
+        finish_streams();
+    }
 }
 
 template <class __operation, int __axes, class... __operands>

@@ -114,9 +114,11 @@ struct turning<__size, true> {
                                      int __width, int __height) {
         if (__height < side) return turning<__size, false>::run(__to, __pitch, __from, __offsets, __width, __height);
         for (int __x = 0; __x < __width; __x += side) {
-            for (int __k = __x + columns_ahead; __k < __x + columns_ahead + side && __k < __width + columns_ahead; ++__k)
+            for (int __k = __x + columns_ahead; __k < __x + columns_ahead + side && __k < __width + columns_ahead; ++__k) {
                 for (int __y = 0; __y < __height; __y += 64 / __size)
                     __builtin_prefetch(__from + __offsets[__k] + (long long)__y * __size);
+                __builtin_prefetch(__from + __offsets[__k] + (long long)__height * __size - 1);
+            }
             const bool __is_last = __x + side > __width && __width >= side;
             turn_columns(__to, __pitch, __from, __offsets, __is_last ? __width - side : __x, __width, __height);
         }
