@@ -38,6 +38,7 @@ LOWEST = gs.ReductionKernel(
 
 
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
+NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
 
 
@@ -265,6 +266,42 @@ def test_tiles_that_start_between_two_words(dtype: str, shape: tuple[int, int]) 
         np.testing.assert_array_equal(out, x.T + y)
         assert not room[: 16 + out_start].any()
         assert not room[16 + out_start + x.size :].any()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("float16")])
+@pytest.mark.parametrize("shape", [(270, 301), (1001, 70), *in_soak((259, 547), (64, 1000), (300, 17))])
+def test_tiles_of_small_elements_between_words(dtype: str, shape: tuple[int, int]) -> None:
+    for x_start, y_start, out_start in ((0, 0, 0), (1, 2, 3), (3, 0, 5)):
+        x, y = flat_view(shape[::-1], dtype, x_start, 1), flat_view(shape, dtype, y_start, 2)
+        out, other = flat_view(shape, dtype, out_start, 3), flat_view(shape, dtype, 1, 4)
+        for left, right in ((x.T, y), (x.T, y[:, :1]), (x.T, x.T), (y, x.T)):
+            elementwise.ADD(left, right, out)
+            np.testing.assert_array_equal(out, left + right)
+        BOTH(x.T, y, out, other)
+        np.testing.assert_array_equal(out, x.T)
+        np.testing.assert_array_equal(other, y)
+        ADD_TO(x.T, out)
+        np.testing.assert_array_equal(out, x.T + x.T)
+        numbers = NUMBERS_AS_ELEMENTS(x.T, out)
+        np.testing.assert_array_equal(numbers, np.arange(x.size).reshape(shape).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("uint16", "float16")])
+@pytest.mark.parametrize("shape", [(130, 8301), *in_soak((67, 16_803), (259, 8194))])
+def test_long_rows_between_words_with_one_again_and_again(dtype: str, shape: tuple[int, int]) -> None:
+    for row_start, start, out_start in ((0, 0, 0), (1, 2, 3), (3, 0, 5)):
+        row, x = flat_view(shape[1:], dtype, row_start, 1), flat_view(shape, dtype, start, 2)
+        room = np.zeros(x.size + 32, dtype)
+        out = room[16 + out_start : 16 + out_start + x.size].reshape(shape)
+        for left, right in ((x, row), (row, x), (x[:, :1], row), (row, row)):
+            elementwise.ADD(left, right, out)
+            np.testing.assert_array_equal(out, np.broadcast_to(left + right, shape))
+            assert not room[: 16 + out_start].any()
+            assert not room[16 + out_start + x.size :].any()
+        ADD_TO(row, out)
+        np.testing.assert_array_equal(out, np.broadcast_to(row + row + row, shape))
+        numbers = NUMBERS_AS_ELEMENTS(row, out)
+        np.testing.assert_array_equal(numbers, np.arange(x.size).reshape(shape).astype(dtype))
 
 
 @pytest.mark.parametrize(

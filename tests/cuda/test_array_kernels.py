@@ -51,6 +51,10 @@ CALLS = {
     "tiles of sides of two axes": lambda: elementwise.ADD(
         ones("f4", 20, 5, 3, 20).transpose(3, 1, 0, 2), ones("f4", 20, 5, 20, 3)
     ),
+    "tiles of small elements between words": lambda: elementwise.ADD(
+        ones("i1", 41, 53), ones("i1", 53, 41).T
+    ),
+    "one long row again and again": lambda: elementwise.ADD(ones("u2", 90, 1), ones("u2", 4099)),
     "mixed dtypes": lambda: elementwise.MIXED(ones("i2", 4), ones("f8", 4)),
     "complex numbers": lambda: elementwise.ADD(ones("c8", 4), 2.5),
     "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(

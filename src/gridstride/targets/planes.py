@@ -27,7 +27,7 @@ from gridstride.targets.walks import (
 )
 
 _TILES, _STRIPS, _PICKED = "gridstride/tiles.h", "gridstride/strips.h", "gridstride/picked.h"
-_PICKED_STRIPS = "gridstride/picked_strips.h"
+_PICKED_STRIPS, _SHIFTED = "gridstride/picked_strips.h", "gridstride/shifted_tiles.h"
 _WORD, _SECTOR = 16, 32
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
@@ -47,6 +47,11 @@ _PICKED_SHAPES = {
     4: ((64, 64, True), (64, 32, True)),
     8: ((64, 32, True), (32, 32, True)),
 }
+#: Bytes of a row and of a line of shifted tiles, which are for elements of so many bytes at most.
+_SHIFTED_WIDTH, _SHIFTED_HEIGHT, _SMALL = 256, 128, 2
+#: How operands lie, as headers are told: one element for a row; packets of rows between words or, one more, in words
+#: where the last operand has whole ones; along the other side.
+ONE_FOR_A_ROW, BETWEEN_WORDS, _ALONG_Y = 0, 1, 3
 #: Sides shorter than this are not worth turning in tiles.
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
@@ -166,6 +171,14 @@ class Plane(NamedTuple):
             turned and operand.written
         )
 
+    def kind(self, operand: Walked, turned: bool) -> int:
+        """Return how an operand lies, as headers are told."""
+        if turned:
+            return _ALONG_Y
+        if operand.strides[self.sides.x[0]] == 0:
+            return ONE_FOR_A_ROW
+        return BETWEEN_WORDS + begins_as(operand, self.walk.operands[-1], self.walk.shape)
+
     def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:
         """Return a loop whose blocks have parts of a width and a height."""
         x, y = self.sides
@@ -216,6 +229,14 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     return None if sides is None else _tiles(walk, sides, length, limits)
 
 
+def begins_as(operand: Walked, last: Walked, shape: Ints) -> bool:
+    """Return whether all packets of an operand begin at the same place of a word as the last operand's."""
+    pairs = zip(operand.strides, last.strides, shape, strict=True)
+    return (operand.address - last.address) % _WORD == 0 and all(
+        (own - other) % _WORD == 0 for own, other, length in pairs if length > 1
+    )
+
+
 # ---- tiles ----
 
 
@@ -252,8 +273,10 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         for operand in walk.operands
     )
     whole = Plane(walk, sides, turned, length)
-    if not whole.are_words(lines=True) and (loop := _picked_tiles(whole, limits)) is not None:
-        return loop
+    if not whole.are_words(lines=True):
+        loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        if loop is not None:
+            return loop
     plane = whole.in_words()
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
     rooms = {
@@ -279,6 +302,35 @@ def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int],
     if length == 2 and len(plane.operands()) > 1:
         return shapes
     return (*_OF_WORDS.get(length, ()), *shapes)
+
+
+def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that shifts small elements into words, where each operand lies along a side."""
+    operands, last = plane.walk.operands, plane.walk.operands[-1]
+    size = last.itemsize
+    if not last.written or max(map(len, plane.sides)) > 1 or size > _SMALL:
+        return None
+    if any(operand.itemsize != size for operand in operands) or not all(
+        map(plane.lies_along_its_side, operands, plane.turned)
+    ):
+        return None
+    height = _SHIFTED_HEIGHT // size
+    room = sum(plane.turned) * _shifted_bytes(min(height, plane.column), size)
+    if room > limits.shared_memory_per_block:
+        return None
+    width = _SHIFTED_WIDTH // size
+    kinds = ", ".join(
+        str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
+    )
+    sectors = plane._replace(length=_SECTOR // size)
+    return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, room)
+
+
+def _shifted_bytes(rows: int, itemsize: int) -> int:
+    """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
+    each = 4 // itemsize
+    words = -(-rows // each)
+    return -(-words * (each * (_SHIFTED_WIDTH + _SECTOR) + 4) // _WORD) * _WORD
 
 
 def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import gcd, prod
 
 from gridstride.targets.base import LaunchConfig, Limits
-from gridstride.targets.planes import plane_loop
+from gridstride.targets.planes import BETWEEN_WORDS, ONE_FOR_A_ROW, begins_as, plane_loop
 from gridstride.targets.walks import (
     THREADS,
     ElementWalk,
@@ -36,7 +36,7 @@ from gridstride.targets.walks import (
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
-_LINES = "gridstride/fold_lines.h"
+_LINES, _REPEATED = "gridstride/fold_lines.h", "gridstride/repeated_rows.h"
 _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _WARP, _LARGEST_WORD = 32, 16
@@ -44,6 +44,9 @@ _WARP, _LARGEST_WORD = 32, 16
 _AT_ONCE = 4
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
+#: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
+#: input lies, as the header is told.
+_LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 #: Elements of a row that is so short that packets cover several, and how many there must be of all.
 _SHORT_ROW, _LEAST_FLAT = 24, 4096
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
@@ -110,6 +113,8 @@ def _rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
         return _loop_of_rows(
             walk, f"rows<{index}, {order}>", (packets, *outer), (1, packets), _blocks(total, THREADS), total
         )
+    if (again := _repeated_rows(walk, length)) is not None:
+        return again
     # Several packets for a thread, unless there are too few then for all multiprocessors.
     each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
     pieces = _blocks(packets, each * THREADS)
@@ -117,6 +122,41 @@ def _rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     pieces = _blocks(packets, width)
     count = pieces * prod(outer)
     return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, packets), count, count)
+
+
+def _repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
+    """Return the loop for rows of small elements between words, where an input is one row again and again."""
+    last = walk.operands[-1] if walk.operands else None
+    if last is None or not last.written or len(walk.shape) != 2 or length < _LEAST_REPEATED:
+        return None
+    if not are_in_order(walk) or any(operand.itemsize != last.itemsize for operand in walk.operands):
+        return None
+    kinds = [_kind_of_rows(operand, last, walk.shape) for operand in walk.operands]
+    row, rows = walk.shape
+    apart = _LARGEST_WORD // gcd(_LARGEST_WORD, last.strides[1])
+    if _ONE_ROW not in kinds or apart == 1 or not apart * _ROWS_AT_ONCE <= rows < 2**31:
+        return None
+    width = length // _LEAST_REPEATED * THREADS
+    lengths = (_blocks(row // length, width), apart, _blocks(rows, apart * _ROWS_AT_ONCE))
+    capacity = capacity_for(len(lengths))
+    return Loop(
+        _REPEATED,
+        f"repeated_rows<{_ROWS_AT_ONCE}, {', '.join(map(str, kinds))}>",
+        "",
+        capacity,
+        struct.pack("<5q", prod(walk.shape), row, rows, width, 0)
+        + axes_bytes(prod(lengths), lengths, capacity)
+        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
+        walked_operands(walk.operands, capacity),
+        configuration(prod(lengths), THREADS),
+    )
+
+
+def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
+    """Return how an operand lies, as ``repeated_rows`` is told."""
+    if operand.strides[0] == 0:
+        return ONE_FOR_A_ROW
+    return _ONE_ROW if operand.strides[1] == 0 else BETWEEN_WORDS + begins_as(operand, last, shape)
 
 
 def _packets_of_thread(walk: ElementWalk, length: int) -> int:

@@ -220,13 +220,6 @@ struct picked {
     }
 };
 
-template <class __only>
-GRIDSTRIDE_INLINED const __only& last_of(const __only& __last) { return __last; }
-template <class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, const __rest&... __others) {
-    return last_of(__next, __others...);
-}
-
 // Do a word of every so-many-th row from one on, which begins at `__from`: a phase before `__x`.
 template <int __length, int __apart, class __operation, int __axes, class... __picked>
 GRIDSTRIDE_INLINED void pick_rows(const __operation& __do, const element_space<__axes>& __space,

@@ -86,6 +86,10 @@ struct row_words<__length, __stored, true> {
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
 };
 
+// How an operand lies, where a loop is told: one element for a row; in packets of its rows, which begin between words where
+// those of the last operand are words, or are words as those.
+constexpr int one_for_a_row = 0, between_words = 1, in_words = 2;
+
 // What a thread holds of an operand. `__memory` knows where the elements of a turned one are in shared memory.
 template <class __operand, int __length, bool __is_split, bool __are_words, class __memory>
 struct turned {
@@ -202,6 +206,13 @@ GRIDSTRIDE_INLINED int last_row_phase(const __only& __last) { return __last.phas
 template <class __first, class __second, class... __rest>
 GRIDSTRIDE_INLINED int last_row_phase(const __first&, const __second& __next, const __rest&... __others) {
     return last_row_phase(__next, __others...);
+}
+
+template <class __only>
+GRIDSTRIDE_INLINED const __only& last_of(const __only& __last) { return __last; }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, const __rest&... __others) {
+    return last_of(__next, __others...);
 }
 
 // Move to the block's part; `__height` is how long it may be along y.
