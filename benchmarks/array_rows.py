@@ -112,6 +112,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
         (permuted(x[: pixels * 3].reshape(pixels, 3), (1, 0)), z[: pixels * 3].reshape(3, pixels)),
         2 * pixels * 3 * itemsize, None,
     )  # fmt: skip
+    yield from _narrow(x, z, itemsize)
     yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
 
 
@@ -125,6 +126,20 @@ def _uneven(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     yield Layout("uneven_outer", "multiply", (column, row, to), moved, None)
     yield Layout("uneven_row_broadcast", "add", (square, row, to), 2 * moved, None)
     yield Layout("uneven_transposed", "add", (permuted(square, (1, 0)), other, to), 3 * moved, None)
+
+
+def _narrow(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield transposes of arrays of a few rows, and of a few columns."""
+    n = x.shape[0]
+    for name, shape in (
+        ("rows3", (3, n // 3)),
+        ("rows20", (20, n // 20)),
+        ("by20", (n // 20, 20)),
+        ("by33", (n // 33, 33)),
+    ):
+        source = permuted(x[: prod(shape)].reshape(*shape), (1, 0))
+        out = z[: prod(shape)].reshape(*source.shape)
+        yield Layout(f"{name}_transposed", "increment", (source, out), 2 * prod(shape) * itemsize, None)
 
 
 def folds(n: int) -> Iterator[Fold]:
