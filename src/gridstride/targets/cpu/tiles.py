@@ -18,7 +18,9 @@ from gridstride.targets.walks import (
 )
 
 #: Elements of a tile, so that its decoding costs little beside it; of a row, and of one that has several axes.
-_TILE, _LONGEST_ROW, _MERGED_ROW = 4096, 16384, 1024
+_TILE, _LONGEST_ROW, _MERGED_ROW = 16384, 16384, 1024
+#: Bytes of a row that shares lines of the cache with others.
+_CHANNEL_ROW = 8192
 #: Bytes of a tile of operands that lie along columns, as in the header, of its rows at most, and of a line of the
 #: cache, which its columns have at least.
 _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
@@ -87,8 +89,9 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
     inner = prod(walk.shape[: row_axes - 1])
     last, column = walk.shape[row_axes - 1 : row_axes + 1]
-    is_short = row_axes > 1 or turned or _has_columns(walk)
-    piece = min(last, max(1, long // inner) if is_short else _LONGEST_ROW)
+    if row_axes == 1 and not turned:
+        long = _CHANNEL_ROW // largest_item(walk) if _has_columns(walk) else _LONGEST_ROW
+    piece = min(last, max(1, long // inner))
     width = inner * piece
     height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
     return Tiling(
@@ -154,8 +157,12 @@ def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
 def _turned_width(walk: ElementWalk, turned: int) -> int:
     """Return how many elements a row has where operands are turned."""
     sizes = [each.itemsize for each in walk.operands if _is_turned(each, turned)]
-    largest = max(each.itemsize for each in walk.operands)
-    return max(1, min(_TURNED_ROW // largest, _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+    return max(1, min(_TURNED_ROW // largest_item(walk), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+
+
+def largest_item(walk: ElementWalk) -> int:
+    """Return the bytes of the largest element."""
+    return max((each.itemsize for each in walk.operands), default=1)
 
 
 def _in_line(sizes: Sequence[int]) -> int:

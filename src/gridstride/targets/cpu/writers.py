@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
-from gridstride.targets.cpu.tiles import tiling_of
+from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.large_folds import large_fold
 from gridstride.targets.walks import (
     ElementWalk,
@@ -44,8 +44,8 @@ _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 _FEW_IN_ORDER = {1: 128, 2: 31, 4: 15, 8: 4, 16: 3}
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
-#: Elements of a block: it takes less time than the runtime lets one run before it tries another.
-_BLOCK = 1 << 17
+#: Elements of a block: it takes less time than the runtime lets one run before it tries another; of small ones, bytes.
+_BLOCK, _BLOCK_BYTES = 1 << 17, 1 << 19
 
 
 class CpuLoops:
@@ -61,7 +61,7 @@ class CpuLoops:
             tiling.capacity,
             tiling.space_bytes(),
             tiling.operands_bytes(),
-            shared(tiling.tiles, prod(walk.shape), limits),
+            shared(tiling.tiles, prod(walk.shape), limits, max(_BLOCK, _BLOCK_BYTES // largest_item(walk))),
             "tile_space",
         )
 
@@ -179,10 +179,10 @@ def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> 
     return Loop(_ACROSS, "shared_across", "", capacity, space, (), how)
 
 
-def shared(pieces: int, elements: int, limits: Limits) -> LaunchConfig:
+def shared(pieces: int, elements: int, limits: Limits, block: int = _BLOCK) -> LaunchConfig:
     """Return a launch of one block for each thread that pays, or more short ones, so that none waits for another."""
     if elements < _SHARED or limits.multiprocessors == 1:
         return LaunchConfig((1, 1, 1), (1, 1, 1))
-    blocks = min(pieces, max(4 * limits.multiprocessors, elements // _BLOCK))
+    blocks = min(pieces, max(4 * limits.multiprocessors, elements // block))
     # Cooperative launches ask all threads to help at once, however few blocks there are.
     return LaunchConfig((blocks, 1, 1), (1, 1, 1), cooperative=True)

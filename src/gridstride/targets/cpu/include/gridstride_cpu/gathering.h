@@ -12,12 +12,56 @@ GRIDSTRIDE_INLINED void gather_every(char* __to, const char* __from, int __count
     for (long long __k = 0; __k < __count; ++__k)
         __builtin_memcpy(__to + __k * __size, __from + __k * __times * __size, __size);
 }
+
+#if defined(__SSSE3__)
+typedef char picked_bytes __attribute__((vector_size(16)));
+
+// Small elements that are a few times their size apart: 16 bytes are picked from as many vectors. Return how many
+// elements those were; the last ones are left, behind which vectors may reach.
+template <int __times>
+GRIDSTRIDE_INLINED int pick_bytes(char* __to, const char* __from, int __size, int __count) {
+    picked_bytes __places[__times];
+    for (int __k = 0; __k < __times; ++__k)
+        for (int __byte = 0; __byte < 16; ++__byte) {
+            const int __place = __byte / __size * __size * __times + __byte % __size - 16 * __k;
+            __places[__k][__byte] = char(0 <= __place && __place < 16 ? __place : -1);
+        }
+    const int __some = 16 / __size;
+    int __done = 0;
+    for (; __done + __some < __count; __done += __some) {
+        picked_bytes __picked = {};
+#pragma GCC unroll 4
+        for (int __k = 0; __k < __times; ++__k) {
+            picked_bytes __bytes;
+            __builtin_memcpy(&__bytes, __from + 16 * __k, 16);
+            __picked |= __builtin_ia32_pshufb128(__bytes, __places[__k]);
+        }
+        __builtin_memcpy(__to, &__picked, 16);
+        __to += 16;
+        __from += 16 * __times;
+    }
+    return __done;
+}
+GRIDSTRIDE_APART int pick_few(char* __to, const char* __from, long long __step, int __size, int __count) {
+    if (__step == 3 * __size) return pick_bytes<3>(__to, __from, __size, __count);
+    return __step == 4 * __size ? pick_bytes<4>(__to, __from, __size, __count) : 0;
+}
+#else
+GRIDSTRIDE_INLINED int pick_few(char*, const char*, long long, int, int) { return 0; }
+#endif
+
 template <int __size>
 GRIDSTRIDE_APART void gather_bytes(char* __to, const char* __from, long long __step, int __count) {
     switch (__step) {
     case -__size: return gather_every<__size, -1>(__to, __from, __count);
     case __size: __builtin_memcpy(__to, __from, (long long)__count * __size); return;
     case 2 * __size: return gather_every<__size, 2>(__to, __from, __count);
+    }
+    if (__size <= 2) {
+        const int __done = pick_few(__to, __from, __step, __size, __count);
+        __count -= __done;
+        __to += __done * __size;
+        __from += __done * __step;
     }
     for (; __count > 0; --__count, __to += __size, __from += __step) __builtin_memcpy(__to, __from, __size);
 }
@@ -32,11 +76,23 @@ GRIDSTRIDE_INLINED void repeat_bytes(char* __to, const char* __from, int __count
     GRIDSTRIDE_INDEPENDENT
     for (long long __k = 0; __k < __count; ++__k) __builtin_memcpy(__to + __k * __size, __same, __size);
 }
+// Copy as many bytes as a word has, or up to twice as many.
+template <class __word>
+GRIDSTRIDE_INLINED void copy_ends(char* __to, const char* __from, long long __bytes) {
+    __word __first, __last;
+    __builtin_memcpy(&__first, __from, sizeof(__word));
+    __builtin_memcpy(&__last, __from + __bytes - sizeof(__word), sizeof(__word));
+    __builtin_memcpy(__to, &__first, sizeof(__word));
+    __builtin_memcpy(__to + __bytes - sizeof(__word), &__last, sizeof(__word));
+}
 // Copy a few bytes without a call.
 GRIDSTRIDE_INLINED void copy_short(char* __to, const char* __from, long long __bytes) {
     typedef long long __vector __attribute__((vector_size(16)));
     if (__bytes < 16) {
-        for (int __k = 0; __k < __bytes; ++__k) __to[__k] = __from[__k];
+        if (__bytes >= 8) return copy_ends<long long>(__to, __from, __bytes);
+        if (__bytes >= 4) return copy_ends<int>(__to, __from, __bytes);
+        if (__bytes >= 2) return copy_ends<short>(__to, __from, __bytes);
+        if (__bytes) *__to = *__from;
         return;
     }
     __vector __some;

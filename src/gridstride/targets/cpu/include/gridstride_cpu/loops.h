@@ -32,7 +32,7 @@ struct tile_space {
 constexpr int buffer_bytes = 4096, all_buffers_bytes = 65536, tile_bytes = 32768;
 // Bytes of the elements of a row that are handled at once. A processor looks a few hundred instructions ahead: where
 // these are few it reads the next ones while it stores some.
-constexpr int chunk_bytes = 2048;
+constexpr int chunk_bytes = 1024;
 constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
 constexpr long long bytes_ahead = 8192;  // the same, of elements that are a step apart
 
@@ -158,7 +158,7 @@ GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shap
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
 GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
     const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
-    const int __offsets = __tiles.width + columns_ahead;  // and of those that come next
+    const int __offsets = __tiles.width + columns_ahead(__its.size);  // and of those that come next
     if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
         __memory.offsets_used + __offsets > tile_memory::offsets_count) {
         __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
@@ -171,11 +171,13 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
 }
 
-// Take a line for each row of a tile, as far as there are any left; one where rows lie one after another.
+// Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
+// rows that are whole.
 GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    const bool __is_one_row = __its.down == (long long)__tiles.width * __its.size;
+    long long __whole = 1;
+    for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) __whole *= __tiles.length[__axis];
     const int __left = tile_memory::lines_count - __memory.lines_used;
-    __its.unfinished_count = __is_one_row ? 1 : smaller(__tiles.height, (__left + 1) / 2);
+    __its.unfinished_count = __tiles.width == __whole ? 1 : smaller(__tiles.height, (__left + 1) / 2);
     __its.unfinished = __memory.unfinished + __memory.lines_used;
     __its.lines = __memory.lines + __memory.lines_used * line_bytes;
     __memory.lines_used += __its.unfinished_count;
@@ -198,9 +200,9 @@ GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __i
 template <int __size>
 GRIDSTRIDE_INLINED void fill(passage& __its, const char* __at, int __count) {
     if (!__its.is_written && __its.repeated == __at && __its.filled >= __count) return;
-    repeat_bytes<__size>(__its.buffer, __at, __count);
+    __its.filled = __count + line_bytes / __size;  // the first chunk of a row is shorter
+    repeat_bytes<__size>(__its.buffer, __at, __its.filled);
     __its.repeated = __at;
-    __its.filled = __count;
 }
 // Elements of which there are so many more in the row. Processors look ahead only within a page, and not while a chunk
 // is stored.
@@ -217,9 +219,12 @@ GRIDSTRIDE_INLINED void gather_ahead(char* __to, const char* __from, long long _
     }
 }
 template <int __size>
-GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, const char* __row,
-                                      long long __from, int __count) {
+GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, int __y, long long __from,
+                                      int __count) {
+    const char* const __row = __its.row(__y);
     const int __piece = int(__tiles.length[0]);
+    const long long __ahead = rows_ahead * __its.down +
+        (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
     const long long __length = __tiles.row_axes > 2 ? __tiles.length[1] : __from + __count;
     for (int __done = 0; __done < __count;) {
         // As many pieces as lie one stride apart; the first one may have begun.
@@ -228,6 +233,7 @@ GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __
         for (long long __k = (__from + __done) / __piece % __length; __k < __length && __done < __count; ++__k) {
             const int __some = smaller(__piece - __begun, __count - __done);
             char* const __to = __its.buffer + (long long)__done * __size;
+            for (int __k = 0; __k < __some * __size; __k += line_bytes) __builtin_prefetch(__at + __ahead + __k);
             if (__its.step == __size)
                 copy_short(__to, __at, __some * __size);
             else
@@ -255,7 +261,7 @@ GRIDSTRIDE_APART char* fetched(passage& __its, const tile_shape& __tiles, int __
     else if (__its.how == way::stepped)
         gather_ahead<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count, __width - __from);
     else
-        gather_pieces<__size>(__its, __tiles, __row, __from, __count);
+        gather_pieces<__size>(__its, __tiles, __y, __from, __count);
     return __its.buffer;
 }
 template <int __size>

@@ -77,7 +77,8 @@ struct turned<__size, 1> {
 // A tile's operand that lies along its columns, brought into rows: element (x, y) of the tile from
 // `from + offsets[x] + y * size` to `to + y * pitch + x * size`. A row of the result may be followed by 16 bytes of
 // others, so `to` has that much room behind it.
-constexpr int columns_ahead = 16;  // that are fetched before they are turned: no more than a cache has ways
+// How many columns are fetched before they are turned.
+constexpr int columns_ahead(int __size) { return __size < 4 ? 64 / __size : 16; }
 
 template <int __size, bool __has_squares = (square<__size>::side > 1)>
 struct turning {
@@ -90,7 +91,7 @@ struct turning {
 };
 template <int __size>
 struct turning<__size, true> {
-    static constexpr int side = square<__size>::side;
+    static constexpr int side = square<__size>::side, ahead = columns_ahead(__size);
 
     // The columns from `x` on; past the last one it comes again.
     static GRIDSTRIDE_INLINED void turn_columns(char* __to, long long __pitch, const char* __from,
@@ -114,7 +115,7 @@ struct turning<__size, true> {
                                      int __width, int __height) {
         if (__height < side) return turning<__size, false>::run(__to, __pitch, __from, __offsets, __width, __height);
         for (int __x = 0; __x < __width; __x += side) {
-            for (int __k = __x + columns_ahead; __k < __x + columns_ahead + side && __k < __width + columns_ahead; ++__k) {
+            for (int __k = __x + ahead; __k < __x + ahead + side && __k < __width + ahead; ++__k) {
                 for (int __y = 0; __y < __height; __y += 64 / __size)
                     __builtin_prefetch(__from + __offsets[__k] + (long long)__y * __size);
                 __builtin_prefetch(__from + __offsets[__k] + (long long)__height * __size - 1);
