@@ -126,12 +126,11 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
     length = packet_length([each.itemsize for each in walk.inputs])
     row, *outer = walk.kept
     group = _group(walk, 0, -(-row // length))
-    width = (group - (not _begins_with_words(walk, 0))) * length
+    width = group * length - _most_before(walk, length)
     stretches = -(-row // width)
-    # As many parts wherever rows begin.
-    part = _part(
-        walk, -(-row // ((group - 1) * length)) * prod(outer), walk.fold[0], THREADS // group, limits
-    )
+    # As many parts wherever the first row begins.
+    alike = group * length - _most_before(walk, length, with_address=False)
+    part = _part(walk, -(-row // alike) * prod(outer), walk.fold[0], THREADS // group, limits)
     capacity = room_of(walk)
     kept_axes = axes_bytes(stretches * prod(outer), (stretches, *outer), capacity)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity)
@@ -155,6 +154,21 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
 def _rows_alike(walk: FoldWalk, axis: int) -> int:
     """Return how many rows along a folded axis begin at different places of words."""
     return max(_WORD // gcd(each.fold_strides[axis], _WORD) for each in walk.inputs)
+
+
+def _most_before(walk: FoldWalk, length: int, with_address: bool = True) -> int:
+    """Return how many elements of a row's first word lie before the row at most."""
+    steps = [
+        (
+            length * each.itemsize,
+            each.itemsize,
+            each.address * with_address,
+            each.fold_strides[0],
+            *each.strides[1:],
+        )
+        for each in walk.inputs
+    ]
+    return max(-(-(step[0] - gcd(step[0], *step[2:])) // step[1]) for step in steps)
 
 
 def _begins_with_words(walk: FoldWalk, axis: int) -> bool:
