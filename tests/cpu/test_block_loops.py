@@ -36,7 +36,6 @@ LOWEST = gs.ReductionKernel(
     reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
 )  # fmt: skip
 
-
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
@@ -221,6 +220,23 @@ def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
         for axis in (None, *range(len(shape))):
             np.testing.assert_array_equal(INTEGERS(x, axis=axis), x.sum(axis, dtype="i8"))
             np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
+@pytest.mark.parametrize(
+    "shape", [(9, 1999), (4099, 33), (4099, 7), (4101, 3), *in_soak((2, 40_003), (4099, 100))]
+)
+def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int, int]) -> None:
+    limits = np.iinfo(dtype)
+    for start in (0, 1, 3, 6):
+        x = flat_view(shape, dtype, start, 1)
+        x[...] = np.random.default_rng(start).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        for each in (x, x[:, 1:], x[:, 2:-1], x[:, ::2], x[::-1]):
+            np.testing.assert_array_equal(INTEGERS(each, axis=1), each.sum(1, dtype="i8"))
+    whole = np.zeros(x.nbytes + 1, "u1")
+    between = whole[1:].view(dtype).reshape(shape)
+    between[...] = x
+    np.testing.assert_array_equal(INTEGERS(between, axis=1), x.sum(1, dtype="i8"))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex128"])

@@ -63,6 +63,8 @@ _MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
 MOST_PARTS = 65535
 #: Elements of a row of which a thread takes neighboring ones, and bytes of those.
 _FEW, _FEW_BYTES = 8, 144
+#: Words of those that a thread loads itself, as in the header.
+_MOST_OWN_WORDS = 3
 #: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
 
@@ -358,6 +360,7 @@ def _short(walk: FoldWalk) -> FoldLoop:
             group *= 2
         step = THREADS // group
         rows = max(step, stretch // size // step * step)
+    rows = _rows_brought(rows, row * max(sizes))
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
@@ -366,6 +369,13 @@ def _short(walk: FoldWalk) -> FoldLoop:
     has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
     name = f"fold_short<{str(has_gaps).lower()}, {stretch}>::"
     return fold_loop((_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+
+
+def _rows_brought(rows: int, size: int) -> int:
+    """Return how many rows of so many bytes to bring: fewer where a few threads alone would load once more."""
+    at_once = _AT_ONCE * THREADS * _LARGEST_WORD
+    whole = rows * size // at_once * at_once
+    return (whole - _LARGEST_WORD) // size if rows * size // 16 * 15 < whole < rows * size else rows
 
 
 def has_few(walk: FoldWalk) -> bool:
@@ -377,8 +387,14 @@ def has_few(walk: FoldWalk) -> bool:
         row > 1
         and (is_small or size == row * 2 == 2 * _LARGEST_WORD)
         and row * results * sum(each.itemsize for each in walk.inputs) <= _FEW_BYTES
-        and all(each.address % gcd(_LARGEST_WORD, row * results * each.itemsize) == 0 for each in walk.inputs)
+        and all(_is_at_words_of_few(each, row * results * each.itemsize) for each in walk.inputs)
     )
+
+
+def _is_at_words_of_few(operand: Walked, size: int) -> bool:
+    """Return whether packets of so many bytes begin at their words, or those of a warp do, which hands them on."""
+    own = gcd(_LARGEST_WORD, size)
+    return operand.address % (own if size // own <= _MOST_OWN_WORDS else _LARGEST_WORD) == 0
 
 
 def _results_of_few(walk: FoldWalk) -> int:
@@ -398,7 +414,7 @@ def _few(walk: FoldWalk) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
-    how = configuration(_blocks(results // each + 1, THREADS * count), THREADS)
+    how = configuration(_blocks(results // each, THREADS * count), THREADS)
     name = f"fold_few<{row}, {each}>::"
     return fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
 

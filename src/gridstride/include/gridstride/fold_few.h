@@ -12,8 +12,8 @@ __device__ constexpr int largest_word_in(int __bytes) {
     return __bytes % 16 == 0 ? 16 : __bytes % 8 == 0 ? 8 : __bytes % 4 == 0 ? 4 : __bytes % 2 == 0 ? 2 : 1;
 }
 
-// More words of one thread than this are far from its neighbors' words: so a warp loads all of its words in order, and
-// hands them on in shared memory.
+// More words of one thread than this are far from its neighbors' words: so a warp brings all of its packets by words of
+// 16 bytes in order, and hands them on in shared memory.
 constexpr int most_own_words = 3;
 
 // The elements of neighboring results, as the words they make. `__after` is where the next input's memory begins.
@@ -23,43 +23,53 @@ struct few_input {
     typedef typename __operand::stored stored;
     static constexpr int bytes = __length * sizeof(stored), size = largest_word_in(bytes), pieces = bytes / size;
     static constexpr bool is_handed = pieces > most_own_words;
+    static constexpr int brought = is_handed ? (bytes + 15) / 16 : pieces;
     static constexpr int shared_bytes = is_handed ? fold_threads * bytes : 0;
     typedef typename word<size>::type piece;
+    typedef typename word<is_handed ? 16 : size>::type brought_word;
 
     const __operand& source;
-    piece* memory;
-    piece words[__count][pieces];
+    char* memory;  // of the warp
+    brought_word words[__count][brought];
     packet<stored, __length> packets[1];
 
     GRIDSTRIDE_INLINED few_input(const __operand& __source) : source(__source), memory(nullptr) {}
     GRIDSTRIDE_INLINED char* place_in(char* __shared) {
-        memory = reinterpret_cast<piece*>(__shared + threadIdx.x / 32 * 32 * bytes);
+        memory = __shared + threadIdx.x / 32 * 32 * bytes;
         return __shared + (shared_bytes + 15) / 16 * 16;
     }
     // Load a packet, of which there are so many.
     GRIDSTRIDE_INLINED int load(int __k, long long __packet, long long __end) {
         const int __lane = threadIdx.x % 32;
-        const piece* __from = reinterpret_cast<const piece*>(source.data + (is_handed ? __packet - __lane : __packet) * bytes);
+        const brought_word* __from = reinterpret_cast<const brought_word*>(source.data + (is_handed ? __packet - __lane : __packet) * bytes);
+        const long long __left = (__end - __packet + __lane) * bytes;
 #pragma unroll
-        for (int __j = 0; __j < pieces; ++__j) {
+        for (int __j = 0; __j < brought; ++__j) {
             const int __at = is_handed ? __j * 32 + __lane : __j;
-            if (is_handed ? __at < (__end - __packet + __lane) * pieces : __packet < __end) words[__k][__j] = __from[__at];
+            if (is_handed ? __at < 2 * bytes && __at * 16 < __left : __packet < __end) words[__k][__j] = __from[__at];
         }
         return 0;
     }
     GRIDSTRIDE_INLINED int hand_on(int __k) {
-        if (!is_handed) return 0;
-        const int __lane = threadIdx.x % 32;
-        __syncwarp();
+        if (is_handed) {
+            const int __lane = threadIdx.x % 32;
+            __syncwarp();
 #pragma unroll
-        for (int __j = 0; __j < pieces; ++__j) memory[__j * 32 + __lane] = words[__k][__j];
-        __syncwarp();
-#pragma unroll
-        for (int __j = 0; __j < pieces; ++__j) words[__k][__j] = memory[__lane * pieces + __j];
+            for (int __j = 0; __j < brought; ++__j)
+                if (__j * 32 + __lane < 2 * bytes) reinterpret_cast<brought_word*>(memory)[__j * 32 + __lane] = words[__k][__j];
+            __syncwarp();
+        }
         return 0;
     }
     GRIDSTRIDE_INLINED int unpack(int __k) {
-        memcpy(&packets[0], &words[__k], bytes);
+        if (is_handed) {
+            piece __own[pieces];
+#pragma unroll
+            for (int __j = 0; __j < pieces; ++__j) __own[__j] = reinterpret_cast<const piece*>(memory)[threadIdx.x % 32 * pieces + __j];
+            memcpy(&packets[0], &__own, bytes);
+        } else {
+            memcpy(&packets[0], &words[__k], bytes);
+        }
         return 0;
     }
     GRIDSTRIDE_INLINED int load_some(long long __element, int __last) {
@@ -93,6 +103,22 @@ GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& 
     return __sums[0];
 }
 
+// The same of integers that are added, by words.
+template <int __row, class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED __folding fold_of_few(const __map&, const integer_sum<__reduce>& __do, const __folding& __start,
+                                         const counted_from&, int __first, __input& __one) {
+    constexpr int __size = sizeof(typename __input::stored), __words = (__input::bytes + 3) / 4;
+    unsigned __bits[__words] = {};
+    memcpy(__bits, &__one.packets[0], __input::bytes);
+    int __sum = 0;
+#pragma unroll
+    for (int __k = 0; __k < __words; ++__k) {
+        const unsigned __own = bytes_from(__first * __size - 4 * __k) & ~bytes_from((__first + __row) * __size - 4 * __k);
+        if (__own) __sum = with_word<typename __input::stored>(__bits[__k] & __own, __sum);
+    }
+    return as_folded(__do, __start, __sum);
+}
+
 // Results of `__row` elements, so many for a thread's packet, and packets that a thread loads at once.
 template <int __row, int __results, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
@@ -109,24 +135,23 @@ GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& 
         const long long __packet = __first + __k * fold_threads, __result = __packet * __results;
         counted_from __from(__space, __result * __space.kept_numbers.strides[0]);
         swallow(__all.hand_on(__k)...);
-        if (__packet < __whole) {
-            swallow(__all.unpack(__k)...);
-            packet_of_results<__folding, __results> __folded;
-            __folded.last = __results;
+        if (__packet >= __whole) continue;
+        swallow(__all.unpack(__k)...);
+        packet_of_results<__folding, __results> __folded;
+        __folded.last = __results;
 #pragma unroll
-            for (int __j = 0; __j < __results; ++__j) {
-                __folded.values[__j] = fold_of_few<__row>(__do_map, __do, __start, __from, __j * __row, __all...);
-                __from.number += __space.kept_numbers.strides[0];
-            }
-            __do_finish(__result, 0, __folded);
-        } else if (__packet == __whole) {
-            // Too few for a packet.
-            for (long long __at = __result; __at < __space.outputs; ++__at) {
-                swallow(__all.load_some(__at * __row, __row)...);
-                __do_finish(__at, 0, fold_of_few<__row>(__do_map, __do, __start, __from, 0, __all...));
-                __from.number += __space.kept_numbers.strides[0];
-            }
+        for (int __j = 0; __j < __results; ++__j) {
+            __folded.values[__j] = fold_of_few<__row>(__do_map, __do, __start, __from, __j * __row, __all...);
+            __from.number += __space.kept_numbers.strides[0];
         }
+        __do_finish(__result, 0, __folded);
+    }
+    // Results that are too few for a packet.
+    const long long __at = __whole * __results + threadIdx.x;
+    if (blockIdx.x == 0 && __at < __space.outputs) {
+        swallow(__all.load_some(__at * __row, __row)...);
+        const counted_from __from(__space, __at * __space.kept_numbers.strides[0]);
+        __do_finish(__at, 0, fold_of_few<__row>(__do_map, __do, __start, __from, 0, __all...));
     }
 }
 

@@ -207,6 +207,19 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
     }
 }
 
+// The same where all packets are words.
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED void add_words_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                          const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                          __input& __one) {
+    const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
+    line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
+    const long long __full = __end - __apart * __count + __own;
+    for (; __tile.first <= __full; __tile.first += __step)
+        add_tile<__length, __count, by_words, true>(__do_map, __do, __sums, __from, __tile, __one);
+    if (__tile.first < __end) add_tile<__length, __count, by_words, false>(__do_map, __do, __sums, __from, __tile, __one);
+}
+
 // Packets from `__begin` to before `__end` of a line of so many elements.
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
@@ -220,6 +233,42 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& 
         swallow(__all.unpack(0)...);
         add_line<__length>(__do_map, __do, __sums, __from, __whole, __last, 0, __all...);
     }
+}
+
+// Of integers that are added, in whichever order: by the words in which they lie, wherever the line begins.
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
+                                         const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                         long long __elements, __input& __one) {
+    typedef typename __input::stored __stored;
+    if (__begin >= __end) return;
+    if (__one.source.step != sizeof(__stored) || __one.past_word() % sizeof(__stored) != 0) {
+#pragma unroll 1
+        for (long long __packet = __begin + __lane; __packet < __end; __packet += __group) {
+            const long long __left = __elements - __packet * __length;
+            const int __last = __left < __length ? int(__left) : __length;
+            __one.load(0, __packet, __last);
+            __one.unpack(0);
+            add_line<__length>(__do_map, __do, __sums, __from, __packet, __last, 0, __one);
+        }
+        return;
+    }
+    // Words of which all elements are the line's, and those at its ends.
+    const int __before = int(__one.past_word() / sizeof(__stored));
+    const long long __words = (__before + __elements) / __length;
+    const int __after = int(__before + __elements - __words * __length);
+    const bool __has_first = __before != 0 && __begin == 0, __has_last = __after != 0 && __end * __length >= __elements;
+    __one.base -= __before * int(sizeof(__stored));
+    word_of<__stored, __length> __first, __last;
+    const bool __takes_first = __has_first && __lane == 0;
+    const bool __takes_last = __has_last && __lane == __group - 1 && (__words > 0 || __before == 0);
+    if (__takes_first) __first.load(__one.base);
+    if (__takes_last) __last.load(__one.at(__words));
+    add_words_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin + __has_first,
+                                                  __end * __length >= __elements ? __words : __end, __lane, __group, __one);
+    if (__takes_first)
+        __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_some(__first, __before, __words > 0 ? __length : __after)));
+    if (__takes_last) __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_some(__last, 0, __after)));
 }
 
 template <int __length, int __count, int __lanes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>

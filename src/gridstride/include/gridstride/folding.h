@@ -101,13 +101,11 @@ struct placed {
 template <int __axes, class... __placed>
 __host__ __device__ inline long long find_result(const fold_space<__axes>& __space, long long __result,
                                                  long long& __within, __placed&... __outputs) {
-    long long __rest = 0, __number = 0;
     __within = __result;
-    if (__space.kept_row < __space.outputs) {
-        __rest = __space.outputs < (1ll << 31) ? unsigned(__result) / unsigned(__space.kept_row)
-                                               : __result / __space.kept_row;
-        __within = __result - __rest * __space.kept_row;
-    }
+    if (__space.kept_row >= __space.outputs) return 0;
+    long long __number = 0, __rest = __space.outputs < (1ll << 31) ? unsigned(__result) / unsigned(__space.kept_row)
+                                                                   : __result / __space.kept_row;
+    __within = __result - __rest * __space.kept_row;
 #pragma unroll
     for (int __axis = 1; __axis < __axes; ++__axis) {
         if (__axis >= __space.kept.ndim) break;

@@ -32,6 +32,23 @@ GRIDSTRIDE_INLINED int sum_of(const packet<__stored, __length>& __items) {
     return __sum;
 }
 
+// Which of four bytes come after so many.
+GRIDSTRIDE_INLINED unsigned bytes_from(int __byte) { return __byte <= 0 ? ~0u : __byte >= 4 ? 0u : ~0u << __byte * 8; }
+
+// Of a word's elements from `__from` to before `__end`.
+template <class __stored, int __length>
+GRIDSTRIDE_INLINED int sum_of_some(const word_of<__stored, __length>& __word, int __from, int __end) {
+    constexpr int __words = __length * sizeof(__stored) / 4;
+    unsigned __bits[__words];
+    memcpy(__bits, &__word.bits, 4 * __words);
+    int __sum = 0;
+#pragma unroll
+    for (int __k = 0; __k < __words; ++__k)
+        __sum = with_word<__stored>(__bits[__k] & bytes_from(__from * int(sizeof(__stored)) - 4 * __k) &
+                                        ~bytes_from(__end * int(sizeof(__stored)) - 4 * __k), __sum);
+    return __sum;
+}
+
 // Sums of the bytes that stand at the same places of packets, two to a word: the caller adds at most `most` packets.
 template <class __stored, int __length>
 struct byte_columns {
