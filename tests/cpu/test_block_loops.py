@@ -36,6 +36,8 @@ LOWEST = gs.ReductionKernel(
     reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
 )  # fmt: skip
 
+SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5", "smallest_below_6")
+
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
@@ -237,6 +239,27 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
     between = whole[1:].view(dtype).reshape(shape)
     between[...] = x
     np.testing.assert_array_equal(INTEGERS(between, axis=1), x.sum(1, dtype="i8"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    "shape", [(301, 371), (140, 512), (70, 19, 13), *in_soak((5, 301, 1000), (2000, 300))]
+)
+def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
+    limits = np.iinfo(dtype)
+    axis = (0, 2) if shape[-1] < 100 else len(shape) - 2
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        for low, high in (
+            (limits.min, limits.max),
+            (limits.min, limits.min + 3),
+            (limits.max - 3, limits.max),
+        ):
+            x[...] = np.random.default_rng(start).integers(low, high, shape, dtype, endpoint=True)
+            for each in (x, x[..., ::2], x[::-1]):
+                np.testing.assert_array_equal(reduction.LARGEST(each, axis=axis), each.max(axis))
+                np.testing.assert_array_equal(SMALLEST(each, axis=axis), np.minimum(each.min(axis), 5))
+                np.testing.assert_array_equal(reduction.LARGEST(each, axis=-1), each.max(-1))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex128"])

@@ -76,6 +76,7 @@ CALLS = {
     "a sum of small integers": lambda: gs.ReductionKernel(
         "T x", "int64 y", "x", "a + b", "y = a", "0", "wide"
     )(ones("u2", 400_000)),
+    "the largest of small integers": lambda: reduction.LARGEST(ones("u1", 5000, 600), axis=0),
     "structures of narrow arrays": lambda: reduction.MOMENTS(ones("i1", 5000, 7), axis=0),
     "structure that is folded": lambda: reduction.MOMENTS(ones("f4", 30, 40), axis=(0, 1)),
     "no identity": lambda: reduction.PLACE(ones("i4", 30, 40), axis=0),

@@ -164,6 +164,20 @@ def test_products_and_extremes(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(LARGEST(xp.asarray(x), axis=0)), x.max(0))
 
 
+@pytest.mark.parametrize(
+    "text", ["a > b ? a : b", "(b <= a) ? a : b", "a >= b ? b : a", "max(b, a)", "(b > a) ? a : b"]
+)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_the_larger_or_the_smaller_of_two(xp: ModuleType, text: str, dtype: str) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", text, name="kept")
+    limits = np.iinfo(dtype)
+    x = np.random.default_rng(1).integers(limits.min, limits.max, (70, 300), dtype, endpoint=True)
+    keeps_larger = text in ("a > b ? a : b", "(b <= a) ? a : b", "max(b, a)")
+    for axis in (0, 1):
+        expected = x.max(axis) if keeps_larger else x.min(axis)
+        np.testing.assert_array_equal(gs.asnumpy(kernel(xp.asarray(x), axis=axis)), expected)
+
+
 # ---- forms and options ----
 
 

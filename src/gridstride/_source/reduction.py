@@ -30,6 +30,10 @@ FOLDING_SIZE = "sizeof(gridstride_folding)"
 #: In which sums lose what does not fit, in whatever order they are made.
 _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
 
+#: The larger or the smaller of a and b, without spaces.
+_CHOICE = re.compile(r"\(?([ab])([<>]=?)([ab])\)?\?([ab]):([ab])")
+_CALLED = re.compile(r"(max|min)\(([ab]),([ab])\)")
+
 
 class ReductionSource(NamedTuple):
     """Hold what a user wrote.
@@ -304,12 +308,36 @@ def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequenc
     is_small = (
         only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
     )
-    as_stored = source.map_expr.strip() == only.parameter.name and _reduce_type(source, form) in _INTEGERS
-    return (
-        "gridstride::as_integer_sum(gridstride_reduce)"
-        if adds and is_small and as_stored
-        else "gridstride_reduce"
-    )
+    is_as_stored = source.map_expr.strip() == only.parameter.name
+    if not is_small or not is_as_stored:
+        return "gridstride_reduce"
+    reduce_type = _reduce_type(source, form)
+    if adds and reduce_type in _INTEGERS:
+        return "gridstride::as_integer_sum(gridstride_reduce)"
+    if only.stored.itemsize == 1 and reduce_type == _folded_ctype(only.stored):
+        extreme = extreme_of(
+            source.reduce_expr, " ".join((source.preamble, source.type_preamble, *source.options))
+        )
+        if extreme is not None:
+            return f"gridstride::as_byte_extreme<{str(extreme == 'largest').lower()}>(gridstride_reduce)"
+    return "gridstride_reduce"
+
+
+def extreme_of(text: str, around: str = "") -> str | None:
+    """Return "largest" or "smallest" for an expression that keeps that one of a and b, given the text around it."""
+    text = "".join(text.split())
+    called = _CALLED.fullmatch(text)
+    if called is not None:
+        name, *both = called.groups()
+        may_be_own = any(each in around for each in (name, "include", "##"))
+        return None if may_be_own or set(both) != {"a", "b"} else {"max": "largest", "min": "smallest"}[name]
+    found = _CHOICE.fullmatch(text)
+    if found is None:
+        return None
+    left, sign, right, first, second = found.groups()
+    if {left, right} != {"a", "b"} or {first, second} != {"a", "b"}:
+        return None
+    return "largest" if (sign[0] == ">") == (left == first) else "smallest"
 
 
 def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:

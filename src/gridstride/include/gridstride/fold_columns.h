@@ -213,8 +213,8 @@ GRIDSTRIDE_INLINED void add_column(const __map& __do_map, const __reduce& __do, 
         if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __sums[__j];
 }
 
-template <int __count, class __stored, int __length, class __place, class __input>
-GRIDSTRIDE_INLINED int add_bytes(byte_columns<__stored, __length>& __columns, const __place& __at, int __row, int __end,
+template <int __count, class __columns_type, class __place, class __input>
+GRIDSTRIDE_INLINED int add_bytes(__columns_type& __columns, const __place& __at, int __row, int __end,
                                  __input& __one) {
     for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
 #pragma unroll
@@ -229,30 +229,30 @@ GRIDSTRIDE_INLINED int add_bytes(byte_columns<__stored, __length>& __columns, co
     return __row;
 }
 
-// Integers of one byte that are added: in bytes of words, which have room for the rows of a part.
-template <int __length, int __count, class __place, class __input>
+// Bytes that are folded in words, which have room for the rows of a part.
+template <class __columns_type, int __length, int __count, class __place, class __input>
 GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, int __row, int __end, int* __table,
                                         __input& __one) {
     if (!__are_words) {
 #pragma unroll 1
         for (int __j = 0; __j < __length && __at.has(__j); ++__j) {
             const char* __from = __one.base + __j * (__at.apart * __one.source.step);
-            int __sum = 0;
+            int __sum = __columns_type::nothing();
 #pragma unroll 8
             for (int __k = __row; __k < __end; __k += __at.height) {
-                __sum += *reinterpret_cast<const typename __input::stored*>(__from);
+                __columns_type::add_one(__sum, *reinterpret_cast<const typename __input::stored*>(__from));
                 __from += __at.height * __one.source.strides[0];
             }
             __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
         }
         return;
     }
-    byte_columns<typename __input::stored, __length> __columns;
+    __columns_type __columns;
     __row = add_bytes<__count>(__columns, __at, __row, __end, __one);
     add_bytes<1>(__columns, __at, __row, __end, __one);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.sum(__j);
+        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.value(__j);
 }
 
 // Join what rows of threads hold of each column, and the columns of each result; hand over the results.
@@ -317,7 +317,7 @@ GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __re
         __all...);
 }
 
-// The same for integers of one byte that are added.
+// The same for bytes that are folded in words.
 template <int __count, bool __is_stacked, class __folding, class __reduce, class __finish, int __axes, class __operand>
 GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                               const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
@@ -327,7 +327,7 @@ GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __fini
     fold_stretch<__length, __is_stacked>(
         __do, __do_finish, __start, __space, __space.group, __table,
         [&](const column_place<__is_stacked>& __at, bool __are_words, int __row, int __end) {
-            add_byte_column<__length, __count>(__at, __are_words, __row, __end, __table, __one);
+            add_byte_column<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length, __count>(__at, __are_words, __row, __end, __table, __one);
         },
         __one);
 }
@@ -357,7 +357,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<adds_bytes<__reduce, __operands...>::value>::template fold<__count, false>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, false>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 
@@ -367,7 +367,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_stacked(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<adds_bytes<__reduce, __operands...>::value>::template fold<__count, true>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, true>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 

@@ -137,7 +137,7 @@ struct few_values<true> {
                 __one.move(__count);
             }
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.sum(__j);
+            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.value(__j);
             return;
         }
 #pragma unroll

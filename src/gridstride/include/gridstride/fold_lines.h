@@ -143,6 +143,18 @@ GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do
     __sums[__k % __sums_count].add(__do, static_cast<typename __folding::type>(sum_of(__items)));
 }
 
+// Of bytes of which the largest or the smallest is kept.
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __input>
+GRIDSTRIDE_INLINED void add_line(const __map&, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
+                                 const counted_from&, long long, int __last, int __k, __input& __one) {
+    typedef extreme_columns<typename __input::stored, 4, __is_largest> extremes;
+    packet<typename __input::stored, __length>& __items = __one.packets[__k];
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__j >= __last) __items.items[__j] = extremes::nothing();
+    __sums[__k % __sums_count].add(__do, static_cast<typename __folding::type>(extremes::of(__items)));
+}
+
 // A thread's packets of a tile: `apart` lies between two, so their addresses differ by a constant where that is one. All
 // are loaded before the first is used.
 struct line_tile {

@@ -196,7 +196,7 @@ struct narrow_block<true> {
         int* __table = reinterpret_cast<int*>(__shared);
         if (threadIdx.x < __place.threads)
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.sum(__j);
+            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j);
         return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table));
     }
 };

@@ -60,6 +60,16 @@ __host__ __device__ inline integer_sum<__reduce> as_integer_sum(const __reduce& 
     return integer_sum<__reduce>(__do);
 }
 
+// A reduction that keeps the largest or the smallest of what is stored, bytes: a target may compare several at once.
+template <class __reduce, bool __is_largest>
+struct byte_extreme : __reduce {
+    __host__ __device__ explicit byte_extreme(const __reduce& __do) : __reduce(__do) {}
+};
+template <bool __is_largest, class __reduce>
+__host__ __device__ inline byte_extreme<__reduce, __is_largest> as_byte_extreme(const __reduce& __do) {
+    return byte_extreme<__reduce, __is_largest>(__do);
+}
+
 // Call a loop, given the map, unless the values that are folded are too large for it: then it is not even compiled.
 template <bool>
 struct calling {

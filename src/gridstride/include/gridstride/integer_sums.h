@@ -72,9 +72,58 @@ struct byte_columns {
         }
         ++packets;
     }
-    GRIDSTRIDE_INLINED int sum(int __j) const {
+    GRIDSTRIDE_INLINED static void add_one(int& __sum, __stored __item) { __sum += __item; }
+    GRIDSTRIDE_INLINED static int nothing() { return 0; }
+    GRIDSTRIDE_INLINED int value(int __j) const {
         const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
         return int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
+    }
+};
+
+// The largest or smallest of them: those of a word at odd places decide between its halves, whatever lies below them.
+template <class __stored, int __length, bool __is_largest>
+struct extreme_columns {
+    static constexpr int words = __length / 4;
+    static constexpr bool has_sign = __stored(-1) < __stored(0);
+    unsigned even[words], odd[words];
+
+    GRIDSTRIDE_INLINED extreme_columns() {
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) even[__k] = odd[__k] = unsigned(nothing() & 0xff) * 0x01000100u;
+    }
+    GRIDSTRIDE_INLINED static int nothing() { return has_sign ? (__is_largest ? -128 : 127) : (__is_largest ? 0 : 255); }
+    static GRIDSTRIDE_INLINED unsigned of_halves(unsigned __a, unsigned __b) {
+        if (__is_largest) return has_sign ? __vmaxs2(__a, __b) : __vmaxu2(__a, __b);
+        return has_sign ? __vmins2(__a, __b) : __vminu2(__a, __b);
+    }
+    GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
+        unsigned __bits[words];
+        memcpy(__bits, &__items, 4 * words);
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) {
+            even[__k] = of_halves(even[__k], __bits[__k] << 8);
+            odd[__k] = of_halves(odd[__k], __bits[__k]);
+        }
+    }
+    // Of all elements of a packet.
+    template <int __all>
+    GRIDSTRIDE_INLINED static int of(const packet<__stored, __all>& __items) {
+        unsigned __bits[__all / 4], __even = 0, __odd = 0;
+        memcpy(__bits, &__items, __all);
+#pragma unroll
+        for (int __k = 0; __k < __all / 4; ++__k) {
+            __even = __k ? of_halves(__even, __bits[__k] << 8) : __bits[0] << 8;
+            __odd = __k ? of_halves(__odd, __bits[__k]) : __bits[0];
+        }
+        const unsigned __halves = of_halves(__even, __odd);
+        const int __low = __stored(__halves >> 8), __high = __stored(__halves >> 24);
+        return (__low < __high) == __is_largest ? __high : __low;
+    }
+    GRIDSTRIDE_INLINED static void add_one(int& __value, __stored __item) {
+        if (__is_largest ? __value < int(__item) : int(__item) < __value) __value = __item;
+    }
+    GRIDSTRIDE_INLINED int value(int __j) const {
+        return __stored((__j % 2 ? odd[__j / 4] : even[__j / 4]) >> (__j % 4 / 2 ? 24 : 8));
     }
 };
 
@@ -83,12 +132,29 @@ template <class __reduce, class... __operands>
 struct adds_bytes { static constexpr bool value = false; };
 template <class __reduce, class __operand>
 struct adds_bytes<integer_sum<__reduce>, __operand> { static constexpr bool value = sizeof(typename __operand::stored) == 1; };
+// Whether that are columns of bytes in words, and what holds them.
+template <class __reduce, class... __operands>
+struct folds_bytes : adds_bytes<__reduce, __operands...> {};
+template <class __reduce, bool __is_largest, class __operand>
+struct folds_bytes<byte_extreme<__reduce, __is_largest>, __operand> { static constexpr bool value = true; };
+template <class __reduce, class __stored, int __length>
+struct columns_in_words;
+template <class __reduce, class __stored, int __length>
+struct columns_in_words<integer_sum<__reduce>, __stored, __length> { typedef byte_columns<__stored, __length> type; };
+template <class __reduce, bool __is_largest, class __stored, int __length>
+struct columns_in_words<byte_extreme<__reduce, __is_largest>, __stored, __length> {
+    typedef extreme_columns<__stored, __length, __is_largest> type;
+};
 
 // Sums of theirs are joined as integers, and become values of the fold last.
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED void joined(const __reduce& __do, __folding& __sum, const __folding& __other) { __sum.add(__do, __other); }
 template <class __reduce>
 GRIDSTRIDE_INLINED void joined(const __reduce&, int& __sum, const int& __other) { __sum += __other; }
+template <class __reduce, bool __is_largest>
+GRIDSTRIDE_INLINED void joined(const byte_extreme<__reduce, __is_largest>&, int& __value, const int& __other) {
+    if (__is_largest ? __value < __other : __other < __value) __value = __other;
+}
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED __folding as_folded(const __reduce&, const __folding&, const __folding& __sum) { return __sum; }
 template <class __folding, class __reduce>
