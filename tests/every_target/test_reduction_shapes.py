@@ -33,6 +33,22 @@ def test_rows_and_columns_of_every_width(xp: ModuleType, dtype: str) -> None:
                 )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_take_nothing_from_others(xp: ModuleType, dtype: str) -> None:
+    for width in WIDTHS:
+        rows = 20_003 // width + 70
+        x = np.random.default_rng(width).standard_normal((rows + 1, width + 3)).astype(dtype)
+        for view in (x[:rows, :width], x[:rows, :width].copy(), x[:rows, :width].copy()[::-1]):
+            view[1::2] = np.nan
+            sums = gs.asnumpy(TOTAL(xp.asarray(view), axis=1))
+            assert np.isnan(sums[1::2]).all(), width
+            assert not np.isnan(sums[::2]).any(), width
+        # Nor does it matter where a row is.
+        x = np.repeat(x[:1, :width], rows, axis=0)
+        sums = gs.asnumpy(TOTAL(xp.asarray(x), axis=1))
+        np.testing.assert_array_equal(sums, sums[:1].repeat(rows))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32", "complex64"])
 def test_lines_of_every_length(xp: ModuleType, dtype: str) -> None:
     for length in LENGTHS:

@@ -41,7 +41,7 @@ _RESULTS, _LINE = 8192, 64
 #: that make lanes instead: the smaller elements are, the more of them are brought apart by one instruction.
 _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 #: The same where numbers lie in order.
-_FEW_IN_ORDER = {1: 128, 2: 31, 4: 15, 8: 4, 16: 3}
+_FEW_IN_ORDER = {1: 31, 2: 16, 4: 15, 8: 4, 16: 3}
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another; of small ones, bytes.
@@ -111,6 +111,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _joining_along(results, parts, capacity, limits) if parts > 1 else None,
         _LARGEST_FOLDING,
         small_bytes=4,
+        tells_numberless=True,
     )
 
 

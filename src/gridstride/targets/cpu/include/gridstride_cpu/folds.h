@@ -12,7 +12,7 @@
 namespace gridstride {
 
 // As wide as vectors are that compilers make. Wider ones would lie across lines of the cache wherever arrays do not
-// begin one, and vectors of two streams of memory would be less finely mixed.
+// begin one.
 #if defined(__AVX__)
 constexpr int vector_bytes = 32;
 #else
@@ -104,6 +104,9 @@ struct brief_sum<__type, false, __reduce, __operand> {
     static constexpr int most = 1 << 30;
     GRIDSTRIDE_INLINED static const integer_sum<__reduce>& reduce(const integer_sum<__reduce>& __do) { return __do; }
 };
+
+template <class __map> struct asks_for_numbers { static constexpr bool value = true; };
+template <class __map> struct asks_for_numbers<numberless<__map>> { static constexpr bool value = false; };
 
 // ---- the order in which several values join one ----
 

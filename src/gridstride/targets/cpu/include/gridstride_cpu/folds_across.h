@@ -213,8 +213,6 @@ GRIDSTRIDE_INLINED void fold_batch(__type* __sums, const __map& __do_map, const 
 
 // How many rows are folded as one: of few elements that lie one after another so many that loops are worth it. Then
 // elements have no numbers.
-template <class __map> struct asks_for_numbers { static constexpr bool value = true; };
-template <class __map> struct asks_for_numbers<numberless<__map>> { static constexpr bool value = false; };
 constexpr int elements_together = 512;
 
 template <class __map, int __axes, class... __inputs>

@@ -9,6 +9,14 @@
 
 namespace gridstride {
 
+// Fetch what is `bytes_ahead`: a processor does not look so far where an element takes several instructions.
+template <class __stored>
+GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, int __ahead) {
+    for (long long __k = 0; __k < __count * int(sizeof(__stored)); __k += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(__at) + __ahead + __k);
+    return 0;
+}
+
 // An input on its way along a row.
 template <class __operand, int __buffered>
 struct streamed_input {
@@ -18,24 +26,33 @@ struct streamed_input {
     const __operand& source;
     const char* base;
     const char* row;
-    const stored *items, *others;
-    alignas(64) char buffer[2 * __buffered * sizeof(stored)];
+    const stored* items;
+    int ahead;
+    alignas(64) char buffer[__buffered * sizeof(stored)];
 
     GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
-    GRIDSTRIDE_INLINED const stored* found(char* __buffer, long long __element, int __count) const {
-        const char* const __at = row + __element * source.step;
-        if (is_direct<stored>(__at, source.step)) return reinterpret_cast<const stored*>(__at);
-        gather(reinterpret_cast<stored*>(__buffer), __at, source.step, __count);
-        return reinterpret_cast<const stored*>(__buffer);
-    }
-    GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
-        items = found(buffer, __element, __count);
+    // Fetch what follows on a row, unless that is mostly between rows.
+    GRIDSTRIDE_INLINED int look_ahead(long long __row) {
+        const long long __bytes = __row * source.step;
+        ahead = __bytes >= 8 * bytes_ahead || __bytes == source.kept_strides[0] ? int(bytes_ahead) : 0;
         return 0;
     }
-    // Two stretches of so many elements.
-    GRIDSTRIDE_INLINED int begin(long long __element, long long __other, int __count) {
-        items = found(buffer, __element, __count);
-        others = found(buffer + __buffered * sizeof(stored), __other, __count);
+    GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
+        const char* const __at = row + __element * source.step;
+        items = reinterpret_cast<const stored*>(__at);
+        if (is_direct<stored>(__at, source.step)) return 0;
+        gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
+        items = reinterpret_cast<const stored*>(buffer);
+        return 0;
+    }
+    // Go to a row that lies in order, and to a copy of it, which anything may follow.
+    GRIDSTRIDE_INLINED int find_row(int __row) {
+        items = reinterpret_cast<const stored*>(base + __row * source.kept_strides[0]);
+        return 0;
+    }
+    GRIDSTRIDE_APART int bring(long long __count) {
+        __builtin_memcpy(buffer, items, __count * sizeof(stored));
+        items = reinterpret_cast<const stored*>(buffer);
         return 0;
     }
 };
@@ -72,9 +89,9 @@ struct lanes_of {
     static constexpr int largest = largest_stored<__operands...>();
     static constexpr int fitting = power_of_two_up_to(vector_bytes / smaller(int(sizeof(__brief)), smallest_stored<__operands...>()));
     static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > buffer_bytes ? 1 : fitting;
-    static constexpr int round = 4 * count;  // values of each stretch that are folded in one turn
-    // Elements of a stretch in a block; both have room in a buffer.
-    static constexpr int block = larger(buffer_bytes / 2 / (round * largest) * round, 1);
+    static constexpr int round = 8 * count;  // values that are folded in one turn
+    // Elements of a block, which have room in a buffer.
+    static constexpr int block = larger(buffer_bytes / (round * largest) * round, 1);
 };
 
 // The first lane of all, after halves have been folded with each other.
@@ -128,98 +145,87 @@ struct folded_chunk {
     }
 };
 
-// Sums of integers of four bytes in eight: words of two are parted by a shift and a mask, since vectors of what they
-// would be converted to take longer to make.
+// Sums of integers in twice as many bytes: words of two elements are parted by a shift and a mask, since vectors of what
+// they would be converted to take longer to make. Numbers with signs are counted from the least one.
 template <class __type, class __reduce, class... __operands>
 struct adds_words { static constexpr bool value = false; };
 template <class __type, class __reduce, class __operand>
 struct adds_words<__type, integer_sum<__reduce>, __operand> {
-    static constexpr bool value = sizeof(__type) == 8 && sizeof(typename __operand::stored) == 4;
+    static constexpr bool value = sizeof(__type) > sizeof(typename __operand::stored);
+};
+template <int __size> struct word_of { static constexpr bool exists = false; };
+template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };
+template <> struct word_of<2> { static constexpr bool exists = true; typedef unsigned short type; };
+template <> struct word_of<4> { static constexpr bool exists = true; typedef unsigned type; };
+template <> struct word_of<8> { static constexpr bool exists = true; typedef unsigned long long type; };
+
+template <class __stored>
+struct words_of_two {
+    typedef typename word_of<2 * sizeof(__stored)>::type word;
+    static constexpr int bits = 8 * sizeof(__stored);
+    static constexpr word lower = word((word(1) << bits) - 1);
+    static constexpr word least = __stored(-1) < __stored(0) ? word(word(1) << (bits - 1)) : word(0), flipped = word(least | least << bits);
+
+    GRIDSTRIDE_INLINED static word at(const __stored* __items, long long __number) {
+        word __some;
+        __builtin_memcpy(&__some, __items + 2 * __number, sizeof(__some));
+        return word(__some ^ flipped);
+    }
 };
 
-// Add `__count` elements of one or two stretches, in whole lanes.
-template <int __lanes, class __type, class __stored>
-GRIDSTRIDE_INLINED void add_words(__type* __sums, long long __count, const __stored* __items, const __stored* __others) {
-    typedef unsigned long long __word;
-    constexpr bool __has_sign = __stored(-1) < __stored(0);
-    constexpr __word __lower = 0xffffffffu, __flipped = __has_sign ? 0x8000000080000000u : 0;
-    alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
-    auto __word_at = [](const __stored* __at, long long __word_number) {
-        __word __some;
-        __builtin_memcpy(&__some, __at + 2 * __word_number, sizeof(__some));
-        return __some ^ __flipped;
-    };
-    GRIDSTRIDE_ROLLED
-    for (long long __k = 0; __k < __count / 2; __k += __lanes / 2) {
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
-            const __word __first = __word_at(__items, __k + __lane);
-            const __word __second = __others ? __word_at(__others, __k + __lane) : 0;
-            __low[__lane] += (__first & __lower) + (__second & __lower);
-            __high[__lane] += (__first >> 32) + (__second >> 32);
-        }
-    }
-    // Numbers with signs were counted from the least one.
-    const __word __start = __has_sign ? __word(__others ? 2 * __count : __count) / __lanes << 31 : 0;
-    GRIDSTRIDE_LANES
-    for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
-        __sums[__lane] = static_cast<__type>(__low[__lane] - __start);
-        __sums[__lane + __lanes / 2] = static_cast<__type>(__high[__lane] - __start);
-    }
-}
-
-// How a block of two stretches, and a row that is short, get into lanes.
+// How a block gets into lanes.
 template <bool __in_words>
 struct lanes_by {
-    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class... __stored>
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class... __inputs>
     GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at,
-                                        const __value& __other_at, const __stored* const...) {
+                                        const __inputs&... __all) {
         typedef several<4, __in_trees> __four;
         alignas(64) __brief __others[__lanes];
-        auto __turns = [](const __value& __at, long long __from) {
-            return [&__at, __from](int __turn) { return __at(__from + __turn * __lanes); };
+        auto __turns = [&__value_at](long long __from) {
+            return [&__value_at, __from](int __turn) { return __value_at(__from + __turn * __lanes); };
         };
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __some[__lane] = __four::template fold<__brief>(__do, __turns(__value_at, __lane), 0);
+            __some[__lane] = __four::template fold<__brief>(__do, __turns(__lane), 0);
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __others[__lane] = __four::template fold<__brief>(__do, __turns(__other_at, __lane), 0);
-        for (long long __k = 4 * __lanes; __k < __count; __k += 4 * __lanes) {
+            __others[__lane] = __four::template fold<__brief>(__do, __turns(__lane + 4 * __lanes), 0);
+        for (long long __k = 8 * __lanes; __k < __count; __k += 8 * __lanes) {
+            swallow(fetch_ahead(__all.items + __k, 8 * __lanes, __all.ahead)...);
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __four::join(__do, __some[__lane], __turns(__value_at, __k + __lane), 0);
+                __some[__lane] = __four::join(__do, __some[__lane], __turns(__k + __lane), 0);
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __others[__lane] = __four::join(__do, __others[__lane], __turns(__other_at, __k + __lane), 0);
+                __others[__lane] = __four::join(__do, __others[__lane], __turns(__k + 4 * __lanes + __lane), 0);
         }
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
     }
-    template <class __brief, int __lanes, class __reduce, class __value, class... __stored>
-    GRIDSTRIDE_INLINED static void fold_row(__brief* __some, const __reduce& __do, long long __count,
-                                            const __value& __value_at, const __stored* const...) {
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
-        GRIDSTRIDE_ROLLED
-        for (long long __from = __lanes; __from < __count; __from += __lanes) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __do(__some[__lane], __brief(__value_at(__from + __lane)));
-        }
-    }
 };
 template <>
 struct lanes_by<true> {
-    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class __stored>
-    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __value&, const __value&,
-                                        const __stored* __items, const __stored* __others) {
-        add_words<__lanes>(__some, __count, __items, __others);
-    }
-    template <class __brief, int __lanes, class __reduce, class __value, class __stored>
-    GRIDSTRIDE_INLINED static void fold_row(__brief* __some, const __reduce&, long long __count, const __value&,
-                                            const __stored* __items) {
-        add_words<__lanes>(__some, __count, __items, (const __stored*)nullptr);
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class __input>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __value&, const __input& __its) {
+        typedef words_of_two<typename __input::stored> __words;
+        typedef typename __words::word __word;
+        alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
+        GRIDSTRIDE_ROLLED
+        for (long long __k = 0; __k < __count; __k += __lanes) {
+            fetch_ahead(__its.items + __k, __lanes, __its.ahead);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+                const __word __two = __words::at(__its.items + __k, __lane);
+                __low[__lane] = __word(__low[__lane] + (__two & __words::lower));
+                __high[__lane] = __word(__high[__lane] + (__two >> __words::bits));
+            }
+        }
+        const __word __start = __word(__count / __lanes * __words::least);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+            __some[__lane] = static_cast<__brief>(__low[__lane] - __start);
+            __some[__lane + __lanes / 2] = static_cast<__brief>(__high[__lane] - __start);
+        }
     }
 };
 
@@ -265,20 +271,18 @@ GRIDSTRIDE_INLINED __type fold_chunk(const __map& __do_map, const __reduce& __do
             __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, __items...);
     };
     folded_chunk<__type, __lanes> __sums;
-    const long long __half = __lanes > 1 ? (__to - __from) / (8 * __lanes) * (4 * __lanes) : 0;
-    for (long long __done = 0; __done < __half; __done += __block) {
-        const int __count = int(__half - __done < __block ? __half - __done : __block);
-        const long long __first = __from + __done, __other = __first + __half;
-        swallow(__all.begin(__first, __other, __count)...);
-        // As many elements of both stretches, in whole turns: a core fetches both at once.
+    constexpr int __round = 8 * __lanes;
+    const long long __in_rounds = __lanes > 1 ? __from + (__to - __from) / __round * __round : __from;
+    for (long long __first = __from; __first < __in_rounds; __first += __block) {
+        const int __count = int(__in_rounds - __first < __block ? __in_rounds - __first : __block);
+        swallow(__all.begin(__first, __count)...);
         alignas(64) typename __briefly::type __some[__lanes];
         lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold<typename __briefly::type, __lanes, __in_trees>(
-            __some, __briefly::reduce(__do), __count, __values(__first, __all.items...), __values(__other, __all.others...),
-            __all.items..., __all.others...);
+            __some, __briefly::reduce(__do), __count, __values(__first, __all.items...), __all...);
         __sums.add_lanes(__do, __some);
     }
-    for (long long __first = __from + 2 * __half; __first < __to; __first += 2 * __block) {
-        const int __count = int(__to - __first < 2 * __block ? __to - __first : 2 * __block);
+    for (long long __first = __in_rounds; __first < __to; __first += __block) {
+        const int __count = int(__to - __first < __block ? __to - __first : __block);
         swallow(__all.begin(__first, __count)...);
         fold_rest<typename __briefly::type>(__sums, __briefly::reduce(__do), __do, __count, __values(__first, __all.items...));
     }
@@ -304,42 +308,225 @@ GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __d
     }
 }
 
-// Fold rows of a few times as many elements as there are lanes, which lie in order, one for each of neighboring results.
-constexpr int short_row = 32;  // in lanes; sums of small integers have room for as many
-template <int __lanes, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_short_rows(__type* __values, int __rows, const __map& __do_map, const __reduce& __do,
-                                        const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
-    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
-    typedef typename __briefly::type __brief;
-    const auto& __add = __briefly::reduce(__do);
-    const long long __length = __space.fold_row, __whole = __length - __length % __lanes;
-    const int __half = (__rows + 1) / 2;
-    for (int __k = 0; __k < __rows; ++__k) {
-        // Two rows side by side: a core fetches both at once.
-        const int __row = __k / 2 + (__k % 2 ? __half : 0);
-        auto __at = values_of<__type, __map, typename __inputs::operand...>(
-            __do_map, __number + __row * __space.kept_numbers.strides[0], __space.fold_numbers.step, 0, __space.position.step,
-            reinterpret_cast<const typename __inputs::stored*>(__all.base + __row * __all.source.kept_strides[0])...);
-        alignas(64) __brief __some[__lanes];
-        lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold_row<__brief, __lanes>(
-            __some, __add, __whole, __at,
-            reinterpret_cast<const typename __inputs::stored*>(__all.base + __row * __all.source.kept_strides[0])...);
-        __type __value = halves<__type, __lanes>::join(__do, __some);
+// ---- short rows ----
+
+template <int... __k> struct places {};
+template <int __count, int... __k> struct places_up_to : places_up_to<__count - 1, __count - 1, __k...> {};
+template <int... __k> struct places_up_to<0, __k...> { typedef places<__k...> type; };
+
+// Of two vectors all lower halves of groups, or what is `__up` elements behind them.
+template <int __half, int __up, class __vector, int... __k>
+GRIDSTRIDE_INLINED __vector halves_of(__vector __first, __vector __second, places<__k...>) {
+    constexpr int __length = sizeof...(__k);
+#if defined(__clang__)
+    return __builtin_shufflevector(__first, __second, (__k / __half % 2 * (__length - __half) + __k + __up)...);
+#else
+    return __builtin_shuffle(__first, __second, __vector{(__k / __half % 2 * (__length - __half) + __k + __up)...});
+#endif
+}
+
+// As many rows as there are lanes become the lanes of the first one: halves of each are folded with each other, and
+// next to those of another row, so that all lanes stay in use.
+template <class __type, int __lanes, int __half = __lanes / 2>
+struct rows_of_lanes {
+    // Lanes make several vectors where values are larger than what is stored.
+    static constexpr int length = smaller(__lanes, vector_bytes / int(sizeof(__type)));
+    typedef typename word_of<sizeof(__type)>::type word;
+    typedef word vector __attribute__((vector_size(length * sizeof(word))));
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED static void join(const __reduce& __do, __type* __rows) {
         GRIDSTRIDE_ROLLED
-        for (long long __from = __whole; __from < __length; ++__from) __value = __do(__value, __at(__from));
-        __values[__row] = __value;
+        for (int __row = 0; __row < __half; ++__row) {
+            __type *const __first = __rows + __row * __lanes, *const __second = __first + __half * __lanes;
+            for (int __from = 0; __from < __lanes; __from += length) {
+                alignas(64) __type __lower[length], __upper[length];
+                part(__lower, __upper, __first, __second, __from, places<(__half < length)>());
+                GRIDSTRIDE_LANES
+                for (long long __k = 0; __k < length; ++__k) __first[__from + __k] = __do(__lower[__k], __upper[__k]);
+            }
+        }
+        rows_of_lanes<__type, __lanes, __half / 2>::join(__do, __rows);
+    }
+
+    // A vector, since the processor would wait for two that are loaded as a larger one.
+    GRIDSTRIDE_INLINED static void copy(__type* __to, const __type* __from) {
+        *reinterpret_cast<vector*>(__to) = *reinterpret_cast<const vector*>(__from);
+    }
+
+private:
+    // Halves are whole vectors, or less.
+    GRIDSTRIDE_INLINED static void part(__type* __lower, __type* __upper, const __type* __first, const __type* __second, int __from, places<false>) {
+        const __type* const __at = __from / __half % 2 ? __second + __from - __half : __first + __from;
+        copy(__lower, __at);
+        copy(__upper, __at + __half);
+    }
+    GRIDSTRIDE_INLINED static void part(__type* __lower, __type* __upper, const __type* __first, const __type* __second, int __from, places<true>) {
+        vector __some, __others;
+        __builtin_memcpy(&__some, __first + __from, sizeof(vector));
+        __builtin_memcpy(&__others, __second + __from, sizeof(vector));
+        const vector __low = halves_of<__half, 0>(__some, __others, typename places_up_to<length>::type());
+        const vector __high = halves_of<__half, __half>(__some, __others, typename places_up_to<length>::type());
+        __builtin_memcpy(__lower, &__low, sizeof(vector));
+        __builtin_memcpy(__upper, &__high, sizeof(vector));
+    }
+};
+template <class __type, int __lanes>
+struct rows_of_lanes<__type, __lanes, 0> {
+    template <class __reduce>
+    GRIDSTRIDE_INLINED static void join(const __reduce&, __type*) {}
+};
+
+// Elements of a row, in whole lanes.
+template <int __lanes, class __brief, class __reduce, class __value, class... __inputs>
+GRIDSTRIDE_INLINED void fold_lanes(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at, const __inputs&... __all) {
+    swallow(fetch_ahead(__all.items, __lanes, __all.ahead)...);
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
+    GRIDSTRIDE_ROLLED
+    for (long long __from = __lanes; __from < __count; __from += __lanes) {
+        swallow(fetch_ahead(__all.items + __from, __lanes, __all.ahead)...);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __some[__lane] = __do(__some[__lane], __brief(__value_at(__from + __lane)));
     }
 }
+
+// The lanes of a row. What is left of it goes to the first ones; the others are shown what follows.
+template <bool __in_words, class __type, int __lanes, class __map, class __reduce, class... __inputs>
+struct lanes_of_row {
+    typedef brief<__type, __reduce, typename __inputs::operand...> briefly;
+    typedef typename briefly::type lane;
+    static constexpr int count = __lanes;
+    long long whole;
+    alignas(64) typename word_of<sizeof(lane)>::type is_left[count];
+
+    GRIDSTRIDE_INLINED lanes_of_row(long long __length) : whole(__length < 2 * __lanes ? __lanes : (__length - 1) / __lanes * __lanes) {
+        for (int __k = 0; __k < count; ++__k) is_left[__k] = whole + __k < __length;
+    }
+    GRIDSTRIDE_INLINED static const auto& reduce(const __reduce& __do) { return briefly::reduce(__do); }
+    GRIDSTRIDE_INLINED void fold(lane* __some, const __map& __do_map, const __reduce& __do, const __inputs&... __all) const {
+        auto __value_at = values_of<__type, __map, typename __inputs::operand...>(__do_map, 0, 0, 0, 0, __all.items...);
+        fold_lanes<__lanes>(__some, reduce(__do), whole, __value_at, __all...);
+        GRIDSTRIDE_LANES
+        for (long long __k = 0; __k < count; ++__k) {
+            const lane __sum = reduce(__do)(__some[__k], lane(__value_at(whole + __k)));
+            __some[__k] = is_left[__k] ? __sum : __some[__k];
+        }
+    }
+    GRIDSTRIDE_INLINED __type result(lane __sum) const { return static_cast<__type>(__sum); }
+};
+template <class __type, int __lanes, class __map, class __reduce, class __input>
+struct lanes_of_row<true, __type, __lanes, __map, __reduce, __input> {
+    typedef words_of_two<typename __input::stored> words;
+    typedef typename words::word lane;
+    typedef typename brief<__type, __reduce, typename __input::operand>::type brief_type;
+    static constexpr int count = __lanes / 2;
+    long long whole;
+    lane start;
+    alignas(64) lane left[count];
+
+    GRIDSTRIDE_INLINED lanes_of_row(long long __length) : whole((__length - 1) / __lanes * __lanes), start(lane(__length * words::least)) {
+        for (int __k = 0; __k < count; ++__k) {
+            const long long __at = whole + 2 * __k;
+            left[__k] = lane((__at < __length ? words::lower : 0) | (__at + 1 < __length ? words::lower << words::bits : 0));
+        }
+    }
+    GRIDSTRIDE_INLINED static adding reduce(const __reduce&) { return adding(); }
+    GRIDSTRIDE_INLINED void fold(lane* __some, const __map&, const __reduce&, const __input& __its) const {
+        GRIDSTRIDE_LANES
+        for (long long __k = 0; __k < count; ++__k) __some[__k] = 0;
+        GRIDSTRIDE_ROLLED
+        for (long long __from = 0; __from < whole; __from += __lanes) {
+            fetch_ahead(__its.items + __from, __lanes, __its.ahead);
+            GRIDSTRIDE_LANES
+            for (long long __k = 0; __k < count; ++__k) {
+                const lane __two = words::at(__its.items + __from, __k);
+                __some[__k] = lane(__some[__k] + ((__two & words::lower) + (__two >> words::bits)));
+            }
+        }
+        fetch_ahead(__its.items + whole, __lanes, __its.ahead);
+        GRIDSTRIDE_LANES
+        for (long long __k = 0; __k < count; ++__k) {
+            const lane __two = lane(words::at(__its.items + whole, __k) & left[__k]);
+            __some[__k] = lane(__some[__k] + ((__two & words::lower) + (__two >> words::bits)));
+        }
+    }
+    GRIDSTRIDE_INLINED __type result(lane __sum) const { return static_cast<__type>(static_cast<brief_type>(lane(__sum - start))); }
+};
+
+// Fold rows of a few times as many elements as there are lanes, which lie in order, one for each of neighboring results.
+template <class __type, class __map, class __reduce, class... __inputs>
+struct short_rows {
+    typedef brief<__type, __reduce, typename __inputs::operand...> briefly;
+    typedef typename briefly::type brief_type;
+    static constexpr int lanes = lanes_of<__type, brief_type, typename __inputs::operand...>::count;
+    // Elements that are not told their numbers may be looked at although they belong to another row.
+    static constexpr bool are_turned = !asks_for_numbers<__map>::value && lanes > 1 && !__is_class(brief_type) && word_of<sizeof(brief_type)>::exists;
+
+    static constexpr int longest = smaller((are_turned ? 32 : 16) * lanes, briefly::most);
+    // After so many rows there are no others.
+    template <int __axes>
+    static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
+                                      const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
+        fold(places<are_turned>(), __values, __rows, __followed, __do_map, __do, __space, __number, __all...);
+    }
+
+private:
+    // Lanes become one result, and what is left of the row joins it.
+    template <int __axes>
+    GRIDSTRIDE_INLINED static void fold(places<false>, __type* __values, int __rows, long long, const __map& __do_map, const __reduce& __do,
+                                        const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
+        const long long __whole = __space.fold_row - __space.fold_row % lanes;
+        for (int __k = 0; __k < __rows; ++__k) {
+            swallow(__all.find_row(__k)...);
+            auto __at = values_of<__type, __map, typename __inputs::operand...>(
+                __do_map, __number + __k * __space.kept_numbers.strides[0], __space.fold_numbers.step, 0, __space.position.step, __all.items...);
+            alignas(64) brief_type __some[lanes];
+            fold_lanes<lanes>(__some, briefly::reduce(__do), __whole, __at, __all...);
+            __type __value = halves<__type, lanes>::join(__do, __some);
+            GRIDSTRIDE_ROLLED
+            for (long long __from = __whole; __from < __space.fold_row; ++__from) __value = __do(__value, __at(__from));
+            __values[__k] = __value;
+        }
+    }
+    // The lanes of several rows become as many results.
+    template <int __axes>
+    GRIDSTRIDE_INLINED static void fold(places<true>, __type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
+                                        const fold_space<__axes>& __space, long long, __inputs&... __all) {
+        typedef lanes_of_row<adds_words<__type, __reduce, typename __inputs::operand...>::value, __type, lanes, __map, __reduce, __inputs...> __row;
+        typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
+        if (!all_of((__all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
+        const __row __folded(__space.fold_row);
+        alignas(64) typename __row::lane __rows_of_lanes[__row::count * __row::count] = {};
+        for (int __first = 0; __first < __rows; __first += __row::count) {
+            for (int __k = __first; __k < __rows && __k < __first + __row::count; ++__k) {
+                swallow(__all.find_row(__k)...);
+                if (__k + 1 >= __followed) swallow(__all.bring(__space.fold_row)...);
+                alignas(64) typename __row::lane __some[__row::count];
+                __folded.fold(__some, __do_map, __do, __all...);
+                for (int __from = 0; __from < __row::count; __from += __turned::length)
+                    __turned::copy(__rows_of_lanes + (__k - __first) * __row::count + __from, __some + __from);
+            }
+            __turned::join(__row::reduce(__do), __rows_of_lanes);
+            for (int __from = 0; __from < __row::count; __from += __turned::length) {
+                __type* const __to = __values + __first + __from;
+                GRIDSTRIDE_LANES
+                for (long long __k = 0; __k < __turned::length; ++__k) __to[__k] = __folded.result(__rows_of_lanes[__from + __k]);
+            }
+        }
+    }
+};
 
 template <int __block, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     typedef typename __folding::type __type;
-    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
-    constexpr int __lanes = lanes_of<__type, typename __briefly::type, typename __inputs::operand...>::count;
+    typedef short_rows<__type, __map, __reduce, __inputs...> __short;
     constexpr int __most = sizeof(__type) > 64 ? 1 : neighbors_along;
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
+    swallow(__all.look_ahead(__space.fold_row)...);
     for (long long __piece = __share.first; __piece < __share.last;) {
         const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
         long long __number = settle(__space, __result, 0, __all...);
@@ -352,10 +539,10 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         __type __values[__most];
-        if (__count > 1 && __space.fold.count == 1 && __space.fold_row >= __lanes && __space.fold_row < short_row * __lanes &&
+        if (__space.parts == 1 && __space.fold.count == 1 && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest &&
             all_of(is_direct<typename __inputs::stored>(__all.base, __all.source.step)...) &&
             all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
-            fold_short_rows<__lanes, __type>(__values, int(__count), __do_map, __do, __space, __number, __all...);
+            __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
         else for (int __k = 0; __k < __count; ++__k) {
             __values[__k] = __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
                                             : __start.value;
