@@ -23,6 +23,8 @@ SIZE = 1 << 30  # bytes of an operand
 BILLION = 10**9  # elements of the longest fold
 REPEATS = int(os.environ.get("REPEATS", "15"))
 _LEAST_RUNS, _ENOUGH = 3, 0.08  # seconds
+_SHORT = 1e-4  # seconds, of calls that are timed more often, after some that do not count
+_SHORT_RUNS, _SKIPPED = 300, 30
 _MOST_RESULTS = 1 / 16  # of the bytes read
 _SLOW = 0.05  # seconds, of calls that are timed once
 _TORCH = {
@@ -122,7 +124,10 @@ def seconds(run: Callable[[], Any], busy: bool = True) -> float:
     """
     if _between_events(run, busy) > _SLOW:
         return _between_events(run, busy)
-    spans: list[float] = []
+    if _between_events(run, busy) < _SHORT:
+        spans = [_between_events(run, busy) for _ in range(_SKIPPED + _SHORT_RUNS)]
+        return statistics.median(spans[_SKIPPED:])
+    spans = []
     while len(spans) < _LEAST_RUNS or (len(spans) < REPEATS and sum(spans) < _ENOUGH):
         spans.append(_between_events(run, busy))
     return statistics.median(spans)
