@@ -100,6 +100,30 @@ def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
             )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    small = writers._small
+    monkeypatch.setattr(writers, "_small", lambda walk: sizes.append(walk.fold[0]) or small(walk))
+    for size in (16, 48, 1008, 1024, 4096):
+        x, other = flat_view((size,), dtype, 0, 1), flat_view((size,), "int16", 0, 2)
+        for each in (x, flat_view((size,), dtype, 1, 1), flat_view((size * 2,), dtype, 0, 3)[::2], x[1:]):
+            np.testing.assert_array_equal(WIDE(each), each.sum(dtype="c16"))
+        np.testing.assert_array_equal(reduction.NUMBERS(x), np.arange(size).sum())
+        if dtype != "complex128":
+            np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
+            np.testing.assert_array_equal(DOT(x, other), np.dot(x.astype("f8"), other.astype("f8")))
+    assert {16, 1024} <= set(sizes)
+    assert 15 not in sizes
+
+
+@pytest.mark.parametrize("size", [64, 1000, 1024, 1027])
+def test_small_sums_do_not_depend_on_where_elements_lie(size: int) -> None:
+    x = np.random.default_rng(size).standard_normal(size).astype("f4")
+    expected = reduction.TOTAL(flat_copy(x, 0))
+    assert expected == reduction.TOTAL(flat_copy(x, 1)) == reduction.TOTAL(np.repeat(x, 2)[::2])
+
+
 @pytest.mark.parametrize("shape", [(9, 7, 301), (2, 5, 20_003), (300, 3, 260)])
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float32", "complex128")])
 def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
@@ -470,6 +494,22 @@ def test_short_rows_one_after_another(dtype: str, row: int) -> None:
     np.testing.assert_array_equal(numbers.reshape(-1), np.arange(x.size))
     planes = values((3, rows + 1, row), dtype, 3)[:, 1:]
     np.testing.assert_array_equal(elementwise.ADD(planes, x[:, :1]), planes + x[:, :1])
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float32"), ("int8", "float64"), ("complex64", "int16")])
+@pytest.mark.parametrize("starts", [(0, 0), (1, 0), (0, 1), (2, 3)])
+def test_outputs_that_start_anywhere(dtypes: tuple[str, str], starts: tuple[int, int]) -> None:
+    for shape in ((2, 10_001), (40, 131)):
+        x, y = (values(shape, dtype, seed) for seed, dtype in enumerate(dtypes))
+        rooms = [np.full((shape[0], shape[1] + 5), 77, dtype) for dtype in dtypes]
+        z, w = (room[:, start : start + shape[1]] for room, start in zip(rooms, starts, strict=True))
+        BOTH(x, y, z, w)
+        ADD_TO(x, z)
+        np.testing.assert_array_equal(z, x + x)
+        np.testing.assert_array_equal(w, y)
+        for room, start in zip(rooms, starts, strict=True):
+            assert (room[:, :start] == 77).all()
+            assert (room[:, start + shape[1] :] == 77).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "float64")])

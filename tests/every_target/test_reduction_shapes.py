@@ -17,7 +17,7 @@ PRODUCT = gs.ReductionKernel("T x", "T y", "x", "a * b", "y = a", "1", "product"
 DTYPES = ["int8", "uint16", "float32", "int32", "complex64", "float64", "complex128"]
 #: Rows and columns around the sizes of vectors, of what is brought apart at once, and of blocks and chunks.
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 31, 33, 47, 64, 100, 129, 255, 256, 257, 300]
-LENGTHS = [63, 64, 65, 127, 511, 513, 1023, 4095, 4097, 16383, 16385, 70_001]
+LENGTHS = [63, 64, 65, 127, 511, 513, 1023, 1024, 4095, 4096, 4097, 16383, 16385, 70_001]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -36,7 +36,8 @@ from gridstride.targets.walks import (
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _ELEMENTWISE, _REDUCTION = "gridstride/elementwise.h", "gridstride/reduction.h"
-_LINES, _REPEATED = "gridstride/fold_lines.h", "gridstride/repeated_rows.h"
+_LINES, _SMALL = "gridstride/fold_lines.h", "gridstride/fold_small.h"
+_REPEATED = "gridstride/repeated_rows.h"
 _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 _WARP, _LARGEST_WORD = 32, 16
@@ -84,6 +85,8 @@ class BlockLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        if is_small(walk):
+            return _small(walk)
         if has_short_rows(walk):
             return _few(walk) if has_few(walk) else _short(walk)
         if is_narrow(walk):
@@ -332,6 +335,31 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     lines = "fold_long_lines<4>" if group >= _WARP else "fold_lines<4>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
+
+
+def is_small(walk: FoldWalk) -> bool:
+    """Return whether one block can load all elements at once; where they lie makes no difference."""
+    if not walk.inputs or len(walk.fold) > 1 or prod(walk.kept) > 1:
+        return False
+    packets, rest = divmod(walk.fold[0], packet_length([each.itemsize for each in walk.inputs]))
+    return rest == 0 and 0 < packets <= _AT_ONCE * THREADS
+
+
+def _small(walk: FoldWalk) -> FoldLoop:
+    capacity = room_of(walk)
+    length = packet_length([each.itemsize for each in walk.inputs])
+    packets = walk.fold[0] // length
+    are_words = all(
+        _fits_a_word(each.itemsize)
+        and each.fold_strides[0] == each.itemsize
+        and each.address % (length * each.itemsize) == 0
+        for each in walk.inputs
+    )
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(packets, (packets,), capacity), axes_bytes(1, walk.kept, capacity)
+    space = fold_space_bytes(walk, capacity, packets, 1, THREADS, kept_axes, fold_axes, walk.kept_numbers)
+    name = f"fold_small<{str(are_words).lower()}, {_AT_ONCE}>"
+    return fold_loop((_SMALL, name), walk, space, inputs, configuration(1, THREADS))
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
