@@ -52,9 +52,9 @@ _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 _SHORT_ROW, _LEAST_FLAT = 24, 4096
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
-#: Packets that a thread of a long row's block takes at most; and of small elements, where some inputs, or all, are
-#: read again and again: calculating them then takes longer than bringing them.
-_PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 4, 6, 8
+#: Packets that a thread of a long row's block takes at most; and of bytes, where all inputs are read again and again:
+#: then what a block begins with takes longest.
+_PACKETS_OF_THREAD, _PACKETS_OF_ALL = 4, 8
 #: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
 _NARROW_BLOCKS = 10
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
@@ -123,7 +123,8 @@ def _rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     # Several packets for a thread, unless there are too few then for all multiprocessors.
     each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
     pieces = _blocks(packets, each * THREADS)
-    width = _blocks(packets, pieces)
+    # Warps begin where lines of the caches do.
+    width = _blocks(packets, pieces * _WARP) * _WARP
     pieces = _blocks(packets, width)
     count = pieces * prod(outer)
     return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, packets), count, count)
@@ -166,14 +167,12 @@ def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
 
 def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     """Return how many packets a thread takes of a long row at most."""
-    again = [
+    are_again = all(
         operand.strides[0] == 0 or any(stride == 0 for stride in operand.strides[1:])
         for operand in walk.operands
         if not operand.written
-    ]
-    if length < 8 or not any(again):
-        return _PACKETS_OF_THREAD
-    return _PACKETS_OF_ALL if all(again) else _PACKETS_OF_SOME
+    )
+    return _PACKETS_OF_ALL if are_again and length == _LARGEST_WORD else _PACKETS_OF_THREAD
 
 
 def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:

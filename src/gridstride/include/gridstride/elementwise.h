@@ -21,32 +21,32 @@ struct staged {
     const __operand& source;
     char* row;
     unsigned past;     // of the row, how many bytes it starts in a word
-    bool is_repeated;  // the same row for all
+    bool is_repeated;  // the same row for all, which starts in a word
     arriving<__length, stored> words;
     packet<stored, __length> items;
 
     GRIDSTRIDE_INLINED staged(const __operand& __source)
         : source(__source), row(__source.data), past(0), is_repeated(false) {}
+    // From one element to the next, which is known of outputs in order.
+    GRIDSTRIDE_INLINED long long step() const {
+        return __are_in_order && __operand::is_written ? static_cast<long long>(sizeof(stored)) : source.step;
+    }
     // How many elements before the start of a row the packet starts that ends at a multiple of its size.
     GRIDSTRIDE_INLINED int phase() const {
-        if (source.step != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
+        if (step() != sizeof(stored) || !is_one_word<stored, __length>::value) return 0;
         return int(reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length);
     }
     GRIDSTRIDE_INLINED bool is_same() const { return __operand::is_read && !__operand::is_written && source.step == 0; }
-    GRIDSTRIDE_INLINED char* at(long long __element) const { return row + __element * source.step; }
-    GRIDSTRIDE_INLINED char* in_order(int __element) const { return row + __element * int(sizeof(stored)); }
-    // Whether packets from where the row starts are words in memory.
-    GRIDSTRIDE_INLINED bool is_word() const {
-        return is_same() || (source.step == sizeof(stored) && whole<__length, stored>::fits(row));
-    }
+    GRIDSTRIDE_INLINED char* at(long long __element) const { return row + __element * step(); }
+    GRIDSTRIDE_INLINED char* in_order(int __element) const { return row + static_cast<unsigned>(__element) * unsigned(sizeof(stored)); }
     GRIDSTRIDE_INLINED int move(long long __elements) {
-        row += __elements * source.step;
+        row += __elements * step();
         return 0;
     }
     // Know the row before its packets: where it starts, and the one element that is read for all of it.
     GRIDSTRIDE_INLINED int begin(bool __has_rows) {
         past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(row) % 16);
-        is_repeated = __has_rows && source.strides[1] == 0;
+        is_repeated = past && __has_rows && source.strides[1] == 0;
         if (is_same()) {
             packet<stored, __length> __repeated;
             load_packet<__length>(__repeated, row, 0, 0, __length);
@@ -54,14 +54,10 @@ struct staged {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int load_word(int __element) {
-        if (__operand::is_read && !is_same()) words.load_word(in_order(__element));
-        return 0;
-    }
     GRIDSTRIDE_INLINED int load(int __element) {
         if (!__operand::is_read || is_same()) return 0;
         if (__are_in_order) {
-            if (is_repeated && past) words.load_cached(in_order(__element), past);
+            if (is_repeated) words.load_cached(in_order(__element), past);
             else words.load(in_order(__element), past);
         } else {
             packet<stored, __length> __gathered;
@@ -80,15 +76,17 @@ struct staged {
         if (__operand::is_read) words.unpack(items);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store_word(int __element) const {
-        if (__operand::is_written) whole<__length, stored>::store(items, in_order(__element));
-        return 0;
-    }
     GRIDSTRIDE_INLINED int store(int __element) const {
         if (!__operand::is_written) return 0;
-        if (__are_in_order && past == 0 && is_one_word<stored, __length>::value) return store_word(__element);
-        store_packet<__length>(items, at(__element), source.step, 0, __length);
+        if (__are_in_order && past == 0 && is_one_word<stored, __length>::value) whole<__length, stored>::store(items, in_order(__element));
+        else store_packet<__length>(items, at(__element), step(), 0, __length);
         return 0;
+    }
+    // Of the last operand, by whose words packets are counted.
+    GRIDSTRIDE_INLINED void store_last(int __element) const {
+        constexpr bool __is_word = __are_in_order && is_one_word<stored, __length>::value && alignof(stored) == sizeof(stored);
+        if (__is_word && __operand::is_written) whole<__length, stored>::store(items, in_order(__element));
+        else store(__element);
     }
     GRIDSTRIDE_INLINED stored& in_memory(long long __element) const { return *reinterpret_cast<stored*>(at(__element)); }
 };
@@ -100,6 +98,15 @@ GRIDSTRIDE_INLINED int last_phase(const __only& __last) { return __last.phase();
 template <class __first, class __second, class... __rest>
 GRIDSTRIDE_INLINED int last_phase(const __first&, const __second& __next, const __rest&... __others) {
     return last_phase(__next, __others...);
+}
+
+GRIDSTRIDE_INLINED void store_all(int) {}
+template <class __only>
+GRIDSTRIDE_INLINED void store_all(int __element, const __only& __last) { __last.store_last(__element); }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED void store_all(int __element, const __first& __one, const __second& __next, const __rest&... __others) {
+    __one.store(__element);
+    store_all(__element, __next, __others...);
 }
 
 // Large structures are seen where they are.
@@ -121,20 +128,15 @@ GRIDSTRIDE_INLINED void do_one(const __operation& __do, const row_numbers& __num
 // Do the packet that begins with an element. The words of all operands are loaded before one is taken apart: a load whose
 // value is needed at once keeps the next from being issued.
 template <int __length, class __operation, class... __staged>
-GRIDSTRIDE_INLINED void do_packet(const __operation& __do, const row_numbers& __numbers, int __element, bool __are_words,
+GRIDSTRIDE_INLINED void do_packet(const __operation& __do, const row_numbers& __numbers, int __element,
                                   __staged&... __all) {
-    if (__are_words) {
-        swallow(__all.load_word(__element)...);
-    } else {
-        swallow(__all.load(__element)...);
-        swallow(__all.join()...);
-    }
+    swallow(__all.load(__element)...);
+    swallow(__all.join()...);
     swallow(__all.unpack()...);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
         __do(__numbers.of(__element + __j), element<typename __staged::operand>(__all.items.items[__j]).get()...);
-    if (__are_words) swallow(__all.store_word(__element)...);
-    else swallow(__all.store(__element)...);
+    store_all(__element, __all...);
 }
 
 // Move to the row of an index along the axes after the first; return the number of its first element.
@@ -168,7 +170,7 @@ GRIDSTRIDE_INLINED void run_rows(const __operation& __do, const element_space<__
         return;
     }
     swallow(__all.begin(__space.outer.ndim > 1)...);
-    do_packet<__length>(__do, __numbers, 0, all_of(__all.is_word()...), __all...);
+    do_packet<__length>(__do, __numbers, 0, __all...);
 }
 
 // `__index` has room for the number of packets. In order: consecutive along rows, or one element for a whole row.
@@ -207,12 +209,11 @@ GRIDSTRIDE_INLINED void run_piece(const __operation& __do, const element_space<_
     const int __end = int(__ends.tail - __begin < __width ? __ends.tail - __begin : __width);
     const row_numbers __numbers = {__of_row.of(__begin), __of_row.step};
     swallow(__all.move(__begin)...);
-    const bool __are_words = all_of(__all.is_word()...);
     swallow(__all.begin(__space.outer.ndim > 1)...);
 #pragma unroll 1
     for (int __element = threadIdx.x * __length; __element < __end; __element += block_threads * __length) {
         if (are_large<__staged...>()) do_one(__do, __numbers, __element, __all...);
-        else do_packet<__length>(__do, __numbers, __element, __are_words, __all...);
+        else do_packet<__length>(__do, __numbers, __element, __all...);
     }
 }
 

@@ -130,7 +130,7 @@ struct between<__length, __stored, 16> {
         if (__off & 8)
 #pragma unroll
             for (int __k = 0; __k < 6; ++__k) __bits[__k] = __bits[__k + 2];
-        if (__off & 4)
+        if (alignof(__stored) < 8 && __off & 4)
 #pragma unroll
             for (int __k = 0; __k < 5; ++__k) __bits[__k] = __bits[__k + 1];
         if (sizeof(__stored) < 4)
