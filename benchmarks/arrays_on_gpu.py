@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from math import prod
@@ -27,6 +28,7 @@ _SHORT = 1e-4  # seconds, of calls that are timed more often, after some that do
 _SHORT_RUNS, _SKIPPED = 300, 30
 _MOST_RESULTS = 1 / 16  # of the bytes read
 _SLOW = 0.05  # seconds, of calls that are timed once
+_CLEARED = 2e11  # bytes a second of memory that is given back, which the device clears: an H200 twice as many
 _TORCH = {
     "axpy": lambda a, x, y, z: torch.add(y, x, alpha=a, out=z),
     "add": lambda x, y, z: torch.add(x, y, out=z),
@@ -107,10 +109,13 @@ def shown(line: dict[str, Any]) -> str:
 
 
 def clean() -> None:
-    """Give back what the last row left; raise where the device can do nothing more."""
+    """Give back what the last row left, and wait until it is cleared; raise where the device can do nothing more."""
     torch.cuda.synchronize()
+    free, _ = torch.cuda.mem_get_info()
     cupy.get_default_memory_pool().free_all_blocks()
     torch.cuda.empty_cache()
+    given_back = torch.cuda.mem_get_info()[0] - free
+    time.sleep(max(0, given_back) / _CLEARED)
 
 
 def seconds(run: Callable[[], Any], busy: bool = True) -> float:
