@@ -34,6 +34,7 @@ def cache_key(target: Target, arch: str, program: Program) -> str:
         program.includes,
         program.specialization,
         program.tier,
+        program.linked,
     )
     # Format 0 tells values alone; later ones also which objects are the same. Only strings, numbers,
     # bytes, tuples and None can be written: anything else is a ValueError.

@@ -62,6 +62,8 @@ class ElementwiseForm(NamedTuple):
         Of the loop.
     ndim : int
         Axes of the loop's shape, where the body asks for an index along each.
+    linked : tuple of str
+        Of the loop.
     """
 
     roles: tuple[Role, ...]
@@ -73,6 +75,7 @@ class ElementwiseForm(NamedTuple):
     capacity: int
     threads: int
     ndim: int
+    linked: tuple[str, ...]
 
 
 def elementwise_form(
@@ -94,6 +97,7 @@ def elementwise_form(
         loop.capacity,
         loop.configuration.threads,
         indexed,
+        loop.linked,
     )
 
 
@@ -139,6 +143,7 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
         kernels=(entry(name),),
         includes=tuple(includes),
         path=f"{name}.cu",
+        linked=form.linked,
     )
 
 

@@ -63,6 +63,8 @@ class Program(NamedTuple):
         What ``Target.specializes_on`` said.
     tier : str
         The tier that is asked for, one of the target's `tiers`; "" for the fastest that takes a kernel.
+    linked : tuple of str
+        Names of what the target has compiled apart for its loops, which may be linked instead of compiled again.
     """
 
     text: str
@@ -76,6 +78,7 @@ class Program(NamedTuple):
     path: str = ""
     specialization: Hashable = ()
     tier: str = ""
+    linked: tuple[str, ...] = ()
 
 
 class CType(NamedTuple):

@@ -110,6 +110,8 @@ class Loop(NamedTuple):
     configuration : LaunchConfig
     structure : str
         The structure that `space` holds.
+    linked : tuple of str
+        As in `Program`.
     """
 
     header: str
@@ -120,6 +122,7 @@ class Loop(NamedTuple):
     operands: tuple[bytes, ...]
     configuration: LaunchConfig
     structure: str = "element_space"
+    linked: tuple[str, ...] = ()
 
 
 class FoldLoop(NamedTuple):

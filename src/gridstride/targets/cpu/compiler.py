@@ -23,6 +23,7 @@ from gridstride.targets.cpu import (
     host,
     implicit,
     library,
+    passages,
     prelude,
     preprocessed,
     rewrite,
@@ -96,6 +97,7 @@ class _Compilation:
         self.texts: list[str] = []
         self._converts = False
         self._building: threading.Thread | None = None
+        self._links = bool(program.linked)
         self._core_folders: tuple[Path, ...] = ()
 
     def run(self) -> ObjectCode:
@@ -213,6 +215,7 @@ class _Compilation:
         flags = [*self.compiler.compile_flags(options), *_OWN_HEADERS_ONLY]
         if self.flat_names.keys() >= set(self.program.kernels):
             flags += self.compiler.wide_vector_flags()
+        flags += [f"-D{passages.MACRO}"] if self._links else []
         flags += [unit.define("-D{}={}", *item) for item in options.defines if unit.is_for_headers(item[0])]
         flags += [f"-U{name}" for name in options.undefines if unit.is_for_headers(name)]
         folders = [
@@ -231,16 +234,43 @@ class _Compilation:
         arguments += [] if self.compiler.kind == "zig" else ["-pipe"]
         # Those of a text that has its calls are left.
         arguments += [implicit.WARNING] if self.compiler.kind == "gcc" and not self._converts else []
-        arguments += [
-            source.name,
-            "-o",
-            "kernel.so",
-            *self.compiler.link_flags(),
-        ]
+        arguments.append(source.name)
         if source.suffix != ".ii":
             arguments += user_files.LISTING_FLAGS
-        self._call(arguments, self._prepare_launch)
+        linked = self._find_linked() if self._links else []
+        if self._links and not linked:
+            return self._compile_beside(source, arguments)
+        self._call([*arguments, "-x", "none", *linked, *self._linking()], self._prepare_launch)
         return self._output("kernel.so")
+
+    def _linking(self) -> list[str]:
+        return ["-o", "kernel.so", *self.compiler.link_flags()]
+
+    def _compile_beside(self, source: Path, arguments: list[str]) -> bytes:
+        """Compile while what is linked is compiled as well, for the first time."""
+        builds = [
+            self._start(passages.build, name, self.compiler)
+            for name in self.program.linked
+            if not passages.find(name, self.compiler)
+        ]
+        try:
+            self._call([*arguments, "-c", "-o", "kernel.o"], self._prepare_launch)
+        finally:
+            for build in builds:
+                build.join()
+        linked = self._find_linked()
+        if not linked:
+            self._links = False
+            return self._compile(source)
+        self._call(["kernel.o", *linked, *self._linking()])
+        return self._output("kernel.so")
+
+    def _find_linked(self) -> list[str]:
+        """Write what is linked to files; nothing is where any of it was not compiled yet."""
+        found = [passages.find(name, self.compiler) for name in self.program.linked]
+        if None in found:
+            return []
+        return [self._write(f"linked{place}.o", code or b"").name for place, code in enumerate(found)]
 
     def _language(self, source: Path) -> str:
         """Return what a source is; zig knows no name for what has been preprocessed, which is C++ as well."""
@@ -278,10 +308,15 @@ class _Compilation:
     def _prepare_launch(self) -> None:
         """Do beside the compiler what comes after it: the runtime, and parsing for the parameters' names."""
         if not library.runtime_is_loaded():
-            self._building = threading.Thread(target=_build_runtime_quietly)
-            self._building.start()
+            self._building = self._start(_build_runtime_quietly)
         for text in self.texts:
             _syntax.functions(text)
+
+    @staticmethod
+    def _start(build: Callable[..., None], *arguments: object) -> threading.Thread:
+        thread = threading.Thread(target=build, args=arguments)
+        thread.start()
+        return thread
 
     def wait_for_runtime(self) -> None:
         """Wait for what was started beside the compiler."""

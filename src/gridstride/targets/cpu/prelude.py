@@ -14,6 +14,10 @@ ON_DEMAND = (
     "warp.h", "bits.h", "math_functions.h", "special_functions.h", "rounding.h", "conversions.h",
     "integer_intrinsics.h", "simd_in_word.h", "memory.h", "address_spaces.h", "atomics.h", "casts.h",
 )  # fmt: skip
+#: Headers of ours that a program may include, which need no more than what every kernel needs.
+NEED_NOTHING = frozenset(
+    {"gridstride_cpu/loops.h", "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"}
+)
 #: Written by ``tools/prelude_names.py``.
 NAMES = f"{FOLDER}/prelude_names.txt"
 

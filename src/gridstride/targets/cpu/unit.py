@@ -63,7 +63,7 @@ def is_for_headers(macro: str) -> bool:
 
 def needed_headers(program: Program, text: str) -> tuple[str, ...]:
     """Return the headers of ours that a program needs, whose text became `text`."""
-    if program.includes:
+    if not prelude.NEED_NOTHING.issuperset(program.includes):
         return prelude.WHOLE
     asked = (*program.kernels, *program.globals, *program.constants)
     return prelude.headers_of("\n".join([text, *option_lines(program), *asked]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.large_folds import large_fold
 from gridstride.targets.walks import (
@@ -63,6 +64,7 @@ class CpuLoops:
             tiling.operands_bytes(),
             shared(tiling.tiles, prod(walk.shape), limits, max(_BLOCK, _BLOCK_BYTES // largest_item(walk))),
             "tile_space",
+            passages.linked_for(walk),
         )
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:

@@ -6,7 +6,8 @@
 #ifndef GRIDSTRIDE_CPU_FOLDS_H
 #define GRIDSTRIDE_CPU_FOLDS_H
 
-#include <gridstride_cpu/loops.h>
+#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/shares.h>
 #include <gridstride/folding.h>
 
 namespace gridstride {

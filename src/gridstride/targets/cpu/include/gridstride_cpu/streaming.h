@@ -4,10 +4,10 @@
 #define GRIDSTRIDE_CPU_STREAMING_H
 
 #include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/shares.h>
 
 namespace gridstride {
 
-constexpr int line_bytes = 64;
 #if defined(__clang__) || defined(__SSE2__)
 constexpr bool can_stream = true;
 #else

@@ -3,7 +3,8 @@
 #ifndef GRIDSTRIDE_CPU_UNTANGLING_H
 #define GRIDSTRIDE_CPU_UNTANGLING_H
 
-#include <gridstride_cpu/loops.h>
+#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/squares.h>
 
 namespace gridstride {
 

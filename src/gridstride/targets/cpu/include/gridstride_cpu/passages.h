@@ -1,0 +1,260 @@
+// How operands that do not lie along rows get to where their elements are consecutive, and results to memory.
+//
+// Nothing here depends on a kernel but by the size of elements. So what takes a compiler long is compiled once, by
+// templates/passages.cpp, and linked where GRIDSTRIDE_LINKS_PASSAGES says so.
+#ifndef GRIDSTRIDE_CPU_PASSAGES_H
+#define GRIDSTRIDE_CPU_PASSAGES_H
+
+#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/shares.h>
+#include <gridstride_cpu/squares.h>
+#include <gridstride_cpu/streaming.h>
+
+namespace gridstride {
+
+constexpr int tile_bytes = 32768;  // of the tiles of operands that lie along columns
+constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
+
+// How the elements of a row are come by.
+enum class way {
+    direct,   // they are consecutive
+    same,     // there is one
+    turned,   // they are consecutive along columns: a tile is turned at once
+    stepped,  // they are a step apart
+    pieces,   // rows have several axes
+};
+
+// The shape of tiles: the members of `tile_space` whose type does not depend on the room for axes.
+struct tile_shape {
+    int ndim, row_axes, width, height;
+    const long long* length;
+};
+
+// Memory for the tiles of operands that are turned, and for the last lines of rows of results.
+struct tile_memory {
+    static constexpr int bytes_count = tile_bytes + 1024, offsets_count = 1024, lines_count = 256;
+    int bytes_used = 0, offsets_used = 0, lines_used = 0;
+    alignas(64) char bytes[bytes_count];
+    alignas(64) char lines[lines_count * line_bytes];
+    unfinished_line unfinished[lines_count];
+    long long offsets[offsets_count];
+};
+
+// Where the elements of an operand are, and how they get to where they are consecutive.
+struct passage {
+    char* data;
+    long long step;
+    const long long* strides;
+    int size, alignment;
+    bool is_read, is_written;
+
+    way how;
+    bool is_streamed;
+    char* corner;     // of the tile
+    long long down;   // from row to row
+    char* buffer;
+    const char* repeated;  // the element that fills so much of the buffer
+    int filled;
+    char* tile;       // with what is turned
+    long long* offsets;    // of the elements of a row
+    unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
+    char* lines;
+    int unfinished_count;
+
+    GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
+    GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
+    GRIDSTRIDE_INLINED char* row(int __y) const { return corner + __y * down; }
+    // Whether the rows of a tile are one.
+    GRIDSTRIDE_INLINED bool is_one_row(long long __width) const {
+        return how == way::direct ? down == __width * size : how == way::same ? down == 0 : how == way::turned;
+    }
+    // Elements by which a chunk is shorter, so that the next one begins a line.
+    GRIDSTRIDE_INLINED int excess(int __y) const {
+        return is_streamed ? int(reinterpret_cast<unsigned long>(row(__y)) % line_bytes / size) : 0;
+    }
+};
+
+// Where an element of a row is, from its first one.
+GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shape& __tiles, long long __x) {
+    long long __offset = 0;
+    for (int __axis = 0; __axis + 1 < __tiles.row_axes; ++__axis) {
+        __offset += __x % __tiles.length[__axis] * __its.stride(__axis);
+        __x /= __tiles.length[__axis];
+    }
+    return __offset + __x * __its.stride(__tiles.row_axes - 1);
+}
+
+#if defined(GRIDSTRIDE_LINKS_PASSAGES)
+void settle(passage&, const tile_shape&, bool, tile_memory&);
+void finish_lines(const passage&);
+void fetch_row_ahead(const passage&, int, int, int);
+#else
+GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
+    long long __extent = __its.size;
+    unsigned long __places = reinterpret_cast<unsigned long>(__its.data);
+    bool __is_repeated = true, __is_consecutive = true;
+    for (int __axis = 0; __axis < __tiles.ndim; ++__axis) {
+        const long long __stride = __its.stride(__axis);
+        __places |= __stride;
+        if (__axis >= __tiles.row_axes || __tiles.length[__axis] == 1) continue;
+        __is_repeated = __is_repeated && __stride == 0;
+        __is_consecutive = __is_consecutive && __stride == __extent;
+        __extent *= __tiles.length[__axis];
+    }
+    if (__is_consecutive) return __places % __its.alignment == 0 ? way::direct : way::stepped;
+    if (__is_repeated) return way::same;
+    if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written) return way::turned;
+    return __tiles.row_axes == 1 ? way::stepped : way::pieces;
+}
+
+// Take memory for a tile that is turned; without any left its elements are taken one by one.
+GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
+    const int __offsets = __tiles.width + columns_ahead(__its.size);  // and of those that come next
+    if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
+        __memory.offsets_used + __offsets > tile_memory::offsets_count) {
+        __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
+        return;
+    }
+    __its.tile = __memory.bytes + __memory.bytes_used;
+    __its.offsets = __memory.offsets + __memory.offsets_used;
+    __memory.bytes_used += int(__bytes);
+    __memory.offsets_used += __offsets;
+    for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
+}
+
+// Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
+// rows that are whole.
+GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    long long __whole = 1;
+    for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) __whole *= __tiles.length[__axis];
+    const int __left = tile_memory::lines_count - __memory.lines_used;
+    __its.unfinished_count = __tiles.width == __whole ? 1 : smaller(__tiles.height, (__left + 1) / 2);
+    __its.unfinished = __memory.unfinished + __memory.lines_used;
+    __its.lines = __memory.lines + __memory.lines_used * line_bytes;
+    __memory.lines_used += __its.unfinished_count;
+    for (int __k = 0; __k < __its.unfinished_count; ++__k) __its.unfinished[__k].line = nullptr;
+}
+GRIDSTRIDE_APART void finish_lines(const passage& __its) {
+    if (!__its.is_streamed) return;
+    for (int __k = 0; __k < __its.unfinished_count; ++__k) finish(__its.unfinished[__k], __its.lines + __k * line_bytes);
+}
+
+GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
+    __its.down = __its.strides[__tiles.row_axes];
+    __its.how = way_of(__its, __tiles);
+    __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct &&
+                        __memory.lines_used < tile_memory::lines_count;
+    if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
+    if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
+}
+
+// Where rows are short pieces no processor guesses what comes next: a later row, or one of the next tile.
+GRIDSTRIDE_APART void fetch_row_ahead(const passage& __its, int __y, int __width, int __height) {
+    if (!__its.is_read || __its.how != way::direct) return;
+    const int __later = __y + rows_ahead, __bytes = __width * __its.size;
+    const char* const __at = __later < __height ? __its.row(__later) : __its.row(__later - __height) + __bytes;
+    for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __k);
+    __builtin_prefetch(__at + __bytes - 1);
+    asm volatile("");  // g++ removes calls of functions that do nothing but this
+}
+#endif
+
+template <int __size>
+GRIDSTRIDE_INLINED void fill(passage& __its, const char* __at, int __count) {
+    if (!__its.is_written && __its.repeated == __at && __its.filled >= __count) return;
+    __its.filled = __count + line_bytes / __size;  // the first chunk of a row is shorter
+    repeat_bytes<__size>(__its.buffer, __at, __its.filled);
+    __its.repeated = __at;
+}
+// Elements of which there are so many more in the row. Processors look ahead only within a page, and not while a chunk
+// is stored.
+template <int __size>
+GRIDSTRIDE_INLINED void gather_ahead(char* __to, const char* __from, long long __step, int __count, long long __left) {
+    constexpr int __some = 256 / __size > 0 ? 256 / __size : 1;
+    const long long __apart = __step < 0 ? -__step : __step, __line = __step < 0 ? -line_bytes : line_bytes;
+    const long long __lines = __apart <= line_bytes ? __some * __apart / line_bytes : 0;
+    const char* __later = __from + __line * (bytes_ahead / line_bytes);
+    for (; __count > 0; __count -= __some, __left -= __some, __to += __some * __size, __from += __some * __step) {
+        if (__left * __apart > bytes_ahead)
+            for (long long __k = 0; __k < __lines; ++__k, __later += __line) __builtin_prefetch(__later);
+        gather_bytes<__size>(__to, __from, __step, smaller(__some, __count));
+    }
+}
+template <int __size>
+GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, int __y, long long __from,
+                                      int __count) {
+    const char* const __row = __its.row(__y);
+    const int __piece = int(__tiles.length[0]);
+    const long long __ahead = rows_ahead * __its.down +
+        (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
+    const long long __length = __tiles.row_axes > 2 ? __tiles.length[1] : __from + __count;
+    for (int __done = 0; __done < __count;) {
+        // As many pieces as lie one stride apart; the first one may have begun.
+        int __begun = int((__from + __done) % __piece);
+        const char* __at = __row + offset_in_row(__its, __tiles, __from + __done);
+        for (long long __k = (__from + __done) / __piece % __length; __k < __length && __done < __count; ++__k) {
+            const int __some = smaller(__piece - __begun, __count - __done);
+            char* const __to = __its.buffer + (long long)__done * __size;
+            for (int __k = 0; __k < __some * __size; __k += line_bytes) __builtin_prefetch(__at + __ahead + __k);
+            if (__its.step == __size)
+                copy_short(__to, __at, __some * __size);
+            else
+                gather_bytes<__size>(__to, __at, __its.step, __some);
+            __at += __its.strides[1] - __begun * __its.step;
+            __done += __some;
+            __begun = 0;
+        }
+    }
+}
+
+// Some elements of a row, consecutive: those of an operand that is not.
+template <int __size>
+__attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tiles, int __y, int __width, long long __from,
+                                       int __count) {
+    if (__its.how == way::turned) return __its.tile + ((long long)__y * __width + __from) * __size;
+    if (__its.is_streamed) {
+        const int __line = __y % __its.unfinished_count;
+        return __its.buffer + go_on(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer,
+                                    __its.row(__y) + __from * __size);
+    }
+    if (!__its.is_read) return __its.buffer;
+    const char* const __row = __its.row(__y);
+    if (__its.how == way::same)
+        fill<__size>(__its, __row, __count);
+    else if (__its.how == way::stepped)
+        gather_ahead<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count, __width - __from);
+    else
+        gather_pieces<__size>(__its, __tiles, __y, __from, __count);
+    return __its.buffer;
+}
+template <int __size>
+__attribute__((noinline)) void put(const passage& __its, int __y, long long __from, int __count) {
+    char* const __row = __its.row(__y);
+    if (__its.is_streamed) {
+        const int __line = __y % __its.unfinished_count;
+        stream(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer, __row + __from * __size,
+               (long long)__count * __size);
+    } else
+        scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
+}
+template <int __size>
+__attribute__((noinline)) void turn_tile(const passage& __its, int __width, int __height) {
+    turning<__size>::run(__its.tile, (long long)__width * __size, __its.corner, __its.offsets, __width, __height);
+}
+
+#define GRIDSTRIDE_PASSAGES(start, size)                                                     \
+    start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
+    start template void put<size>(const passage&, int, long long, int);                       \
+    start template void turn_tile<size>(const passage&, int, int);
+#if defined(GRIDSTRIDE_LINKS_PASSAGES)
+GRIDSTRIDE_PASSAGES(extern, 1)
+GRIDSTRIDE_PASSAGES(extern, 2)
+GRIDSTRIDE_PASSAGES(extern, 4)
+GRIDSTRIDE_PASSAGES(extern, 8)
+GRIDSTRIDE_PASSAGES(extern, 16)
+#endif
+
+}
+
+#endif

@@ -1,0 +1,54 @@
+// What loops and folds on a processor have in common: numbers that the compiler knows, and shares of the work.
+#ifndef GRIDSTRIDE_CPU_SHARES_H
+#define GRIDSTRIDE_CPU_SHARES_H
+
+#include <gridstride/operands.h>
+#include <gridstride_cpu/inlining.h>
+
+namespace gridstride {
+
+constexpr int line_bytes = 64;             // of a cache
+constexpr int buffer_bytes = 4096;         // of the buffer of an operand
+constexpr long long bytes_ahead = 8192;    // that are fetched before they are needed
+
+constexpr int larger() { return 1; }
+template <class... __rest>
+constexpr int larger(int __first, __rest... __others) {
+    return __first > larger(__others...) ? __first : larger(__others...);
+}
+constexpr int largest() { return 0; }
+template <class... __rest>
+constexpr int largest(int __first, __rest... __others) {
+    return __first > largest(__others...) ? __first : largest(__others...);
+}
+constexpr int smaller(int __first, int __second) { return __first < __second ? __first : __second; }
+constexpr int sum_of() { return 0; }
+template <class... __rest>
+constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
+
+GRIDSTRIDE_INLINED bool all_of() { return true; }
+template <class... __rest>
+GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
+
+template <int __axes>
+GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& __index, int __axis) {
+    const long long __length = __space.length[__axis], __quotient = __index / __length;
+    const long long __rest = __index - __quotient * __length;
+    __index = __quotient;
+    return __rest;
+}
+
+// What this block has of so many pieces: as many as any other, but one.
+struct share_of_pieces {
+    long long first, last;
+    GRIDSTRIDE_INLINED share_of_pieces(long long __pieces) {
+        const long long __blocks = gridDim.x, __block = blockIdx.x, __share = __pieces / __blocks;
+        const long long __more = __pieces % __blocks;
+        first = __block * __share + (__block < __more ? __block : __more);
+        last = first + __share + (__block < __more);
+    }
+};
+
+}
+
+#endif
