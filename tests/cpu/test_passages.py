@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets.cpu import library, passages, toolchain
+
+numbers = count()
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +33,9 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def turned(number: int, dtype: Any) -> None:
-    """Compile a text of its own and compare results, also of a layout for which elements are moved."""
-    kernel = gs.ElementwiseKernel("T x", "T y", f"y = x /* {number} */", "assign")
+def turned(dtype: Any) -> None:
+    """Compile a text of its own and compare results, also of layouts for which elements are moved."""
+    kernel = gs.ElementwiseKernel("T x", "T y", f"y = x /* {next(numbers)} */", "assign")
     x = np.arange(120 * 90 * np.dtype(dtype).itemsize).astype("u1").view(dtype).reshape(120, 90)
     for array in (x, x.T, x[::-1, ::2]):
         np.testing.assert_array_equal(kernel(array, np.empty(array.shape, dtype)), array)
@@ -43,21 +46,21 @@ def linked(calls: list[list[str]]) -> list[int]:
 
 
 def test_they_are_compiled_once_for_each_size(calls: list[list[str]]) -> None:
-    turned(1, "u4")
+    turned("u4")
     assert sorted(linked(calls)) == [0, 0, 1]  # the passages, the kernel, and linking both
     calls.clear()
-    turned(2, "i4")
+    turned("i4")
     assert linked(calls) == [1]
     calls.clear()
-    turned(3, "u8")
+    turned("u8")
     assert sorted(linked(calls)) == [0, 0, 1]
 
 
 def test_the_next_process_finds_them(calls: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    turned(1, "u2")
+    turned("u2")
     calls.clear()
     monkeypatch.setattr(passages, "_known", {})
-    turned(2, "u2")
+    turned("u2")
     assert linked(calls) == [1]
 
 
@@ -65,10 +68,10 @@ def test_kernels_are_compiled_whole_where_they_cannot_be(
     calls: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passages, "_SOURCE", "nowhere.cpp")
-    turned(1, "u4")
+    turned("u4")
     assert not any(linked(calls))
 
 
 def test_elements_of_other_sizes_are_compiled_with_a_kernel(calls: list[list[str]]) -> None:
-    turned(1, np.dtype("u4,u4,u4"))
+    turned(np.dtype("u4,u4,u4"))
     assert linked(calls) == [0]
