@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -574,3 +575,34 @@ def test_folds_of_nothing(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("bins", [44, 46, 126])
 def test_large_structures_are_folded(bins: int) -> None:
     check_most_frequent(np, bins)
+
+
+#: Sums in small numbers, which lose what does not fit, and sizes: texts to which another type would make a difference.
+SMALL_SUMS = {
+    "assigned": ("plus(a, b)", "__device__ Sum plus(Sum a, Sum b) { a.x += b.x; return a; }"),
+    "cast": ("Sum{T(a.x + b.x), 0}", ""),
+    "by a macro": ("PLUS", "#define PLUS Sum{T(a.x + b.x), 0}"),
+    "by its size": ("a", ""),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("uint8", "int16", "uint16")])
+def test_small_numbers_are_widened_only_where_that_makes_no_difference(dtype: str) -> None:
+    largest = 1 if dtype == "float16" else 2  # sums of halves are exact, those of integers are not
+    x = np.random.default_rng(1).integers(-1, largest, (3, 20_000), endpoint=True).astype(dtype)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
+    declared = "enum T : int" if x.dtype.kind in "iu" else "as_float<float16> T"
+    assert declared in LOWEST.cached_codes[np.dtype(dtype),]
+    for name, (reduce_expr, preamble) in SMALL_SUMS.items():
+        kernel = gs.ReductionKernel(
+            "T x", "T y, int32 size", "Sum{x, sizeof(T)}" if "size" in name else "Sum{x, 0}", reduce_expr,
+            "y = a.x; size = a.size", None, "small_sum", reduce_type="Sum",
+            preamble=f"struct Sum {{ T x; int size; }};\n{preamble}",
+        )  # fmt: skip
+        total, size = kernel(x, axis=1)
+        if "size" in name:
+            np.testing.assert_array_equal(size, x.itemsize)
+        else:
+            np.testing.assert_array_equal(total, x.sum(1, dtype=dtype), err_msg=name)
+        assert not re.search("enum T|as_float", kernel.cached_code), name

@@ -80,6 +80,8 @@ CALLS = {
     "structures of narrow arrays": lambda: reduction.MOMENTS(ones("i1", 5000, 7), axis=0),
     "structure that is folded": lambda: reduction.MOMENTS(ones("f4", 30, 40), axis=(0, 1)),
     "no identity": lambda: reduction.PLACE(ones("i4", 30, 40), axis=0),
+    "small integers that are kept as int": lambda: reduction.PLACE(ones("u1", 30, 4000), axis=0),
+    "small floats that are kept as float": lambda: reduction.PLACE(ones("f2", 30, 4000)),
     "fused functions": lambda: gs.fuse(
         lambda x, y: (np.logaddexp(x, y), np.spacing(x), np.ldexp(x, 3), np.signbit(x), np.round(y, 2)),
         kernel_name="fused",

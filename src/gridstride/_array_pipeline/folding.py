@@ -13,7 +13,7 @@ from gridstride._arguments.reduction import BoundFold, bind_reduction
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
-from gridstride._compilation.functions import LoadedProgram
+from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._pipeline import view_arguments
 from gridstride._source.reduction import (
     FOLDING_SIZE,
@@ -23,6 +23,7 @@ from gridstride._source.reduction import (
     reduction_form,
     reduction_program,
 )
+from gridstride.errors import CompileError
 from gridstride.targets.walks import FoldLoop, FoldWalk, Walked, workspace_operand
 
 Ints = tuple[int, ...]
@@ -87,6 +88,12 @@ def _loaded(
     source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place, loop: FoldLoop
 ) -> tuple[LoadedProgram, str]:
     form = reduction_form(source, tuple(operand.role for operand in operands), bound.types.items(), loop)
+    if form.widened:
+        program = reduction_program(source, form, place.target.name)
+        try:
+            return load_program(place.target, place.device, program), program.text
+        except CompileError:
+            form = form._replace(widened=())
     program = reduction_program(source, form, place.target.name)
     return load_explained(program, source.sections(), bound.types, place), program.text
 

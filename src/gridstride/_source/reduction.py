@@ -20,6 +20,7 @@ from gridstride._source.elementwise import (
     template,
 )
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
+from gridstride._source.widening import widened, widened_line, widened_role
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
@@ -90,6 +91,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`.
     small_bytes : int
         See `FoldLoop`.
+    widened : tuple of str
+        Placeholders, see `widened`.
     """
 
     roles: tuple[Role, ...]
@@ -105,28 +108,43 @@ class ReductionForm(NamedTuple):
     largest: int | None = None
     tells_numberless: bool = False
     small_bytes: int = 2
+    widened: tuple[str, ...] = ()
 
 
 def reduction_form(
     source: ReductionSource, roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
 ) -> ReductionForm:
     """Return the form of a call's text."""
+    types = tuple(types)
     joining: tuple[str, str, int] = ("", "", 0)
     if loop.joining is not None:
         joining = (loop.joining.name, loop.joining.shared, loop.joining.configuration.threads)
+    in_structures = folds_structures(source, roles, types)
     return ReductionForm(
         roles,
-        tuple(types),
+        types,
         loop.header,
         loop.name,
         loop.shared,
         loop.capacity,
         loop.configuration.threads,
         *joining,
-        loop.largest if folds_structures(source, roles, types) else None,
+        loop.largest if in_structures else None,
         loop.tells_numberless,
         loop.small_bytes,
+        _widened(source, roles, types) if in_structures and loop.widens else (),
     )
+
+
+def _widened(
+    source: ReductionSource, roles: Sequence[Role], types: Sequence[tuple[str, DType]]
+) -> tuple[str, ...]:
+    if source.options or source.identity or source.reduce_type in dict(types):
+        return ()
+    read = {role.parameter.ctype for role in roles if role.kind == "element"}
+    declared = f"{source.type_preamble}\n{source.preamble}"
+    folded = f"{source.map_expr}\n{source.reduce_expr}"
+    return widened(declared, folded, source.post_map_expr, [each for each in types if each[0] in read])
 
 
 def folds_structures(
@@ -148,6 +166,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     """Return the program of a call."""
     name = source.declaration.name
     outputs = {parameter.name for parameter in source.declaration.outputs}
+    form = form._replace(roles=tuple(widened_role(role, form.widened, outputs) for role in form.roles))
     elements = [role for role in form.roles if role.kind == "element"]
     inputs = [role for role in elements if role.parameter.name not in outputs]
     results = [role for role in elements if role.parameter.name in outputs]
@@ -198,7 +217,13 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         common,
         shared=shared_line(form.shared, f"gridstride_folding, {types}" if types else "gridstride_folding"),
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-        types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
+        types="\n".join(
+            (
+                type_lines(each for each in form.types if each[0] not in form.widened),
+                *(widened_line(*each) for each in form.types if each[0] in form.widened),
+                layout_lines(form.roles),
+            )
+        ),
         reduce_type=_reduce_type(source, form),
         first_input=form.roles[0].ctype,
         first_output=source.declaration.outputs[0].ctype,

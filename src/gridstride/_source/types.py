@@ -30,6 +30,8 @@ class Role(NamedTuple):
         Of a raw array.
     is_contiguous : bool
         Whether a raw array is C-contiguous.
+    spelling : str
+        Of its type, where that is not its parameter's.
     """
 
     parameter: ParameterInfo
@@ -38,11 +40,12 @@ class Role(NamedTuple):
     value: DType
     ndim: int = 0
     is_contiguous: bool = True
+    spelling: str = ""
 
     @property
     def ctype(self) -> str:
         """The type in which the body sees it."""
-        return self.parameter.ctype
+        return self.spelling or self.parameter.ctype
 
     @property
     def input_ctype(self) -> str:

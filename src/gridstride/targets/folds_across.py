@@ -23,6 +23,7 @@ from gridstride.targets.walks import (
 from gridstride.targets.writers import (
     MOST_BYTE_ROWS,
     MOST_PARTS,
+    counter_of,
     fold_loop,
     fold_space_bytes,
     folds_innermost,
@@ -139,8 +140,9 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), width
     )
     how = configuration(stretches * prod(outer), THREADS, parts)
+    wide = group if walk.in_structures else 0
     return fold_loop(
-        (_COLUMNS, f"fold_columns<{_AT_ONCE}>"),
+        (_COLUMNS, f"fold_columns<{_AT_ONCE}, {wide}, {counter_of(walk)}>"),
         walk,
         space,
         inputs_across(walk, capacity),

@@ -147,6 +147,8 @@ class FoldLoop(NamedTuple):
         Whether the loop makes a difference for maps that do not ask for numbers of elements.
     small_bytes : int
         Up to which integers the loop makes a difference for their sums.
+    widens : bool
+        Whether numbers in structures are better of four bytes than of fewer.
     """
 
     header: str
@@ -163,6 +165,7 @@ class FoldLoop(NamedTuple):
     parts_outermost: bool = False
     tells_numberless: bool = False
     small_bytes: int = 2
+    widens: bool = False
 
 
 class LoopWriters(Protocol):

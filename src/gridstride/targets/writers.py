@@ -331,7 +331,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    lines = "fold_long_lines<4>" if group >= _WARP else "fold_lines<4>"
+    lines = f"fold_{'long_' if group >= _WARP else ''}lines<4, {counter_of(walk)}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
 
@@ -359,6 +359,11 @@ def _small(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, packets, 1, THREADS, kept_axes, fold_axes, walk.kept_numbers)
     name = f"fold_small<{str(are_words).lower()}, {_AT_ONCE}>"
     return fold_loop((_SMALL, name), walk, space, inputs, configuration(1, THREADS))
+
+
+def counter_of(walk: FoldWalk) -> str:
+    """Return the type in which a loop counts the places of a fold along one axis, for values that may hold them."""
+    return "int" if walk.in_structures and walk.fold[0] < 1 << 31 else "long long"
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -567,8 +572,9 @@ def fold_loop(
     operands = (*inputs, *walked_operands(walk.outputs, capacity))
     largest = LARGEST_FOLDING // values
     return FoldLoop(
-        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None
-    )
+        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
+        widens=True,
+    )  # fmt: skip
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:

@@ -31,6 +31,51 @@ GRIDSTRIDE_INLINED __type from_lane_below(const __type& __value, int __distance,
     return __result;
 }
 
+// Places in a fold. Where `__counter` is int, all are below 2^31, and the compiler knows that: so it compares and keeps
+// half of each.
+template <class __counter>
+struct places {
+    static GRIDSTRIDE_INLINED __counter first(long long __place) { return __place; }
+    static GRIDSTRIDE_INLINED long long after(__counter __first, int __later) { return __first + __later; }
+};
+template <>
+struct places<int> {
+    static GRIDSTRIDE_INLINED int first(long long __place) {
+        int __first = static_cast<int>(__place);
+#ifndef GRIDSTRIDE_CPU_ABI_VERSION
+        asm volatile("" : "+r"(__first));  // else places are added to as what they become, in twice the registers
+        __builtin_assume(__first >= 0);
+#endif
+        return __first;
+    }
+    static GRIDSTRIDE_INLINED long long after(int __first, int __later) { return static_cast<unsigned>(__first + __later); }
+};
+
+// An element of a packet as the user's text sees it. Bytes that become integers are taken by the units that multiply,
+// which have less to do than those that shift and compare.
+template <class __operand, int __length,
+          bool = __is_enum(typename __operand::value) && sizeof(typename __operand::stored) == 1 && __length % 4 == 0>
+struct item {
+    typedef packet<typename __operand::stored, __length> items;
+    static GRIDSTRIDE_INLINED decltype(auto) get(items& __from, int __j) { return element<__operand>(__from.items[__j]).get(); }
+};
+template <class __operand, int __length>
+struct item<__operand, __length, true> {
+    typedef typename __operand::stored stored;
+    typedef packet<stored, __length> items;
+    static GRIDSTRIDE_INLINED typename __operand::value get(items& __from, int __j) {
+        unsigned __word;
+        memcpy(&__word, &__from.items[__j / 4 * 4], 4);
+        const unsigned __place = 1u << __j % 4 * 8;
+        return static_cast<typename __operand::value>(stored(-1) < stored(0) ? __dp4a(int(__word), int(__place), 0)
+                                                                             : int(__dp4a(__word, __place, 0u)));
+    }
+};
+template <class __operand, int __length>
+GRIDSTRIDE_INLINED decltype(auto) item_of(packet<typename __operand::stored, __length>& __from, int __j) {
+    return item<__operand, __length>::get(__from, __j);
+}
+
 // Join the threads of a group (a power of two, neighbors) in its first one. One has at most a warp's threads.
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED void join_warp(const __reduce& __do, __folding& __mine, int __group) {

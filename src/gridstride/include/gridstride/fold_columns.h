@@ -67,23 +67,27 @@ GRIDSTRIDE_INLINED int in_common(int __a) { return __a; }
 template <class... __rest>
 GRIDSTRIDE_INLINED int in_common(int __a, int __b, __rest... __others) { return in_common(__a == __b ? __a : -1, __others...); }
 
-// Where a thread's packet is among the columns of its block, and how the user's expressions count its elements.
-template <bool __is_stacked>
+// Where a thread's packet is among the columns of its block, and how the user's expressions count its elements. Where
+// the text says how many threads lie next to each other (else 0), the compiler knows which of two rows comes first.
+template <bool __is_stacked, int __wide, class __counter>
 struct column_place {
     int width, inner;    // columns of the block, and of a result
     int group, height;   // threads next to each other, and above each other
     int x, y;            // the thread's place
     int first, apart;    // its first column, before 0 where a word begins in front of the row, and to the next
-    long long number, position, step, inner_step, inner_position;  // of the thread's first row
-    long long row_step, row_position;                              // to its next one
+    long long number, step, inner_step, inner_position;  // of the thread's first row
+    __counter position;
+    long long row_step;                                  // to its next one
+    __counter row_position;
 
     template <int __axes>
     GRIDSTRIDE_INLINED column_place(const fold_space<__axes>& __space, int __group, long long __stretch)
-        : inner(__is_stacked ? int(__space.fold_row) : 1), group(__group), height(fold_threads >> (__ffs(__group) - 1)),
-          x(threadIdx.x & (__group - 1)), y(threadIdx.x >> (__ffs(__group) - 1)), number(0), position(0),
-          step(__space.kept_numbers.step), inner_step(__space.fold_numbers.step), inner_position(__space.position.step),
+        : inner(__is_stacked ? int(__space.fold_row) : 1), group(__wide ? __wide : __group),
+          height(__wide ? fold_threads / (__wide ? __wide : 1) : fold_threads >> (__ffs(__group) - 1)),
+          x(threadIdx.x & (group - 1)), y(threadIdx.x >> (__ffs(group) - 1)), number(0),
+          step(__space.kept_numbers.step), inner_step(__space.fold_numbers.step), inner_position(__space.position.step), position(0),
           row_step(height * __space.fold_numbers.strides[__is_stacked]),
-          row_position(height * __space.position.strides[__is_stacked]) {
+          row_position(static_cast<__counter>(__is_stacked ? height * __space.position.strides[1] : height)) {
         const long long __left = __space.kept_row - __stretch * __space.width;
         width = int(__left < __space.width ? __left : __space.width) * inner;
     }
@@ -96,12 +100,15 @@ struct column_place {
         const int __column = column(__j, __apart), __result = __is_stacked ? __column / inner : __column;
         return number + __result * step + (__is_stacked ? (__column - __result * inner) * inner_step : 0);
     }
-    GRIDSTRIDE_INLINED long long position_of(int __j, int __apart) const {
-        return position + (__is_stacked ? column(__j, __apart) % inner * inner_position : 0);
+    // The place of the row, and of an element in a row so many rows after that.
+    GRIDSTRIDE_INLINED __counter first_place() const { return places<__counter>::first(position); }
+    GRIDSTRIDE_INLINED long long place(__counter __first, int __rows, int __j, int __apart) const {
+        if (!__is_stacked) return places<__counter>::after(__first, __rows * height);
+        return __first + __rows * row_position + column(__j, __apart) % inner * inner_position;
     }
-    GRIDSTRIDE_INLINED void next_row() {
-        number += row_step;
-        position += row_position;
+    GRIDSTRIDE_INLINED void skip_rows(int __count) {
+        number += __count * row_step;
+        position += __count * row_position;
     }
     GRIDSTRIDE_INLINED bool has(int __j) const { return unsigned(first + __j * apart) < unsigned(width); }
     // Where a column of a row of threads stands in shared memory.
@@ -111,12 +118,61 @@ struct column_place {
     }
 };
 
-template <int __length, class __folding, class __map, class __place, class... __inputs>
-GRIDSTRIDE_INLINED typename __folding::type value_of_column(const __map& __do_map, const __place& __at, int __k, int __j,
-                                                            __inputs&... __all) {
-    return __do_map(__at.number_of(__j, 1), __at.position_of(__j, 1),
-                    element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...);
+// Of the thread's row `__k` from where it is.
+template <class __map, class __place, class __counter, class... __inputs>
+GRIDSTRIDE_INLINED auto value_of_column(const __map& __do_map, const __place& __at, __counter __first, int __k, int __j,
+                                        __inputs&... __all) {
+    return __do_map(__at.number_of(__j, 1) + __k * __at.row_step, __at.place(__first, __k, __j, 1),
+                    item_of<typename __inputs::operand>(__all.packets[__k], __j)...);
 }
+
+// The fold of a column of neighboring rows of a thread, in pairs.
+template <int __first, int __count>
+struct pairs_of_rows {
+    typedef pairs_of_rows<__first, __count / 2> low;
+    typedef pairs_of_rows<__first + __count / 2, __count - __count / 2> high;
+    template <class __map, class __reduce, class __place, class __counter, class... __inputs>
+    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce& __do, const __place& __at, __counter __from,
+                                        int __j, __inputs&... __all) {
+        return __do(low::fold(__do_map, __do, __at, __from, __j, __all...), high::fold(__do_map, __do, __at, __from, __j, __all...));
+    }
+};
+template <int __first>
+struct pairs_of_rows<__first, 1> {
+    template <class __map, class __reduce, class __place, class __counter, class... __inputs>
+    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce&, const __place& __at, __counter __from,
+                                        int __j, __inputs&... __all) {
+        return value_of_column(__do_map, __at, __from, __first, __j, __all...);
+    }
+};
+
+// Add what has been loaded of several rows.
+template <bool __are_costly>
+struct loaded_rows {
+    template <int __length, int __count, class __map, class __reduce, class __sums, class __place, class... __inputs>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __sums& __all_sums, const __place& __at,
+                                       __inputs&... __all) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            swallow(__all.unpack(__k)...);
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                __all_sums[__j].add(__do, value_of_column(__do_map, __at, __at.first_place(), __k, __j, __all...));
+        }
+    }
+};
+template <>
+struct loaded_rows<true> {
+    template <int __length, int __count, class __map, class __reduce, class __sums, class __place, class... __inputs>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __sums& __all_sums, const __place& __at,
+                                       __inputs&... __all) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) swallow(__all.unpack(__k)...);
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            __all_sums[__j].add(__do, pairs_of_rows<0, __count>::fold(__do_map, __do, __at, __at.first_place(), __j, __all...));
+    }
+};
 
 // Rows `__row`, that and `height`, and so on, before `__end`; the number of the first that is left.
 template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
@@ -125,42 +181,17 @@ GRIDSTRIDE_INLINED int add_rows(const __map& __do_map, const __reduce& __do, __f
     for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) swallow(__all.load_word(__k, __at.height)...);
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.unpack(__k)...);
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                __sums[__j].add(__do, value_of_column<__length, __folding>(__do_map, __at, __k, __j, __all...));
-            __at.next_row();
-        }
+        loaded_rows<is_costly<__folding, __reduce>::value>::template add<__length, __count>(__do_map, __do, __sums, __at, __all...);
+        __at.skip_rows(__count);
         swallow(__all.move(__count * __at.height)...);
     }
     return __row;
-}
-
-// The first values start the fold, where nothing else does: so the rest need not ask whether there was one.
-template <int __length, class __type, class __map, class __place, class... __inputs>
-GRIDSTRIDE_INLINED int start_rows(const __map&, folding<__type, true> (&)[__length], __place&, int __row, __inputs&...) {
-    return __row;
-}
-template <int __length, class __type, class __map, class __place, class... __inputs>
-GRIDSTRIDE_INLINED int start_rows(const __map& __do_map, folding<__type, false> (&__sums)[__length], __place& __at, int __row,
-                                  __inputs&... __all) {
-    swallow(__all.load_word(0, 0)...);
-    swallow(__all.unpack(0)...);
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j)
-        __sums[__j] = value_of_column<__length, folding<__type, false>>(__do_map, __at, 0, __j, __all...);
-    __at.next_row();
-    swallow(__all.move(__at.height)...);
-    return __row + __at.height;
 }
 
 template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
 GRIDSTRIDE_INLINED void add_words(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                   __place __at, int __row, int __end, __inputs&... __all) {
     if (__row >= __end) return;
-    __row = start_rows(__do_map, __sums, __at, __row, __all...);
     __row = add_rows<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
     add_rows<__length, 1>(__do_map, __do, __sums, __at, __row, __end, __all...);
 }
@@ -174,9 +205,9 @@ GRIDSTRIDE_INLINED int add_elements(const __map& __do_map, const __reduce& __do,
         for (int __k = 0; __k < __count; ++__k) swallow(__all.load_element(__k, __at.height)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            __sum.add(__do, __do_map(__at.number_of(__j, __at.apart), __at.position_of(__j, __at.apart),
+            __sum.add(__do, __do_map(__at.number_of(__j, __at.apart), __at.place(__at.first_place(), 0, __j, __at.apart),
                                      element<typename __inputs::operand>(__all.packets[__k].items[0]).get()...));
-            __at.next_row();
+            __at.skip_rows(1);
         }
         swallow(__all.move(__count * __at.height)...);
     }
@@ -256,9 +287,9 @@ GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, i
 }
 
 // Join what rows of threads hold of each column, and the columns of each result; hand over the results.
-template <int __length, bool __is_stacked, class __folding, class __value, class __reduce, class __finish>
+template <int __length, bool __is_stacked, int __wide, class __counter, class __folding, class __value, class __reduce, class __finish>
 GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
-                                   const column_place<__is_stacked>& __at, long long __result, __value* __table) {
+                                   const column_place<__is_stacked, __wide, __counter>& __at, long long __result, __value* __table) {
     const int __x = threadIdx.x;
     __syncthreads();
     for (int __column = __x; __column < __at.width; __column += fold_threads) {
@@ -278,40 +309,41 @@ GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_fi
 }
 
 // Fold a block's stretch of columns. `__do_add(place, whether there are words, first row, end, table, inputs...)`
-template <int __length, bool __is_stacked, class __value, class __folding, class __reduce, class __finish, int __axes, class __add, class... __inputs>
+template <int __length, bool __is_stacked, int __wide, class __counter, class __value, class __folding, class __reduce, class __finish, int __axes, class __add, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                      const fold_space<__axes>& __space, int __group, __value* __table, const __add& __do_add,
                                      __inputs&... __all) {
     long long __outer = blockIdx.x, __stretch = __outer;
     if (__space.kept.ndim > 1) __stretch = taken_off(__space.kept, __outer, 0);
     else __outer = 0;
-    column_place<__is_stacked> __at(__space, __group, __stretch);
+    column_place<__is_stacked, __wide, __counter> __at(__space, __group, __stretch);
     const long long __first = __stretch * __space.width, __result = __outer * __space.kept_row + __first;
     __at.number = settle(__space, __outer, 1, __all...) + __first * __at.step;
     swallow((__all.base += __first * __at.inner * __all.source.step)...);
     const long long __begin = blockIdx.y * __space.part, __rest = __space.fold.count - __begin;
     const int __end = int(__rest < __space.part ? __rest : __space.part);
     __at.number += (__begin + __at.y) * __space.fold_numbers.strides[__is_stacked];
-    __at.position = (__begin + __at.y) * __space.position.strides[__is_stacked];
+    __at.position = static_cast<__counter>(__is_stacked ? (__begin + __at.y) * __space.position.strides[1] : __begin + __at.y);
     swallow(__all.move(__begin + __at.y)...);
     const int __past = in_common(__all.past_word(__at.height)...);
-    const bool __are_words = __past == 0 || (__past > 0 && __past + __at.width <= __group * __length);
+    const bool __are_words = __past == 0 || (__past > 0 && __past + __at.width <= __at.group * __length);
     __at.first = __are_words ? __at.x * __length - __past : __at.x;
-    __at.apart = __are_words ? 1 : __group;
+    __at.apart = __are_words ? 1 : __at.group;
     swallow((__all.base += __at.first * __all.source.step)...);
     if (__at.first < __at.width) __do_add(__at, __are_words, __at.y, __end);
     join_table<__length>(__do, __do_finish, __start, __at, __result, __table);
 }
 
 // Blocks take stretches of packets of `__full` columns; threads, `__length` of them.
-template <int __full, int __length, int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __full, int __length, int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                                const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                                __inputs&&... __all) {
     __folding* __table = reinterpret_cast<__folding*>(__shared);
-    fold_stretch<__length, __is_stacked>(
+    constexpr bool __are_costly = is_costly<__folding, __reduce>::value;
+    fold_stretch<__length, __is_stacked, __are_costly ? __wide*(__full / __length) : 0, typename counter_of<__counter, __are_costly>::type>(
         __do, __do_finish, __start, __space, __space.group * (__full / __length), __table,
-        [&](const column_place<__is_stacked>& __at, bool __are_words, int __row, int __end) {
+        [&](const auto& __at, bool __are_words, int __row, int __end) {
             add_column<__length, __count>(__do_map, __do, __start, __at, __are_words, __row, __end, __table, __all...);
         },
         __all...);
@@ -324,9 +356,9 @@ GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __fini
     constexpr int __length = packet_length<__operand>();
     int* __table = reinterpret_cast<int*>(__shared);
     column_input<__operand, __length, __count> __one(__input);
-    fold_stretch<__length, __is_stacked>(
+    fold_stretch<__length, __is_stacked, 0, long long>(
         __do, __do_finish, __start, __space, __space.group, __table,
-        [&](const column_place<__is_stacked>& __at, bool __are_words, int __row, int __end) {
+        [&](const auto& __at, bool __are_words, int __row, int __end) {
             add_byte_column<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length, __count>(__at, __are_words, __row, __end, __table, __one);
         },
         __one);
@@ -334,30 +366,30 @@ GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __fini
 
 template <bool>
 struct columns_of {
-    template <int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    template <int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         constexpr int __full = packet_length<__operands...>(), __length = column_length<__folding, __operands...>();
         constexpr int __packets = __count * __full / __length < 16 ? __count * __full / __length : 16;
-        fold_stretch_of_values<__full, __length, __packets, __is_stacked>(
+        fold_stretch_of_values<__full, __length, __packets, __is_stacked, __wide, __counter>(
             __do_map, __do, __do_finish, __start, __space, __shared, column_input<__operands, __length, __packets>(__inputs)...);
     }
 };
 template <>
 struct columns_of<true> {
-    template <int __count, bool __is_stacked, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
+    template <int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                         const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
         fold_stretch_of_bytes<__count, __is_stacked>(__do, __do_finish, __start, __space, __shared, __input);
     }
 };
 
-template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+template <int __count, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, false>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, false, __wide, __counter>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 
@@ -367,7 +399,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_stacked(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, true>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, true, 0, long long>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 
@@ -378,7 +410,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_rows_of_parts(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    const __operand& __parts) {
-    fold_stretch_of_values<1, 1, __count, false>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_stretch_of_values<1, 1, __count, false, 0, long long>(__do_map, __do, __do_finish, __start, __space, __shared,
                                                  column_input<__operand, 1, __count>(__parts));
 }
 

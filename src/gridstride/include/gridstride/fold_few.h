@@ -90,14 +90,14 @@ GRIDSTRIDE_INLINED void place_few(char* __shared, __first& __one, __rest&... __o
 // The fold of the elements of a packet from one of them on.
 template <int __row, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& __do, const __folding& __start,
-                                         const counted_from& __from, int __first, __inputs&... __all) {
+                                         const counted_along<>& __from, int __first, __inputs&... __all) {
     __folding __sums[most_sums];
 #pragma unroll
     for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
 #pragma unroll
     for (int __j = 0; __j < __row; ++__j)
         __sums[__j % most_sums].add(
-            __do, __do_map(__from.number + __j * __from.number_step, __from.position + __j * __from.position_step,
+            __do, __do_map(__from.number + __j * __from.number_step, __from.place(0, __j),
                            element<typename __inputs::operand>(__all.packets[0].items[__first + __j]).get()...));
     join_own(__do, __sums);
     return __sums[0];
@@ -106,7 +106,7 @@ GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& 
 // The same of integers that are added, by words.
 template <int __row, class __folding, class __map, class __reduce, class __input>
 GRIDSTRIDE_INLINED __folding fold_of_few(const __map&, const integer_sum<__reduce>& __do, const __folding& __start,
-                                         const counted_from&, int __first, __input& __one) {
+                                         const counted_along<>&, int __first, __input& __one) {
     constexpr int __size = sizeof(typename __input::stored), __words = (__input::bytes + 3) / 4;
     unsigned __bits[__words] = {};
     memcpy(__bits, &__one.packets[0], __input::bytes);
@@ -133,7 +133,7 @@ GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& 
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
         const long long __packet = __first + __k * fold_threads, __result = __packet * __results;
-        counted_from __from(__space, __result * __space.kept_numbers.strides[0]);
+        counted_along<> __from(__space, __result * __space.kept_numbers.strides[0]);
         swallow(__all.hand_on(__k)...);
         if (__packet >= __whole) continue;
         swallow(__all.unpack(__k)...);
@@ -150,7 +150,7 @@ GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& 
     const long long __at = __whole * __results + threadIdx.x;
     if (blockIdx.x == 0 && __at < __space.outputs) {
         swallow(__all.load_some(__at * __row, __row)...);
-        const counted_from __from(__space, __at * __space.kept_numbers.strides[0]);
+        const counted_along<> __from(__space, __at * __space.kept_numbers.strides[0]);
         __do_finish(__at, 0, fold_of_few<__row>(__do_map, __do, __start, __from, 0, __all...));
     }
 }

@@ -116,26 +116,97 @@ struct counted_from {
     template <int __axes>
     GRIDSTRIDE_INLINED counted_from(const fold_space<__axes>& __space, long long __number)
         : number(__number), number_step(__space.fold_numbers.step), position(0), position_step(__space.position.step) {}
+    GRIDSTRIDE_INLINED long long first_place(long long __element) const { return position + __element * position_step; }
+    GRIDSTRIDE_INLINED long long place(long long __first, int __j) const { return __first + __j * position_step; }
+};
+// The same where one axis is folded, along which places ascend by one.
+template <class __counter = long long>
+struct counted_along {
+    long long number, number_step;
+    template <int __axes>
+    GRIDSTRIDE_INLINED counted_along(const fold_space<__axes>& __space, long long __number)
+        : number(__number), number_step(__space.fold_numbers.step) {}
+    GRIDSTRIDE_INLINED __counter first_place(long long __element) const { return places<__counter>::first(__element); }
+    GRIDSTRIDE_INLINED long long place(__counter __first, int __j) const { return places<__counter>::after(__first, __j); }
 };
 
+template <class __map, class __counted, class __counter, class... __inputs>
+GRIDSTRIDE_INLINED auto value_of_line(const __map& __do_map, const __counted& __from, long long __element, __counter __place,
+                                      int __k, int __j, __inputs&... __all) {
+    return __do_map(__from.number + (__element + __j) * __from.number_step, __from.place(__place, __j),
+                    item_of<typename __inputs::operand>(__all.packets[__k], __j)...);
+}
+
 // Add elements of a packet.
-template <int __length, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                 const counted_from& __from, long long __packet, int __last, int __k,
+                                 const __counted& __from, long long __packet, int __last, int __k,
                                  __inputs&... __all) {
-    const long long __element = __packet * __length;
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
         if (__j < __last)
-            __sums[__j % __sums_count].add(
-                __do, __do_map(__from.number + (__element + __j) * __from.number_step,
-                               __from.position + (__element + __j) * __from.position_step,
-                               element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
+            __sums[__j % __sums_count].add(__do, value_of_line(__do_map, __from, __packet * __length, __from.first_place(__packet * __length), __k, __j, __all...));
 }
 
-template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __input>
+// The fold of neighboring elements of a packet, in pairs. A loop would be unrolled only after the compiler has compared
+// what it knows of the places of two neighbors.
+template <int __first, int __count>
+struct pairs_of_line {
+    typedef pairs_of_line<__first, __count / 2> low;
+    typedef pairs_of_line<__first + __count / 2, __count - __count / 2> high;
+    template <class __map, class __reduce, class __counted, class __counter, class... __inputs>
+    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce& __do, const __counted& __from,
+                                        long long __element, __counter __place, int __k, __inputs&... __all) {
+        return __do(low::fold(__do_map, __do, __from, __element, __place, __k, __all...),
+                    high::fold(__do_map, __do, __from, __element, __place, __k, __all...));
+    }
+};
+template <int __first>
+struct pairs_of_line<__first, 1> {
+    template <class __map, class __reduce, class __counted, class __counter, class... __inputs>
+    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce&, const __counted& __from,
+                                        long long __element, __counter __place, int __k, __inputs&... __all) {
+        return value_of_line(__do_map, __from, __element, __place, __k, __first, __all...);
+    }
+};
+
+// Values that take more than an instruction to add to: elements of a packet are folded among themselves first.
+template <class __folding, class __reduce> struct is_costly;
+template <class __type, bool __has_identity, class __reduce>
+struct is_costly<folding<__type, __has_identity>, __reduce> {
+    static constexpr bool value = !__has_identity || sizeof(__type) > 8;
+};
+template <class __type, bool __has_identity, class __reduce>
+struct is_costly<folding<__type, __has_identity>, integer_sum<__reduce>> { static constexpr bool value = false; };
+template <class __type, bool __has_identity, class __reduce, bool __is_largest>
+struct is_costly<folding<__type, __has_identity>, byte_extreme<__reduce, __is_largest>> { static constexpr bool value = false; };
+
+// In which places are counted: others need not be known so well.
+template <class __counter, bool __is_costly> struct counter_of { typedef long long type; };
+template <class __counter> struct counter_of<__counter, true> { typedef __counter type; };
+
+// Add all elements of a packet.
+template <bool>
+struct whole_line {
+    template <int __length, class __map, class __reduce, class __sums, class __counted, class... __inputs>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __sums& __all_sums, const __counted& __from,
+                                       long long __packet, int __k, __inputs&... __all) {
+        add_line<__length>(__do_map, __do, __all_sums, __from, __packet, __length, __k, __all...);
+    }
+};
+template <>
+struct whole_line<true> {
+    template <int __length, class __map, class __reduce, class __sums, class __counted, class... __inputs>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __sums& __all_sums, const __counted& __from,
+                                       long long __packet, int __k, __inputs&... __all) {
+        const long long __element = __packet * __length;
+        __all_sums[0].add(__do, pairs_of_line<0, __length>::fold(__do_map, __do, __from, __element, __from.first_place(__element), __k, __all...));
+    }
+};
+
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
-                                 const counted_from&, long long, int __last, int __k, __input& __one) {
+                                 const __counted&, long long, int __last, int __k, __input& __one) {
     packet<typename __input::stored, __length>& __items = __one.packets[__k];
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
@@ -144,9 +215,9 @@ GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do
 }
 
 // Of bytes of which the largest or the smallest is kept.
-template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __input>
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_line(const __map&, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
-                                 const counted_from&, long long, int __last, int __k, __input& __one) {
+                                 const __counted&, long long, int __last, int __k, __input& __one) {
     typedef extreme_columns<typename __input::stored, 4, __is_largest> extremes;
     packet<typename __input::stored, __length>& __items = __one.packets[__k];
 #pragma unroll
@@ -163,9 +234,9 @@ struct line_tile {
     GRIDSTRIDE_INLINED long long at(int __k) const { return first + __k * apart; }
 };
 
-template <int __length, int __count, loading __how, bool __are_all, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __count, loading __how, bool __are_all, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                 const counted_from& __from, const line_tile& __tile, __inputs&... __all) {
+                                 const __counted& __from, const line_tile& __tile, __inputs&... __all) {
     // Packets that take two words are fewer at once, beside values that take registers too.
     constexpr int __room = sizeof(__folding) > 8 ? 1 : sizeof(__folding) > 4 || !__are_all ? 2 : __count;
     constexpr int __at_once = __how == between_words && __count > __room ? __room : __count;
@@ -179,34 +250,37 @@ GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __
         for (int __k = 0; __k < __at_once; ++__k)
             if (__are_all || __tile.at(__begin + __k) < __tile.end) {
                 swallow(__all.template unpack_as<__how>(__k)...);
-                add_line<__length>(__do_map, __do, __sums, __from, __tile.at(__begin + __k), __length, __k, __all...);
+                whole_line<is_costly<__folding, __reduce>::value>::template add<__length>(__do_map, __do, __sums, __from, __tile.at(__begin + __k), __k, __all...);
             }
     }
 }
 
 // Packets of a line, by `__group` threads of which this has number `__lane`: each so many neighbors (`__lanes`, or all of
 // the group) take tiles one after another.
-template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                  const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                  const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                   __inputs&... __all) {
     const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
     line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
     const long long __full = __end - __apart * __count + __own;  // where the last tile of which there is all begins
+    // Where a fold is a long text it is there once for each way to load, for tiles of which there is not all.
+    constexpr bool __is_short = !is_costly<__folding, __reduce>::value;
     const bool __have_pieces = all_of(__all.has_pieces()...);
     if (all_of(__all.has_words()...)) {
         for (; __tile.first <= __full; __tile.first += __step)
             add_tile<__length, __count, by_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
-    } else if (__have_pieces) {
+    } else if (__is_short && __have_pieces) {
         for (; __tile.first <= __full; __tile.first += __step)
             add_tile<__length, __count, by_pieces, true>(__do_map, __do, __sums, __from, __tile, __all...);
     }
     if (__have_pieces) {
-        if (__tile.first < __end) add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
+        for (; __tile.first < __end; __tile.first += __step)
+            add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
     } else if (all_of(__all.is_between()...)) {
-        for (; __tile.first <= __full; __tile.first += __step)
+        for (; __is_short && __tile.first <= __full; __tile.first += __step)
             add_tile<__length, __count, between_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
-        if (__tile.first < __end)
+        for (; __tile.first < __end; __tile.first += __step)
             add_tile<__length, __count, between_words, false>(__do_map, __do, __sums, __from, __tile, __all...);
     } else {
         for (; __tile.first < __end; __tile.first += __step)
@@ -214,15 +288,15 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
             for (int __k = 0; __k < __count && __tile.at(__k) < __end; ++__k) {
                 swallow(__all.load(0, __tile.at(__k), __length)...);
                 swallow(__all.unpack(0)...);
-                add_line<__length>(__do_map, __do, __sums, __from, __tile.at(__k), __length, 0, __all...);
+                whole_line<is_costly<__folding, __reduce>::value>::template add<__length>(__do_map, __do, __sums, __from, __tile.at(__k), 0, __all...);
             }
     }
 }
 
 // The same where all packets are words.
-template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __input>
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_words_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                          const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                          const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                           __input& __one) {
     const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
     line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
@@ -233,9 +307,9 @@ GRIDSTRIDE_INLINED void add_words_of_line(const __map& __do_map, const __reduce&
 }
 
 // Packets from `__begin` to before `__end` of a line of so many elements.
-template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                         const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                         const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                          long long __elements, __inputs&... __all) {
     const long long __whole = __elements / __length;
     add_tiles<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin, __end < __whole ? __end : __whole, __lane, __group, __all...);
@@ -248,9 +322,9 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& 
 }
 
 // Of integers that are added, in whichever order: by the words in which they lie, wherever the line begins.
-template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __input>
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
-                                         const counted_from& __from, long long __begin, long long __end, int __lane, int __group,
+                                         const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                          long long __elements, __input& __one) {
     typedef typename __input::stored __stored;
     if (__begin >= __end) return;
@@ -283,11 +357,11 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_su
     if (__takes_last) __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_some(__last, 0, __after)));
 }
 
-template <int __length, int __count, int __lanes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __length, int __count, int __lanes, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                   __inputs&&... __all) {
-    constexpr int __sums_count = __length < most_sums ? __length : most_sums;
+    constexpr int __sums_count = is_costly<__folding, __reduce>::value ? 1 : __length < most_sums ? __length : most_sums;
     const int __group = __space.group, __lane = threadIdx.x & (__group - 1);
     // Blocks that run at the same time take parts of one result after another: other results may lie in the same banks.
     unsigned __block = blockIdx.x, __part = 0;
@@ -298,7 +372,7 @@ GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, c
     }
     const long long __result = (static_cast<long long>(__block) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
     const bool __is_inside = __result < __space.outputs;
-    const counted_from __from(__space, settle(__space, __is_inside ? __result : 0, 0, __all...));
+    const counted_along<typename counter_of<__counter, is_costly<__folding, __reduce>::value>::type> __from(__space, settle(__space, __is_inside ? __result : 0, 0, __all...));
     const long long __begin = __part * __space.part;
     long long __end = __begin + __space.part;
     if (__end > __space.fold.count) __end = __space.fold.count;
@@ -313,21 +387,21 @@ GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, c
 }
 
 // For results that a warp or more share, which have the more to load at once.
-template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+template <int __count, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_long_lines(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_line<__length, __count, 32>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_line<__length, __count, 32, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
                                      line_input<__operands, __length, __count>(__inputs)...);
 }
 
-template <int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+template <int __count, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_lines(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_line<__length, __count, 0>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_line<__length, __count, 0, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
                                     line_input<__operands, __length, __count>(__inputs)...);
 }
 

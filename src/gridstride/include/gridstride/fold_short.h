@@ -124,17 +124,17 @@ GRIDSTRIDE_INLINED void place_stretches(char* __shared, __first& __one, __rest&.
 }
 
 template <class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED void add_stretched(const __map& __do_map, const __reduce& __do, __folding& __sum, const counted_from& __from,
+GRIDSTRIDE_INLINED void add_stretched(const __map& __do_map, const __reduce& __do, __folding& __sum, const counted_along<>& __from,
                                       int __begin, int __element, __inputs&... __all) {
     __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
-                             __from.position + __element * __from.position_step,
+                             __from.place(__element, 0),
                              element<typename __inputs::operand>(__all.at(__begin + __element)).get()...));
 }
 
 // Elements `__first`, that and `__apart`, and so on, before `__end`, of a row that begins with element `__begin`.
 template <class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_each(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                 const counted_from& __from, int __begin, int __first, int __end, int __apart,
+                                 const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
                                  __inputs&... __all) {
     for (; __first + (most_sums - 1) * __apart < __end; __first += most_sums * __apart)
 #pragma unroll
@@ -152,7 +152,7 @@ template <class __input>
 struct short_row {
     template <class __folding, class __map, class __reduce>
     static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                       const counted_from& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+                                       const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
         constexpr int __length = sizeof(typename __input::quad) / sizeof(typename __input::stored);
         const int __quads = (__end + __length - 1) / __length, __own = (__quads + __apart - 1) >> (__ffs(__apart) - 1);
         int __element = __first * __own * __length;
@@ -177,9 +177,9 @@ struct short_row {
     }
     template <class __folding, class __map, class __reduce, class __stored>
     static GRIDSTRIDE_INLINED void add_item(const __map& __do_map, const __reduce& __do, __folding& __sum,
-                                            const counted_from& __from, int __element, __stored& __item, __input&) {
+                                            const counted_along<>& __from, int __element, __stored& __item, __input&) {
         __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
-                                 __from.position + __element * __from.position_step,
+                                 __from.place(__element, 0),
                                  element<typename __input::operand>(__item).get()));
     }
 };
@@ -187,7 +187,7 @@ struct short_row {
 template <bool __are_quads, class... __inputs> struct short_rows {
     template <class __folding, class __map, class __reduce>
     static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                       const counted_from& __from, int __begin, int __first, int __end, int __apart, __inputs&... __all) {
+                                       const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __inputs&... __all) {
         add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
     }
 };
@@ -195,7 +195,7 @@ template <class __input> struct short_rows<true, __input> : short_row<__input> {
 
 template <class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                      const counted_from& __from, int __begin, int __first, int __end, int __apart,
+                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
                                       __inputs&... __all) {
     short_rows<are_in_quads<__inputs...>(), __inputs...>::add(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
 }
@@ -227,7 +227,7 @@ GRIDSTRIDE_INLINED int sum_of_words(unsigned __byte, unsigned __bytes, unsigned 
 // The same for integers that are added.
 template <class __folding, class __map, class __reduce, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do,
-                                      __folding (&__sums)[most_sums], const counted_from& __from, int __begin,
+                                      __folding (&__sums)[most_sums], const counted_along<>& __from, int __begin,
                                       int __first, int __end, int __apart, __input& __one) {
     constexpr int __size = sizeof(typename __input::stored);
     if (__end <= 0) return;
@@ -252,7 +252,7 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     // All threads of a group come as often, whether there is a row for them or not.
     for (int __begin = 0; __begin < __rows; __begin += __apart) {
         const int __result = __begin + __own, __end = __result < __rows ? __row : 0;
-        const counted_from __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
+        const counted_along<> __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
         __folding __sums[most_sums];
 #pragma unroll
         for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;

@@ -12,7 +12,7 @@ template <bool __are_words, int __length, int __count>
 struct small_packets {
     template <int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
     static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                       const counted_from& __from, int __packets, __inputs&... __all) {
+                                       const counted_along<>& __from, int __packets, __inputs&... __all) {
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
             const int __packet = __k * fold_threads + threadIdx.x;
@@ -31,7 +31,7 @@ template <int __length, int __count>
 struct small_packets<false, __length, __count> {
     template <int __sums_count, class __folding, class __map, class __reduce, class... __inputs>
     static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                       const counted_from& __from, int __packets, __inputs&... __all) {
+                                       const counted_along<>& __from, int __packets, __inputs&... __all) {
 #pragma unroll 1
         for (int __packet = threadIdx.x; __packet < __packets; __packet += fold_threads) {
             swallow(__all.load(0, __packet, __length)...);
@@ -49,7 +49,7 @@ GRIDSTRIDE_INLINED void fold_loaded(const __map& __do_map, const __reduce& __do,
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-    small_packets<__are_words, __length, __count>::add(__do_map, __do, __sums, counted_from(__space, 0),
+    small_packets<__are_words, __length, __count>::add(__do_map, __do, __sums, counted_along<>(__space, 0),
                                                        int(__space.fold.count), __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], fold_threads, __shared);

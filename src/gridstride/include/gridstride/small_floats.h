@@ -71,6 +71,16 @@ struct bfloat16 {
     }
 };
 
+// A float that was one of these, for texts that only compare and copy.
+template <class __small>
+struct as_float {
+    float __value;
+
+    as_float() = default;
+    __host__ __device__ explicit as_float(const __small& __from) : __value(__from) {}
+    __host__ __device__ operator float() const { return __value; }
+};
+
 #define GRIDSTRIDE_COMPOUND(type, operation) \
     template <class __number> __host__ __device__ inline type& operator operation##=(type& __a, const __number& __b) { \
         return __a = type(static_cast<float>(__a) operation static_cast<float>(__b)); \
