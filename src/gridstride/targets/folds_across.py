@@ -35,6 +35,8 @@ _REDUCTION = "gridstride/reduction.h"
 _COLUMNS, _FEW = "gridstride/fold_columns.h", "gridstride/fold_few_rows.h"
 _ROWS = "gridstride/fold_rows.h"
 _WARP, _WORD = 32, 16
+#: Bytes of words that are worth more than pieces of larger ones, where rows begin within those.
+_LEAST_WORD = 4
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Rows that one thread folds; and those where there are enough results for all threads of a device.
@@ -100,6 +102,9 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     row, *outer = walk.kept
     while length > stored and (length > _MOST_STORED * stored or row % length):
         length //= 2
+    whole = length - _most_before(walk, length)
+    if whole < length and whole * min(each.itemsize for each in walk.inputs) >= _LEAST_WORD:
+        length, stored = whole, min(stored, whole)
     packets = -(-row // length)
     count = packets * prod(outer)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))

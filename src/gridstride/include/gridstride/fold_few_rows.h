@@ -113,13 +113,14 @@ struct few_values {
         }
     }
 };
-// Of integers of one byte that are added: in bytes of words.
+// Of bytes that are folded in words.
 template <>
 struct few_values<true> {
     template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
                                         bool __are_words, long long, int __last, int (&__sums)[__length], __input& __one) {
-        byte_columns<typename __input::stored, __length> __columns;
+        typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
+        __columns_type __columns;
         const int __rows = int(__space.fold.count);
         if (__are_words && __last == __length) {
             for (int __row = 0; __row < __rows; __row += __count) {
@@ -143,10 +144,10 @@ struct few_values<true> {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) {
             const char* __from = __one.base + (__j < __last ? __j : 0) * __one.source.step;
-            __sums[__j] = 0;
+            __sums[__j] = __columns_type::nothing();
 #pragma unroll 1
             for (int __row = 0; __row < __rows; ++__row) {
-                __sums[__j] += *reinterpret_cast<const typename __input::stored*>(__from);
+                __columns_type::add_one(__sums[__j], *reinterpret_cast<const typename __input::stored*>(__from));
                 __from += __one.source.strides[0];
             }
         }
@@ -188,16 +189,20 @@ struct few_handed<true> {
 #pragma unroll 1
         for (int __i = 0; __i < __length / __stored; ++__i) {
             const int __at = (__i * 32 + __lane) * __stored;
-            const long long __from = __packet - __lane + __at / __length;
-            if (__from >= __space.kept.count) break;
-            const few_results<__length> __other(__space, __from);
+            long long __first = (__packet - __lane) * __length + __at, __left = __space.outputs - __first;
+            if (__space.kept_row < __space.outputs) {
+                const long long __from = __packet - __lane + __at / __length;
+                if (__from >= __space.kept.count) break;
+                const few_results<__length> __other(__space, __from);
+                __first = __other.first + __at % __length;
+                __left = __other.last - __at % __length;
+            }
+            if (__left <= 0) continue;
             packet_of_results<__folding, __stored> __results;
-            __results.last = __other.last - __at % __length;
-            if (__results.last <= 0) continue;
-            if (__results.last > __stored) __results.last = __stored;
+            __results.last = __left < __stored ? int(__left) : __stored;
 #pragma unroll
             for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __table[__at + __j]);
-            __do_finish(__other.first + __at % __length, 0, __results);
+            __do_finish(__first, 0, __results);
         }
         __syncwarp();
     }
@@ -257,7 +262,7 @@ struct few_rows {
                                         const __operands&... __inputs) {
         constexpr int __bytes = __length * larger(int(sizeof(typename __operands::stored))...);
         constexpr int __count = __bytes >= few_bytes / 2 ? 2 : __bytes * 16 <= few_bytes ? 16 : few_bytes / __bytes;
-        constexpr bool __are_bytes = adds_bytes<__reduce, __operands...>::value && __length % 4 == 0;
+        constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value && __length % 4 == 0;
         fold_packets_of_results<__length, __stored, __count, __are_bytes,
                                 has_room<typename few_value<__are_bytes, __folding>::type>()>(
             __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, __count>(__inputs)...);

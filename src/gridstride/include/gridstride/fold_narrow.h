@@ -65,9 +65,9 @@ GRIDSTRIDE_INLINED long long add_all_rounds(const __map& __do_map, const __reduc
     return __count == 1 ? __first : add_rounds<__length, 1, __are_words>(__do_map, __do, __sums, __place, __first, __end, __all...);
 }
 
-template <int __length, int __count, bool __are_words, class __input>
-GRIDSTRIDE_INLINED long long add_byte_rounds(byte_columns<typename __input::stored, __length>& __columns,
-                                             const narrow_place& __place, long long __first, long long __end, __input& __one) {
+template <int __length, int __count, bool __are_words, class __columns_type, class __input>
+GRIDSTRIDE_INLINED long long add_byte_rounds(__columns_type& __columns, const narrow_place& __place, long long __first,
+                                             long long __end, __input& __one) {
     for (; __first + __count <= __end; __first += __count) {
         const long long __packet = __place.packet(__first);
 #pragma unroll
@@ -171,13 +171,14 @@ struct narrow_block {
         return __columns[threadIdx.x];
     }
 };
-// Of integers of one byte that are added: in bytes of words, which have room for the rounds of a part.
+// Of bytes that are folded in words, which have room for the rounds of a part.
 template <>
 struct narrow_block<true> {
     template <int __length, int __count, class __folding, class __map, class __reduce, class __input>
     static GRIDSTRIDE_INLINED __folding fold(const __map&, const __reduce& __do, __folding __start, const narrow_place& __place,
                                              const narrow_rounds& __rounds, int, char* __shared, __input& __one) {
-        byte_columns<typename __input::stored, __length> __columns;
+        typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
+        __columns_type __columns;
         long long __round = __rounds.first;
         if (__one.has_words()) {
             __round = add_byte_rounds<__length, __count, true>(__columns, __place, __round, __rounds.words_end, __one);
@@ -190,7 +191,7 @@ struct narrow_block<true> {
             __one.unpack(0);
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j)
-                if (__rounds.whole * __length + __j >= __rounds.elements) __one.packets[0].items[__j] = 0;
+                if (__rounds.whole * __length + __j >= __rounds.elements) __one.packets[0].items[__j] = __columns_type::nothing();
             __columns.add(__one.packets[0]);
         }
         int* __table = reinterpret_cast<int*>(__shared);
@@ -238,7 +239,7 @@ GRIDSTRIDE_INLINED void fold_narrow(const __map& __do_map, const __reduce& __do,
                                     const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                     const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_narrow_block<__are_outermost, adds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_narrow_block<__are_outermost, folds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
                                          line_input<__operands, __length, __count>(__inputs)...);
 }
 

@@ -127,14 +127,11 @@ struct extreme_columns {
     }
 };
 
-// Whether what is folded are integers of one byte, which are added.
+// Whether what is folded are bytes that stand in words, and what holds their columns.
 template <class __reduce, class... __operands>
-struct adds_bytes { static constexpr bool value = false; };
+struct folds_bytes { static constexpr bool value = false; };
 template <class __reduce, class __operand>
-struct adds_bytes<integer_sum<__reduce>, __operand> { static constexpr bool value = sizeof(typename __operand::stored) == 1; };
-// Whether that are columns of bytes in words, and what holds them.
-template <class __reduce, class... __operands>
-struct folds_bytes : adds_bytes<__reduce, __operands...> {};
+struct folds_bytes<integer_sum<__reduce>, __operand> { static constexpr bool value = sizeof(typename __operand::stored) == 1; };
 template <class __reduce, bool __is_largest, class __operand>
 struct folds_bytes<byte_extreme<__reduce, __is_largest>, __operand> { static constexpr bool value = true; };
 template <class __reduce, class __stored, int __length>
@@ -146,7 +143,7 @@ struct columns_in_words<byte_extreme<__reduce, __is_largest>, __stored, __length
     typedef extreme_columns<__stored, __length, __is_largest> type;
 };
 
-// Sums of theirs are joined as integers, and become values of the fold last.
+// Their values are joined as integers, and become values of the fold last.
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED void joined(const __reduce& __do, __folding& __sum, const __folding& __other) { __sum.add(__do, __other); }
 template <class __reduce>
