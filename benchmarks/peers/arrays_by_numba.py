@@ -22,7 +22,7 @@ _CHUNKS = 64
 def elementwise(layout: Any, scalar: tuple[Any, ...]) -> Callable[[], Any] | None:
     """Return the call that calculates a layout, the first axis in parallel."""
     out = layout.operands[-1]
-    if numba is None or out.dtype == np.float16:
+    if numba is None or out.dtype.itemsize == 2:
         return None
     inputs = [np.broadcast_to(each, out.shape) for each in layout.operands[:-1]]
     one = (out.dtype.type(1),) if layout.operation == "increment" else ()
@@ -46,7 +46,7 @@ def _loops(operation: str, ndim: int) -> Any:
 
 def reduction(x: Any, axis: int | tuple[int, ...] | None) -> Callable[[], Any] | None:
     """Return the call that sums along an axis."""
-    if numba is None or x.dtype == np.float16 or isinstance(axis, tuple):
+    if numba is None or x.dtype.itemsize == 2 or isinstance(axis, tuple):
         return None
     zero = np.int64(0) if x.dtype.kind == "i" else x.dtype.type(0)
     if axis is None:
