@@ -95,6 +95,54 @@ def test_places_and_extremes(xp: ModuleType, width: int) -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float64"])
+def test_the_first_of_equal_elements(xp: ModuleType, dtype: str) -> None:
+    for length in (31, 33, 127, 129, 255, 300, 2047, 2049, 5000, 70_001):
+        x = np.random.default_rng(length).integers(0, 50, (140_000 // length, length)).astype(dtype)
+        for view in (x, x[:, ::-1], x[:, : length - 3]):
+            place, largest = PLACE(xp.asarray(view), axis=1)
+            np.testing.assert_array_equal(gs.asnumpy(place), view.argmax(1), str(length))
+            np.testing.assert_array_equal(gs.asnumpy(largest), view.max(1))
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        "int count; float most;",
+        "int count = 7; float most = 1;",
+        "float most; short count : 12; bool any;",
+        "float most; int counts[1]; int& count() { return counts[0]; }",
+        "float mosts[2]; int count; float& most() { return mosts[1]; }",
+        "struct { float a; int b; } pair; float& most() { return pair.a; } int& count() { return pair.b; }",
+        "int a, b, c, d, count; float most;",
+    ],
+)  # fmt: skip
+def test_structures_of_any_members(xp: ModuleType, members: str) -> None:
+    at = {name: f"{name}()" if f"{name}()" in members else name for name in ("most", "count")}
+    kernel = gs.ReductionKernel(
+        "T x", "T y, int32 n", "of(x)", "both(a, b)", f"y = a.{at['most']}; n = a.{at['count']}", None,
+        "most_and_count", "both_values",
+        preamble=f"""
+        struct both_values {{ {members} }};
+        __device__ inline both_values of(float x) {{
+            both_values result = both_values();
+            result.{at['most']} = x;
+            result.{at['count']} = x > 1;
+            return result;
+        }}
+        __device__ inline both_values both(both_values a, both_values b) {{
+            if (b.{at['most']} > a.{at['most']}) a.{at['most']} = b.{at['most']};
+            a.{at['count']} = a.{at['count']} + b.{at['count']};
+            return a;
+        }}""",
+    )  # fmt: skip
+    x = np.random.default_rng(3).standard_normal((40, 5000), np.float32)
+    for axis in (0, 1):
+        most, count = kernel(xp.asarray(x), axis=axis)
+        np.testing.assert_array_equal(gs.asnumpy(most), x.max(axis))
+        np.testing.assert_array_equal(gs.asnumpy(count), (x > 1).sum(axis))
+
+
 @pytest.mark.parametrize("text", ["i", "_J", "NUMBER", "PLACE"])
 def test_numbers_of_elements_in_narrow_columns(xp: ModuleType, text: str) -> None:
     kernel = gs.ReductionKernel(

@@ -6,6 +6,7 @@
 #define GRIDSTRIDE_CPU_FOLDS_ALONG_H
 
 #include <gridstride_cpu/folds.h>
+#include <gridstride_cpu/members.h>
 
 namespace gridstride {
 
@@ -37,10 +38,11 @@ struct streamed_input {
         ahead = __bytes >= 8 * bytes_ahead || __bytes == source.kept_strides[0] ? int(bytes_ahead) : 0;
         return 0;
     }
+    GRIDSTRIDE_INLINED bool is_direct() const { return gridstride::is_direct<stored>(row, source.step); }
     GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
         const char* const __at = row + __element * source.step;
         items = reinterpret_cast<const stored*>(__at);
-        if (is_direct<stored>(__at, source.step)) return 0;
+        if (is_direct()) return 0;
         gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
         items = reinterpret_cast<const stored*>(buffer);
         return 0;
@@ -257,9 +259,72 @@ GRIDSTRIDE_INLINED auto values_of(const __map& __do_map, long long __number, lon
     };
 }
 
+// ---- structures ----
+
+// Fold structures in many lanes: each operation waits for the one before it in its lane.
+constexpr int turns_of_members = 16;
+template <class __type, class __reduce>
+struct member_lanes : split_structures<__type, lanes_of_members<__type>()> {
+    static constexpr int count = lanes_of_members<__type>();
+    // Of so many lanes: fold them with others, `__apart` ahead.
+    static GRIDSTRIDE_APART void join(member_lanes& __to, const member_lanes& __from, int __apart, int __count, const __reduce& __do) {
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __k = 0; __k < __count; ++__k) __to.set(__k, __do(__to.get(__k), __from.get(__k + __apart)));
+    }
+    // They go to the first one.
+    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) {
+        for (int __half = count / 2; __half > 4; __half /= 2) join(*this, *this, __half, __half, __do);
+        __type __value = this->get(0);
+        for (int __k = 1; __k < 8; ++__k) __value = __do(__value, this->get(__k));
+        return __value;
+    }
+};
+
 // Fold elements of a row; `__number` and `__position` are those of its first one.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED __type fold_chunk(const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+GRIDSTRIDE_INLINED __type fold_chunk(places<true>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+                                     long long __number, long long __position, long long __from, long long __to,
+                                     __inputs&... __all) {
+    constexpr int __lanes = lanes_of_members<__type>();
+    const long long __step = __space.fold_numbers.step, __position_step = __space.position.step;
+    member_lanes<__type, __reduce> __sums, __some;
+    const int __most = all_of(__all.is_direct()...) ? turns_of_members * __lanes : __block;
+    for (long long __first = __from; __first < __to; __first += __most) {
+        const int __count = int(__to - __first < __most ? __to - __first : __most);
+        swallow(__all.begin(__first, __count)...);
+        auto __values = [&](int __k) {
+            const long long __element = __first + __k;
+            return values_of<__type, __map, typename __inputs::operand...>(
+                __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, (__all.items + __k)...);
+        };
+        auto __value_at = __values(0);
+        if (__count < __lanes && __first == __from) {
+            __type __value = __value_at(0);
+            for (int __k = 1; __k < __count; ++__k) __value = __do(__value, __value_at(__k));
+            return __value;
+        }
+        int __k = 0;
+        if (__count >= __lanes) {
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __lane = 0; __lane < __lanes; ++__lane) __some.set(__lane, __value_at(__lane));
+            for (__k = __lanes; __k + __lanes <= __count; __k += __lanes) {
+                swallow(fetch_ahead(__all.items + __k, __lanes, __all.ahead)...);
+                auto __turn_at = __values(__k);
+                GRIDSTRIDE_INDEPENDENT
+                for (long long __lane = 0; __lane < __lanes; ++__lane) __some.set(__lane, __do(__some.get(__lane), __turn_at(__lane)));
+            }
+            if (__first == __from) __sums = __some;
+            else member_lanes<__type, __reduce>::join(__sums, __some, 0, __lanes, __do);
+        }
+        auto __rest_at = __values(__k);
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __lane = 0; __lane < __count - __k; ++__lane) __sums.set(__lane, __do(__sums.get(__lane), __rest_at(__lane)));
+    }
+    return __sums.whole(__do);
+}
+
+template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED __type fold_chunk(places<false>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
                                      __inputs&... __all) {
     typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
@@ -301,7 +366,8 @@ GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __d
         const long long __from = digit_of(__space.fold, __rest, 0) * __chunk;
         step_into(__space, __rest, 1, __numbers, __position, __all...);
         const long long __to = __space.fold_row - __from < __chunk ? __space.fold_row : __from + __chunk;
-        const __type __value = fold_chunk<__block, __type>(__do_map, __do, __space, __numbers, __position, __from, __to, __all...);
+        const __type __value = fold_chunk<__block, __type>(
+            places<(lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0)>(), __do_map, __do, __space, __numbers, __position, __from, __to, __all...);
         if (__end - __begin == 1) return __value;
         __joined.push(__do, __value);
         if (++__q == __end) return __joined.whole(__do);
@@ -309,10 +375,6 @@ GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __d
 }
 
 // ---- short rows ----
-
-template <int... __k> struct places {};
-template <int __count, int... __k> struct places_up_to : places_up_to<__count - 1, __count - 1, __k...> {};
-template <int... __k> struct places_up_to<0, __k...> { typedef places<__k...> type; };
 
 // Of two vectors all lower halves of groups, or what is `__up` elements behind them.
 template <int __half, int __up, class __vector, int... __k>
@@ -464,7 +526,7 @@ struct short_rows {
     // Elements that are not told their numbers may be looked at although they belong to another row.
     static constexpr bool are_turned = !asks_for_numbers<__map>::value && lanes > 1 && !__is_class(brief_type) && word_of<sizeof(brief_type)>::exists;
 
-    static constexpr int longest = smaller((are_turned ? 32 : 16) * lanes, briefly::most);
+    static constexpr int longest = lanes_of_members<__type>() > 1 ? 0 : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
     // After so many rows there are no others.
     template <int __axes>
     static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,

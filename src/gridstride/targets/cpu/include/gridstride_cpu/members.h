@@ -1,0 +1,132 @@
+// Arrays of the members of structures in the place of arrays of structures: compilers make vectors of those.
+//
+// It works for aggregates of a few scalars. How many there are is found by initializing one with so many of what turns
+// into whatever is asked for; where anything else fits as well, it is left alone.
+#ifndef GRIDSTRIDE_CPU_MEMBERS_H
+#define GRIDSTRIDE_CPU_MEMBERS_H
+
+#include <gridstride_cpu/inlining.h>
+
+namespace gridstride {
+
+template <int... __k> struct places {};
+template <int __count, int... __k> struct places_up_to : places_up_to<__count - 1, __count - 1, __k...> {};
+template <int... __k> struct places_up_to<0, __k...> { typedef places<__k...> type; };
+
+#if defined(__cpp_structured_bindings) && defined(__cpp_if_constexpr)
+
+template <bool> struct only_if {};
+template <> struct only_if<true> { typedef int type; };
+
+// Not into a base class, since that has members of its own.
+template <class __structure>
+struct anything {
+    template <class __type, typename only_if<!__is_base_of(__type, __structure)>::type = 0>
+    operator __type() const;
+};
+
+// Whether a structure is made of so many; of those and one more; of those and two in the place of one.
+template <class __type, int... __k, class = decltype(__type{(void(__k), anything<__type>())...})>
+constexpr bool takes(places<__k...>, int) { return true; }
+template <class __type, class __places>
+constexpr bool takes(__places, long) { return false; }
+template <class __type, int... __k, class = decltype(__type{(void(__k), anything<__type>())..., {}})>
+constexpr bool takes_more(places<__k...>, int) { return true; }
+template <class __type, class __places>
+constexpr bool takes_more(__places, long) { return false; }
+template <class __type, int... __k, class = decltype(__type{(void(__k), anything<__type>())..., {anything<__type>(), anything<__type>()}})>
+constexpr bool nests(places<__k...>, int) { return true; }
+template <class __type, class __places>
+constexpr bool nests(__places, long) { return false; }
+
+template <int __count> using up_to = typename places_up_to<__count>::type;
+template <class __type, int __count, int... __k>
+constexpr bool has_scalars(places<__k...>) {
+    return takes<__type>(up_to<__count>(), 0) && !takes_more<__type>(up_to<__count>(), 0) &&
+           !(nests<__type>(up_to<__k>(), 0) || ...);
+}
+template <class __type>
+constexpr int count_members() {
+    if constexpr (!__is_aggregate(__type) || __is_union(__type) || !__is_trivially_copyable(__type) || !__is_standard_layout(__type)) return 0;
+    else return has_scalars<__type, 1>(up_to<1>()) ? 1 : has_scalars<__type, 2>(up_to<2>()) ? 2 :
+                has_scalars<__type, 3>(up_to<3>()) ? 3 : has_scalars<__type, 4>(up_to<4>()) ? 4 : 0;
+}
+
+template <class __type> struct is_scalar { static constexpr bool value = !__is_class(__type) && !__is_union(__type); };
+template <class __type, int __count> struct is_scalar<__type[__count]> { static constexpr bool value = false; };
+constexpr int smallest_of(int __first) { return __first; }
+template <class... __rest>
+constexpr int smallest_of(int __first, int __second, __rest... __others) { return smallest_of(__first < __second ? __first : __second, __others...); }
+template <class... __members>
+struct member_types {
+    static constexpr bool are_scalars = (is_scalar<__members>::value && ...);
+    static constexpr int smallest = smallest_of(int(sizeof(__members))...);
+};
+
+template <class __type>
+auto types_of_members(const __type& __value) {
+    constexpr int __count = count_members<__type>();
+    if constexpr (__count == 1) { auto [__a] = __value; return member_types<decltype(__a)>(); }
+    else if constexpr (__count == 2) { auto [__a, __b] = __value; return member_types<decltype(__a), decltype(__b)>(); }
+    else if constexpr (__count == 3) { auto [__a, __b, __c] = __value; return member_types<decltype(__a), decltype(__b), decltype(__c)>(); }
+    else if constexpr (__count == 4) { auto [__a, __b, __c, __d] = __value; return member_types<decltype(__a), decltype(__b), decltype(__c), decltype(__d)>(); }
+}
+template <class __type> using members_of = decltype(types_of_members(*(const __type*)nullptr));
+template <class __type>
+constexpr bool is_split() {
+    if constexpr (!__is_class(__type)) return false;
+    else if constexpr (count_members<__type>() == 0) return false;
+    else return members_of<__type>::are_scalars;
+}
+
+template <int __length, class... __members>
+struct member_arrays { GRIDSTRIDE_INLINED void set(long long) {} };
+template <int __length, class __first, class... __rest>
+struct member_arrays<__length, __first, __rest...> {
+    alignas(64) __first values[__length];
+    member_arrays<__length, __rest...> others;
+    GRIDSTRIDE_INLINED void set(long long __k, __first __value, __rest... __values) {
+        values[__k] = __value;
+        others.set(__k, __values...);
+    }
+};
+template <int __length, class... __members>
+member_arrays<__length, __members...> arrays_of(member_types<__members...>);
+// How many operations are under way at once: whole vectors of the smallest member, and a few of larger ones. Of what has
+// no members, one.
+template <class __type>
+constexpr int lanes_of_members() {
+    if constexpr (!is_split<__type>()) return 1;
+    else return members_of<__type>::smallest > 3 ? 32 : 128 / members_of<__type>::smallest;
+}
+
+template <class __type, int __length>
+struct split_structures {
+    static constexpr int count = count_members<__type>();
+    decltype(arrays_of<__length>(members_of<__type>())) arrays;
+
+    GRIDSTRIDE_INLINED __type get(long long __k) const {
+        const auto& __all = arrays;
+        if constexpr (count == 1) return __type{__all.values[__k]};
+        else if constexpr (count == 2) return __type{__all.values[__k], __all.others.values[__k]};
+        else if constexpr (count == 3) return __type{__all.values[__k], __all.others.values[__k], __all.others.others.values[__k]};
+        else return __type{__all.values[__k], __all.others.values[__k], __all.others.others.values[__k], __all.others.others.others.values[__k]};
+    }
+    GRIDSTRIDE_INLINED void set(long long __k, const __type& __value) {
+        if constexpr (count == 1) { auto [__a] = __value; arrays.set(__k, __a); }
+        else if constexpr (count == 2) { auto [__a, __b] = __value; arrays.set(__k, __a, __b); }
+        else if constexpr (count == 3) { auto [__a, __b, __c] = __value; arrays.set(__k, __a, __b, __c); }
+        else { auto [__a, __b, __c, __d] = __value; arrays.set(__k, __a, __b, __c, __d); }
+    }
+};
+
+#else
+
+template <class __type, int __length> struct split_structures;
+template <class __type> constexpr int lanes_of_members() { return 1; }
+
+#endif
+
+}
+
+#endif
