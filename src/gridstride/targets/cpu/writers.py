@@ -170,7 +170,7 @@ def _joining_along(results: int, parts: int, capacity: int, limits: Limits) -> L
     # The parts are fewer than a chunk has elements.
     kept, fold = axes_bytes(results, (results,), capacity), axes_bytes(1, (1,), capacity)
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept, fold, (0,))
-    return Loop(_ALONG, "shared_along", "", capacity, space, (), shared(results, results * parts, limits))
+    return Loop(_ALONG, "joined_along", "", capacity, space, (), shared(results, results * parts, limits))
 
 
 def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
@@ -179,7 +179,7 @@ def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> 
     group = _group(results)
     space = _space_across(walk, group, parts, 1, capacity)
     how = shared(-(-results // group), results * parts, limits)
-    return Loop(_ACROSS, "shared_across", "", capacity, space, (), how)
+    return Loop(_ACROSS, "joined_across", "", capacity, space, (), how)
 
 
 def shared(pieces: int, elements: int, limits: Limits, block: int = _BLOCK) -> LaunchConfig:

@@ -3,7 +3,7 @@
 #ifndef GRIDSTRIDE_CPU_FOLDS_ACROSS_H
 #define GRIDSTRIDE_CPU_FOLDS_ACROSS_H
 
-#include <gridstride_cpu/folds.h>
+#include <gridstride_cpu/folds_joined.h>
 #include <gridstride_cpu/untangling.h>
 
 namespace gridstride {

@@ -5,7 +5,7 @@
 #ifndef GRIDSTRIDE_CPU_FOLDS_ALONG_H
 #define GRIDSTRIDE_CPU_FOLDS_ALONG_H
 
-#include <gridstride_cpu/folds.h>
+#include <gridstride_cpu/folds_joined.h>
 #include <gridstride_cpu/members.h>
 
 namespace gridstride {

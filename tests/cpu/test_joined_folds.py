@@ -1,0 +1,56 @@
+"""Folds of the CPU target in parts that a second launch joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.targets.cpu import writers
+
+SHAPES = [(100_000,), (40, 5_003), (17, 300, 70), (5_003, 40), (9, 8, 7, 600)]
+_FIRST = """
+struct candidate { T value; long long place; };
+__device__ inline candidate earlier(candidate a, candidate b) {
+    return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
+}"""
+
+
+@pytest.fixture(autouse=True)
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Cut folds of few elements too; return how many parts they are cut into."""
+    monkeypatch.setattr(writers, "_SHARED", 64)
+    found: list[int] = []
+    cut = writers._cut
+
+    def noted(*arguments: Any) -> tuple[int, int]:
+        part, parts = cut(*arguments)
+        found.append(parts)
+        return part, parts
+
+    monkeypatch.setattr(writers, "_cut", noted)
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_sums(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
+    total = gs.ReductionKernel("T x", "double y", "x", "a + b", "y = a", "0", "total")
+    x = np.random.default_rng(1).integers(-50, 50, shape).astype(dtype)
+    for axis in (None, *range(len(shape))):
+        np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis, np.float64))
+    assert max(joined) > 1
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_structures_without_an_identity(shape: tuple[int, ...], joined: list[int]) -> None:
+    first = gs.ReductionKernel(
+        "T x", "int64 k", "candidate{x, _J}", "earlier(a, b)", "k = a.place", None, "first", "candidate",
+        preamble=_FIRST,
+    )  # fmt: skip
+    x = np.random.default_rng(2).integers(0, 9, shape).astype("float32")
+    for axis in (None, *range(len(shape))):
+        np.testing.assert_array_equal(first(x, axis=axis), np.argmax(x, axis))
+    assert max(joined) > 1
