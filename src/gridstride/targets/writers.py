@@ -52,9 +52,9 @@ _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 _SHORT_ROW, _LEAST_FLAT = 24, 4096
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
-#: Packets that a thread of a long row's block takes at most; and of bytes, where all inputs are read again and again:
-#: then what a block begins with takes longest.
-_PACKETS_OF_THREAD, _PACKETS_OF_ALL = 4, 8
+#: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
+#: some are read again and again, and most of bytes where all are: then what a block begins with takes longest.
+_PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
 #: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
 _NARROW_BLOCKS = 10
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
@@ -167,12 +167,14 @@ def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
 
 def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     """Return how many packets a thread takes of a long row at most."""
-    are_again = all(
+    again = [
         operand.strides[0] == 0 or any(stride == 0 for stride in operand.strides[1:])
         for operand in walk.operands
         if not operand.written
-    )
-    return _PACKETS_OF_ALL if are_again and length == _LARGEST_WORD else _PACKETS_OF_THREAD
+    ]
+    if not any(again):
+        return _PACKETS_OF_THREAD
+    return _PACKETS_OF_ALL if all(again) and length == _LARGEST_WORD else _PACKETS_OF_SOME
 
 
 def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
