@@ -57,7 +57,7 @@ struct column_input {
     }
     GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
     GRIDSTRIDE_INLINED int load_element(int __k, int __apart) {
-        copy(packets[__k].items[0], *reinterpret_cast<const stored*>(base + __k * (__apart * source.strides[0])));
+        part_of<stored>::take(packets[__k].items[0], *reinterpret_cast<const stored*>(base + __k * (__apart * source.strides[0])));
         return 0;
     }
 };
