@@ -40,7 +40,7 @@ LOWEST = gs.ReductionKernel(
 SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5", "smallest_below_6")
 
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
-NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i)", "numbers_as_elements")
+NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
 
 
@@ -355,7 +355,7 @@ def test_tiles_of_small_elements_between_words(dtype: str, shape: tuple[int, int
         ADD_TO(x.T, out)
         np.testing.assert_array_equal(out, x.T + x.T)
         numbers = NUMBERS_AS_ELEMENTS(x.T, out)
-        np.testing.assert_array_equal(numbers, np.arange(x.size).reshape(shape).astype(dtype))
+        np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(shape))
 
 
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("uint16", "float16")])
@@ -373,7 +373,7 @@ def test_long_rows_between_words_with_one_again_and_again(dtype: str, shape: tup
         ADD_TO(row, out)
         np.testing.assert_array_equal(out, np.broadcast_to(row + row + row, shape))
         numbers = NUMBERS_AS_ELEMENTS(row, out)
-        np.testing.assert_array_equal(numbers, np.arange(x.size).reshape(shape).astype(dtype))
+        np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(shape))
 
 
 @pytest.mark.parametrize(
@@ -421,6 +421,28 @@ def test_strips(dtype: str, rows: int) -> None:
             elementwise.ADD(x[:, 1:], y[:-1].T, back[:, 1:])
             np.testing.assert_array_equal(back[:, 1:], x[:, 1:] + y[:-1].T)
             np.testing.assert_array_equal(back[:, :1], x[:, :1] + y[:1].T)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("float16", "float32", "float64", "complex64")])
+@pytest.mark.parametrize("shape", [(8611, 3), (2100, 12), *in_soak((5003, 2), (2100, 33), (1500, 64))])
+def test_short_rows_and_lines(dtype: str, shape: tuple[int, int]) -> None:
+    for x_start, y_start, out_start in ((0, 0, 0), (1, 2, 3), (3, 0, 1)):
+        rows, lines = flat_view(shape, dtype, x_start, 1), flat_view(shape[::-1], dtype, y_start, 2)
+        for x, y in ((rows, lines), (lines, rows)):
+            room = np.zeros(x.size + 32, dtype)
+            out = room[16 + out_start : 16 + out_start + x.size].reshape(y.shape)
+            other = flat_view(y.shape, dtype, 1, 3)
+            elementwise.ADD(x.T, y, out)
+            np.testing.assert_array_equal(out, x.T + y)
+            ADD_TO(x.T, out)
+            np.testing.assert_array_equal(out, x.T + y + x.T)
+            BOTH(x.T, y, out, other)
+            np.testing.assert_array_equal(out, x.T)
+            np.testing.assert_array_equal(other, y)
+            assert not room[: 16 + out_start].any()
+            assert not room[16 + out_start + x.size :].any()
+            numbers = NUMBERS_AS_ELEMENTS(x.T, out)
+            np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(y.shape))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])

@@ -51,7 +51,7 @@ _PICKED_SHAPES = {
 _SHIFTED_WIDTH, _SHIFTED_HEIGHT, _SMALL = 256, 128, 2
 #: How operands lie, as headers are told: one element for a row; packets of rows between words or, one more, in words
 #: where the last operand has whole ones; along the other side.
-ONE_FOR_A_ROW, BETWEEN_WORDS, _ALONG_Y = 0, 1, 3
+ONE_FOR_A_ROW, BETWEEN_WORDS, ALONG_Y = 0, 1, 3
 #: Sides shorter than this are not worth turning in tiles.
 _SHORT = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
@@ -174,7 +174,7 @@ class Plane(NamedTuple):
     def kind(self, operand: Walked, turned: bool) -> int:
         """Return how an operand lies, as headers are told."""
         if turned:
-            return _ALONG_Y
+            return ALONG_Y
         if operand.strides[self.sides.x[0]] == 0:
             return ONE_FOR_A_ROW
         return BETWEEN_WORDS + begins_as(operand, self.walk.operands[-1], self.walk.shape)
@@ -223,17 +223,22 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if any(operand.itemsize > _WORD for operand in walk.operands):
         return None
     strip = strip_of(walk, length)
+    if strip is not None:
+        from gridstride.targets.interleaving import interleaving
+
+        if (loop := interleaving(strip, limits)) is not None:
+            return loop
     if strip is not None and (loop := _picked_strips(strip, limits) or _strips(strip, limits)) is not None:
         return loop
     sides = sides_of_tiles(walk)
     return None if sides is None else _tiles(walk, sides, length, limits)
 
 
-def begins_as(operand: Walked, last: Walked, shape: Ints) -> bool:
+def begins_as(operand: Walked, last: Walked, shape: Ints, word: int = _WORD) -> bool:
     """Return whether all packets of an operand begin at the same place of a word as the last operand's."""
     pairs = zip(operand.strides, last.strides, shape, strict=True)
-    return (operand.address - last.address) % _WORD == 0 and all(
-        (own - other) % _WORD == 0 for own, other, length in pairs if length > 1
+    return (operand.address - last.address) % word == 0 and all(
+        (own - other) % word == 0 for own, other, length in pairs if length > 1
     )
 
 

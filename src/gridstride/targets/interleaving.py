@@ -1,0 +1,84 @@
+"""Loops over planes in which short rows lie one after another, as pixels do, and lines along the other side.
+
+The loop is that of include/gridstride/deinterleaved.h.
+"""
+
+from __future__ import annotations
+
+from gridstride.targets.base import Limits
+from gridstride.targets.planes import ALONG_Y, BETWEEN_WORDS, Plane, begins_as
+from gridstride.targets.walks import Loop, power_of_two_from
+
+_DEINTERLEAVED = "gridstride/deinterleaved.h"
+_WORD, _LARGEST_WORD, _SECTOR = 4, 16, 32
+_WARP, _WARPS = 32, 8
+#: Elements of rows whose multiples let too many threads meet in banks.
+_MEETING = 16
+#: Words of a thread in a line, as in the header.
+_WORDS_TO_LINE = 4
+#: Bytes of the largest elements, and of what a block has of an operand.
+_LARGEST, _STRETCH = 8, 24576
+
+
+def interleaving(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop for lines made of short rows, all of one itemsize."""
+    if not _are_rows_and_lines(plane):
+        return None
+    return None if plane.turned[-1] else _deinterleaved(plane, limits)
+
+
+def _are_rows_and_lines(plane: Plane) -> bool:
+    """Return whether outputs lie as the last operand, and all others as that or along the other side."""
+    (x, y), last = (plane.sides.x[0], plane.sides.y[0]), plane.walk.operands[-1]
+    size = last.itemsize
+    if not last.written or size > _LARGEST:
+        return False
+    for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True):
+        if operand.itemsize != size or any(each % size for each in (operand.address, *operand.strides)):
+            return False
+        if operand.written and has_rows != plane.turned[-1]:
+            return False
+        steps = operand.strides[x], operand.strides[y]
+        if steps != (plane.column * size, size) if has_rows else (steps[0] != size or steps[1] == 0):
+            return False
+    return True
+
+
+def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
+    last, rows = plane.walk.operands[-1], plane.column
+    size, word = last.itemsize, max(_WORD, last.itemsize)
+    if rows % _MEETING == 0 or (
+        size >= _WORD and plane.are_words(lines=False)
+    ):  # which strips take as packets
+        return None
+    phases = _SECTOR // size
+    width = _width(_WARP * _WORDS_TO_LINE * word // size, rows * size)
+    room = sum(plane.turned) * _bytes(width + phases, rows * size, size, False)
+    if room > limits.shared_memory_per_block:
+        return None
+    name = f"deinterleaved<{_kinds(plane)}>"
+    return plane._replace(length=phases).loop(_DEINTERLEAVED, name, width, rows, room)
+
+
+def _kinds(plane: Plane) -> str:
+    """Return how operands lie, as headers are told."""
+    last = plane.walk.operands[-1]
+    word = max(_WORD, last.itemsize) if not plane.turned[-1] else _LARGEST_WORD
+    return ", ".join(
+        str(BETWEEN_WORDS + begins_as(operand, last, plane.walk.shape, word))
+        if has_rows == plane.turned[-1]
+        else str(ALONG_Y)
+        for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
+    )
+
+
+def _width(chunk: int, pitch: int) -> int:
+    """Return how many rows a block has: chunks for all warps, or as many as warps are evenly spread over."""
+    fits = _STRETCH // pitch // chunk
+    return chunk * (fits // _WARPS * _WARPS if fits >= _WARPS else max(1, power_of_two_from(fits + 1) // 2))
+
+
+def _bytes(count: int, pitch: int, itemsize: int, has_gaps: bool) -> int:
+    """Return the shared memory of rows, as ``row_memory::begin`` does."""
+    word, room = max(_WORD, itemsize), count * pitch + 32
+    return (room + has_gaps * (room // (32 * word)) * word + 15) // _LARGEST_WORD * _LARGEST_WORD
