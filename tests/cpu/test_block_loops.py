@@ -42,6 +42,7 @@ SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5"
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
+NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "numbered_sum")
 
 
 @pytest.fixture(autouse=True)
@@ -376,6 +377,52 @@ def test_long_rows_between_words_with_one_again_and_again(dtype: str, shape: tup
         np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(shape))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
+@pytest.mark.parametrize(
+    "axes",
+    [
+        ((23, 7, 5, 9, 11), (4, 1, 3, 0, 2)),
+        ((7, 31, 67), (0, 2, 1)),
+        *in_soak(((23, 7, 5, 9, 11), (4, 3, 2, 1, 0)), ((41, 7, 5, 17, 33), (2, 4, 0, 3, 1))),
+    ],
+    ids=str,
+)
+def test_permuted_axes_of_odd_sides(dtype: str, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    shape, order = axes
+    turned = tuple(shape[axis] for axis in order)
+    y, elsewhere = values(turned, dtype, 2), values(turned[::-1], dtype, 3).T
+    numbers = np.arange(y.size).reshape(turned) % 5
+    for x_start, out_start in ((0, 0), (1, 0), (3, 5)):
+        x = flat_view(shape, dtype, x_start % (16 // np.dtype(dtype).itemsize), 1).transpose(order)
+        room = np.zeros(x.size + 64, dtype)
+        out = room[32 + out_start : 32 + out_start + x.size].reshape(turned)
+        for other in (y, elsewhere, y[:1], y[..., :1]):
+            NUMBERED(x, other, out)
+            np.testing.assert_array_equal(out, x + other + numbers.astype(dtype))
+        ADD_TO(x, out)
+        np.testing.assert_array_equal(out, x + (x + y[..., :1] + numbers.astype(dtype)))
+        assert not room[: 32 + out_start].any()
+        assert not room[32 + out_start + x.size :].any()
+
+
+def test_permuted_axes_of_many_operands() -> None:
+    order = (4, 1, 3, 0, 2)
+    each = [values((23, 7, 5, 9, 11), "i1", seed).transpose(order) for seed in range(4)]
+    total = gs.ElementwiseKernel("T x, T y, T z, T v", "T w", "w = x + y + z + v", "total_of_four")
+    np.testing.assert_array_equal(total(*each, np.zeros(each[0].shape, "i1")), sum(each))
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "float32"), ("float64", "int8"), ("int16", "float64")])
+def test_permuted_axes_of_several_dtypes(dtypes: tuple[str, str]) -> None:
+    shape, order = (23, 7, 5, 9, 11), (4, 1, 3, 0, 2)
+    x = values(shape, dtypes[0], 1).transpose(order)
+    y = values(x.shape[::-1], dtypes[1], 2).T
+    z, w = np.zeros(x.shape, dtypes[0]), np.zeros(x.shape, dtypes[1])
+    BOTH(x, y, z, w)
+    np.testing.assert_array_equal(z, x)
+    np.testing.assert_array_equal(w, y)
+
+
 @pytest.mark.parametrize(
     "dtypes", [("int8", "float64"), ("float64", "int8"), ("float16", "int8"), ("int32", "int16")]
 )
@@ -541,6 +588,27 @@ def test_outputs_that_start_anywhere(dtypes: tuple[str, str], starts: tuple[int,
         for room, start in zip(rooms, starts, strict=True):
             assert (room[:, :start] == 77).all()
             assert (room[:, start + shape[1] :] == 77).all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("float32", "complex128")])
+@pytest.mark.parametrize("row", [17, 63, *in_soak(255)])
+def test_rows_that_begin_anywhere_one_after_another(dtype: str, row: int) -> None:
+    shape = (4, 3, 9000 // row, row)
+    for x_start, out_start in ((0, 0), (1, 0), (3, 1)):
+        x = flat_view(shape, dtype, x_start % (16 // np.dtype(dtype).itemsize), 1).transpose(1, 2, 0, 3)
+        x = x.transpose(2, 0, 1, 3)[:, ::-1]
+        room = np.zeros(x.size + 32, dtype)
+        out = room[16 + out_start : 16 + out_start + x.size].reshape(x.shape)
+        for other in (
+            values(x.shape, dtype, 2),
+            values((row,), dtype, 3),
+            values((*x.shape[:-1], 1), dtype, 4),
+        ):
+            NUMBERED(x, other, out)
+            numbers = np.arange(x.size).reshape(x.shape) % 5
+            np.testing.assert_array_equal(out, x + other + numbers.astype(dtype))
+        assert not room[: 16 + out_start].any()
+        assert not room[16 + out_start + x.size :].any()
 
 
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "float64")])

@@ -48,8 +48,9 @@ _LONG_PACKETS = 2 * THREADS
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
 #: input lies, as the header is told.
 _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
-#: Elements of a row that is so short that packets cover several, and how many there must be of all.
-_SHORT_ROW, _LEAST_FLAT = 24, 4096
+#: Elements of a row that is so short that packets cover several, and of one between words for which they better do; and
+#: how many there must be of all.
+_SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
@@ -178,11 +179,11 @@ def _packets_of_thread(walk: ElementWalk, length: int) -> int:
 
 
 def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
-    """Return the loop for short rows one after another, where no input needs to be turned."""
+    """Return the loop for short or uneven rows one after another, where no input needs to be turned."""
     if len(walk.shape) < 2 or not walk.operands or not walk.operands[-1].written:
         return None
     (row, rows, *outer), outputs = walk.shape, [operand for operand in walk.operands if operand.written]
-    if not (2 <= row <= _SHORT_ROW and row * rows >= _LEAST_FLAT):
+    if not (2 <= row <= _longest_flat(walk) and row * rows >= _LEAST_FLAT):
         return None
     if any(operand.strides[:2] != (operand.itemsize, row * operand.itemsize) for operand in outputs):
         return None
@@ -212,6 +213,11 @@ def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
         ),
         configuration(_blocks(total, THREADS), THREADS),
     )
+
+
+def _longest_flat(walk: ElementWalk) -> int:
+    """Return how long rows may be that are taken as one: longer ones where each begins at another place of a word."""
+    return _SHORT_ROW if walk.shape[0] * walk.operands[-1].itemsize % _LARGEST_WORD == 0 else _UNEVEN_ROW
 
 
 def _even_rows(walk: ElementWalk, length: int) -> Loop | None:

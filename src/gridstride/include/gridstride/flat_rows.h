@@ -1,4 +1,4 @@
-// `flat_rows`: a loop over elements of rows too short for packets, one after another in the outputs: a thread takes a packet
+// `flat_rows`: a loop over elements of rows that are short or begin between words, one after another in the outputs: a thread takes a packet
 // of them whatever rows it covers. Inputs are consecutive as well, or their elements are gathered one by one.
 //
 // In `element_space`, `row` is the length of all rows together, `column` that of each, `width` and `height` are its
@@ -20,6 +20,46 @@ struct flat_place {
         row = sizeof(__index) == 4 ? (__umulhi(__n, static_cast<unsigned>(__space.width)) + __n) >> int(__space.height)
                                    : static_cast<long long>(__element / __space.column);
         within = int(__element - row * __space.column);
+    }
+};
+
+// A packet of small elements that are consecutive in one row, and in the next from `__left` elements on: both from the words
+// of four bytes that they touch. Nothing is read of other words.
+template <int __length, class __stored, bool = sizeof(__stored) <= 2 && sizeof(__stored) * __length == 16>
+struct of_two_rows {
+    static constexpr bool is_made = false;
+    typedef typename whole<__length, __stored>::type type;
+    static GRIDSTRIDE_INLINED type load(const char*, int, long long) { return type(); }
+};
+template <int __length, class __stored>
+struct of_two_rows<__length, __stored, true> {
+    static constexpr bool is_made = true;
+    // The bytes from one on to another, not included, of 16.
+    static GRIDSTRIDE_INLINED void load_part(unsigned (&__bits)[5], const char* __at, int __from, int __to) {
+        const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4);
+        const unsigned* __words = reinterpret_cast<const unsigned*>(__at - __past);
+#pragma unroll
+        for (int __k = 0; __k < 5; ++__k)
+            if (4 * __k - __past < __to && 4 * __k + 4 - __past > __from) __bits[__k] = __words[__k];
+#pragma unroll
+        for (int __k = 0; __k < 4; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __past * 8);
+    }
+    static GRIDSTRIDE_INLINED uint4 load(const char* __at, int __left, long long __back) {
+        const int __end = __left * int(sizeof(__stored));
+        unsigned __bits[5] = {};
+        load_part(__bits, __at, 0, __end < 16 ? __end : 16);
+        if (__end < 16) {
+            unsigned __next[5] = {};
+            load_part(__next, __at + __back, __end, 16);
+#pragma unroll
+            for (int __k = 0; __k < 4; ++__k) {
+                const int __own = __end - 4 * __k;
+                const unsigned __mask = __own >= 4 ? ~0u : __own <= 0 ? 0u : ~(~0u << __own * 8);
+                __bits[__k] = (__bits[__k] & __mask) | (__next[__k] & ~__mask);
+            }
+        }
+        const uint4 __whole = {__bits[0], __bits[1], __bits[2], __bits[3]};
+        return __whole;
     }
 };
 
@@ -57,6 +97,12 @@ struct flat {
         const long long __back = source.strides[0] - __row * source.step;
         int __left = __row - __place.within;
         packet<stored, __length> __gathered;
+        typedef of_two_rows<__length, stored> by_words;
+        if (by_words::is_made && source.step == sizeof(stored) && __row >= __length) {
+            whole<__length, stored>::unpack(__gathered, by_words::load(__at, __left, __back));
+            words.pack(__gathered);
+            return 0;
+        }
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) {
             copy(__gathered.items[__j], *reinterpret_cast<const stored*>(__at));
