@@ -106,6 +106,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
             f"permuted{''.join(map(str, order))}", "increment",
             (source, z[: prod(sides)].reshape(*source.shape)), 2 * prod(sides) * itemsize, None,
         )  # fmt: skip
+    yield from _odd_permuted(x, z, itemsize)
     pixels = n // 3
     yield Layout(
         "channels", "increment",
@@ -114,6 +115,19 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     )  # fmt: skip
     yield from _narrow(x, z, itemsize)
     yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
+
+
+def _odd_permuted(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield permutations of axes whose lengths are odd, the last of which moves, or not."""
+    n = x.shape[0]
+    five = ((n // (7 * 5 * 31 * 33) - 1) | 1, 7, 5, 31, 33) if n >> 20 else (3, 7, 5, 3, 13)
+    four = (63, 255, (n // (63 * 255 * 63) - 1) | 1, 63) if n >> 20 else (3, 9, 5, 63)
+    for sides, order in ((five, (4, 1, 3, 0, 2)), (four, (0, 2, 1, 3))):
+        source = permuted(x[: prod(sides)].reshape(*sides), order)
+        yield Layout(
+            f"odd_permuted{''.join(map(str, order))}", "increment",
+            (source, z[: prod(sides)].reshape(*source.shape)), 2 * prod(sides) * itemsize, None,
+        )  # fmt: skip
 
 
 def _uneven(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:

@@ -12,6 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
+from gridstride.targets.permuted import permuted_tiles
 from gridstride.targets.walks import (
     IN_LAUNCH,
     THREADS,
@@ -58,6 +59,8 @@ _SHORT = 16
 _MOST_ROWS = 64
 #: The longest sides for which elements of a word or less are better picked from a strip as it lies.
 _FEW_ROWS = 4
+#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside.
+_MOST_COVERED = 1.5
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
@@ -231,7 +234,7 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if strip is not None and (loop := _picked_strips(strip, limits) or _strips(strip, limits)) is not None:
         return loop
     sides = sides_of_tiles(walk)
-    return None if sides is None else _tiles(walk, sides, length, limits)
+    return permuted_tiles(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
 
 
 def begins_as(operand: Walked, last: Walked, shape: Ints, word: int = _WORD) -> bool:
@@ -271,6 +274,21 @@ def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
     return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
 
 
+def _of_any_axes(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop whose sides are any number of axes, where tiles of packets do not do as well."""
+    largest, packets = max(operand.itemsize for operand in plane.walk.operands), plane.in_words()
+    is_split = max(map(len, plane.sides)) > 1
+    if len(plane.walk.shape) == 2:
+        return None
+    if 1 < packets.length > plane.length // 4 and packets.are_words(lines=True):
+        are_sectors = plane._replace(length=_SECTOR // largest).are_words(lines=True)
+        if not is_split or largest < _WORD // 2 or are_sectors or plane.row < _LONG // 2:
+            return None
+    elif not is_split and min(plane.row, plane.column) > 2 * _MOST_ROWS:
+        return None
+    return permuted_tiles(plane.walk, limits)
+
+
 def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop | None:
     x, y = sides.x[0], sides.y[0]
     turned = tuple(
@@ -278,6 +296,8 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         for operand in walk.operands
     )
     whole = Plane(walk, sides, turned, length)
+    if (loop := _of_any_axes(whole, limits)) is not None:
+        return loop
     if not whole.are_words(lines=True):
         loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
         if loop is not None:
@@ -295,6 +315,9 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     for shape in shapes[1:]:
         if _covered(plane, shape) < 0.75 * _covered(plane, best):
             best = shape
+    is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column and len(walk.shape) > 2
+    if is_wasted and (loop := permuted_tiles(walk, limits)) is not None:
+        return loop
     name = f"tiles<{_flag(is_split)}, {_flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
     return plane.loop(_TILES, name, *best, rooms[best])
 
@@ -302,7 +325,7 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
     """Return the shapes of tiles whose packets could have a length, best ones first."""
     shapes = _SHAPES[length]
-    if plane.length != length or not plane.are_words(lines=True) or (length == 8 and is_split):
+    if plane.length != length or not plane.are_words(lines=True) or (length >= 8 and is_split):
         return shapes
     if length == 2 and len(plane.operands()) > 1:
         return shapes

@@ -1,0 +1,31 @@
+// Words that go from memory to shared memory past the registers, where a device can do that.
+#ifndef GRIDSTRIDE_ASYNC_WORDS_H
+#define GRIDSTRIDE_ASYNC_WORDS_H
+
+#include <gridstride/packets.h>
+
+namespace gridstride {
+
+template <int __bytes>
+GRIDSTRIDE_INLINED void bring_word(char* __to, const char* __from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+    const unsigned __shared_to = static_cast<unsigned>(__cvta_generic_to_shared(__to));
+    if (__bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(__shared_to), "l"(__from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(__shared_to), "l"(__from), "n"(__bytes) : "memory");
+#else
+    typedef typename word<__bytes>::type type;
+    *reinterpret_cast<type*>(__to) = *reinterpret_cast<const type*>(__from);
+#endif
+}
+GRIDSTRIDE_INLINED void await_words() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncthreads();
+}
+
+}
+
+#endif

@@ -1,0 +1,361 @@
+// `permuted_tiles`: a loop over elements of tiles whose sides are any number of axes: x those along which the outputs are
+// consecutive, y those along which turned inputs are. Where lines and rows begin does not matter.
+//
+// Where the lines and rows of a tile begin is written into tables in shared memory first. Lines of turned inputs, one for
+// each x, are loaded in words along y, and stored as rows along x, of which packets are taken wherever they begin. Each row
+// of a tile begins so many elements before it, its phase, that what is written are whole sectors of memory.
+//
+// In `element_space`, `row` and `column` are the lengths of the sides. `outer` has the numbers of tiles along y and along x,
+// then the axes of x, those of y, and those that are walked one by one.
+#ifndef GRIDSTRIDE_PERMUTED_H
+#define GRIDSTRIDE_PERMUTED_H
+
+#include <gridstride/async_words.h>
+
+namespace gridstride {
+
+constexpr int permuted_threads = 256;
+
+// How an operand lies.
+constexpr int lies_along_x = 0, lies_along_y = 1, lies_anywhere = 2;
+
+template <int __phases, int __width, int __height, int __x_axes, int __y_axes>
+struct permuted_shape {
+    static constexpr int phases = __phases, width = __width, height = __height, lines = __width + __phases;
+    static constexpr int x_begin = 2, y_begin = x_begin + __x_axes, rest_begin = y_begin + __y_axes;  // axes
+};
+
+// The tile that a block has.
+struct permuted_tile {
+    int x, y;   // where it begins
+    int y_end;  // of the plane, seen from there
+};
+
+// How far an index along some axes leads; behind the last one there are none.
+template <int __first, int __end, int __axes>
+GRIDSTRIDE_INLINED long long offset_along(const axes<__axes>& __space, unsigned __index, const long long* __strides) {
+    long long __offset = 0;
+#pragma unroll
+    for (int __axis = __first; __axis < __end; ++__axis) {
+        if (__end == __axes && __axis >= __space.ndim) break;
+        const bool __is_last = __end < __axes && __axis + 1 == __end;
+        __offset += (__is_last ? __index : remainder_of(__space, __index, __axis)) * __strides[__axis];
+    }
+    return __offset;
+}
+
+// Squares of a word by as many lines as it has elements.
+template <class __word>
+GRIDSTRIDE_INLINED void turn_words(__word (&)[1]) {}
+GRIDSTRIDE_INLINED void turn_words(unsigned (&__words)[2]) {
+    const unsigned __a = __words[0], __b = __words[1];
+    __words[0] = __byte_perm(__a, __b, 0x5410);
+    __words[1] = __byte_perm(__a, __b, 0x7632);
+}
+GRIDSTRIDE_INLINED void turn_words(unsigned (&__words)[4]) {
+    const unsigned __ab = __byte_perm(__words[0], __words[1], 0x5140), __cd = __byte_perm(__words[2], __words[3], 0x5140);
+    const unsigned __ab2 = __byte_perm(__words[0], __words[1], 0x7362), __cd2 = __byte_perm(__words[2], __words[3], 0x7362);
+    __words[0] = __byte_perm(__ab, __cd, 0x5410);
+    __words[1] = __byte_perm(__ab, __cd, 0x7632);
+    __words[2] = __byte_perm(__ab2, __cd2, 0x5410);
+    __words[3] = __byte_perm(__ab2, __cd2, 0x7632);
+}
+// The word that begins so many bits into the first.
+GRIDSTRIDE_INLINED unsigned word_between(unsigned __low, unsigned __high, unsigned __bits) {
+    return __funnelshift_r(__low, __high, __bits);
+}
+template <class __word>
+GRIDSTRIDE_INLINED __word word_between(const __word& __low, const __word&, unsigned) { return __low; }
+
+// A packet from elements of shared memory, wherever they begin.
+template <int __length, class __stored, bool = sizeof(__stored) < 4 && __length * sizeof(__stored) % 4 == 0>
+struct waiting_packet {
+    typedef typename whole<__length, __stored>::type type;
+    static GRIDSTRIDE_INLINED type load(const char* __at) {
+        packet<__stored, __length> __items;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) copy(__items.items[__j], reinterpret_cast<const __stored*>(__at)[__j]);
+        return whole<__length, __stored>::packed(__items);
+    }
+};
+template <int __length, class __stored>
+struct waiting_packet<__length, __stored, true> {
+    typedef typename whole<__length, __stored>::type type;
+    static GRIDSTRIDE_INLINED type load(const char* __at) {
+        constexpr int __words = sizeof(__stored) * __length / 4;
+        const unsigned __place = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at));
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __place % 4);
+        unsigned __bits[__words + 1];
+#pragma unroll
+        for (int __k = 0; __k <= __words; ++__k) __bits[__k] = __from[__k];
+#pragma unroll
+        for (int __k = 0; __k < __words; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __place * 8);
+        type __whole;
+        memcpy(&__whole, __bits, 4 * __words);
+        return __whole;
+    }
+};
+
+template <class __operand, int __length, class __shape, int __kind>
+struct permuted {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    typedef __shape shape;
+    // Small elements are turned: lines that make a square, words that a thread takes of each at once, threads that take a
+    // line, and squares. Others wait as they lie.
+    static constexpr int size = sizeof(stored), bytes = size < 4 ? 4 : size, lines = bytes / size, words = __shape::height / lines;
+    static constexpr int deep = words > 32 ? 2 : 1, group = words / deep, beside = permuted_threads / group, apart = beside * lines;
+    static constexpr int trips = (__shape::lines + apart - 1) / apart, at_once = trips % 3 == 0 ? 3 : 2;
+    static constexpr bool are_small = size < 4, are_even = __shape::lines % (apart * at_once) == 0;
+    static constexpr int pitch = (are_small ? __shape::lines / lines | 1 : __shape::height | 1) * bytes;
+    typedef typename word<bytes>::type word_type;
+
+    static constexpr bool is_turned = __kind == lies_along_y, is_anywhere = __kind == lies_anywhere;
+    static constexpr int waiting_bytes =
+        ((are_small ? __shape::height * pitch + __shape::height / 32 * bytes : __shape::lines * pitch) + 23) / 16 * 16;
+
+    const __operand& source;
+    char* corner;  // of the plane
+    char* row;     // in memory
+    long long *xs, *ys;  // where lines and rows begin, seen from the corner
+    char *waiting, *here;  // in shared memory: the turned rows, and one of them or of the places along x
+    packet<stored, __length> items;
+
+    GRIDSTRIDE_INLINED permuted(const __operand& __source) : source(__source), corner(__source.data) {}
+    static GRIDSTRIDE_INLINED int row_at(int __y) { return __y * pitch + static_cast<unsigned>(__y) / 32 * bytes; }
+    template <int __axes>
+    GRIDSTRIDE_INLINED int enter(const element_space<__axes>& __space, const permuted_tile& __tile, unsigned __rest) {
+        corner += offset_along<__shape::rest_begin, __axes>(__space.outer, __rest, source.strides);
+        if (is_turned) corner += static_cast<long long>(__tile.y) * size;
+        else if (!is_anywhere) corner += static_cast<long long>(__tile.x) * size;
+        return 0;
+    }
+    // Lines of small elements are seen from the word in which the corner is.
+    GRIDSTRIDE_INLINED int past_word() const {
+        return is_turned && are_small ? int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) % bytes) : 0;
+    }
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared) {
+        xs = ys = reinterpret_cast<long long*>(__shared);
+        if (is_turned || is_anywhere) __shared += __shape::lines * sizeof(long long);
+        if (!is_turned) {
+            ys = reinterpret_cast<long long*>(__shared);
+            __shared += __shape::height * sizeof(long long);
+        }
+        waiting = __shared;
+        if (is_turned) __shared += waiting_bytes;
+        return 0;
+    }
+    template <int __axes>
+    GRIDSTRIDE_INLINED int put_line(const element_space<__axes>& __space, int __line, unsigned __x) const {
+        if (is_turned || is_anywhere)
+            xs[__line] = offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, source.strides) + past_word();
+        return 0;
+    }
+    template <int __axes>
+    GRIDSTRIDE_INLINED int put_row(const element_space<__axes>& __space, int __row, unsigned __y) const {
+        if (!is_turned)
+            ys[__row] = offset_along<__shape::y_begin, __shape::rest_begin>(__space.outer, __y, source.strides);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int phase(int __row) const {
+        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner + ys[__row])) / size % __shape::phases);
+    }
+    GRIDSTRIDE_INLINED int shift_row(int __row, int __phase) const {
+        if (!is_turned && !is_anywhere) ys[__row] -= __phase * size;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int bring(const permuted_tile& __tile) const {
+        if (!is_turned) return 0;
+        // Words after those of the lines are theirs too, where the plane goes on.
+        if (__tile.y_end > __shape::height) bring_all<true>(__shape::height * size);
+        else bring_all<false>(__tile.y_end * size);
+        return 0;
+    }
+    template <bool __all>
+    GRIDSTRIDE_INLINED void bring_all(unsigned __end) const {
+        if (threadIdx.x / group >= beside) return;
+        if (are_small) bring_lines<__all>(__end);
+        else bring_elements<__all>(__end);
+    }
+    template <bool __all>
+    GRIDSTRIDE_INLINED void bring_elements(unsigned __end) const {
+        const int __own = threadIdx.x % group, __first = threadIdx.x / group;
+        char* __to = waiting + __first * pitch + __own * size;
+#pragma unroll 4
+        for (int __line = __first; __line < __shape::lines; __line += apart, __to += apart * pitch) {
+            const char* const __from = corner + xs[__line] + __own * size;
+#pragma unroll
+            for (int __d = 0; __d < deep; ++__d)
+                if (__all || (__own + __d * group) * size < __end)
+                    bring_word<bytes>(__to + __d * group * size, __from + __d * group * size);
+        }
+    }
+    // Bring the lines, a word of each of neighboring ones, and turn the squares that they make.
+    template <bool __all>
+    GRIDSTRIDE_INLINED void bring_lines(unsigned __end) const {
+        const int __own = threadIdx.x % group, __begin = threadIdx.x / group * lines;
+        const char* const __word = corner - past_word() + __own * bytes;
+        char* __to = waiting + row_at(__own * lines) + __begin * size;
+        constexpr int __deeper = group * lines % 32 == 0 ? group * lines * pitch + group * lines / 32 * bytes : 0;
+        const int __deep_to = __deeper ? __deeper : row_at((__own + group) * lines) - row_at(__own * lines);
+#pragma unroll 1
+        for (int __line = __begin; __line < __shape::lines; __line += apart * at_once, __to += apart * at_once * size) {
+            word_type __low[at_once][deep][lines], __high[at_once][deep][lines];
+            unsigned __bits[at_once][lines];
+#pragma unroll
+            for (int __k = 0; __k < at_once; ++__k)
+#pragma unroll
+                for (int __l = 0; __l < lines; ++__l) {
+                    if (!are_even && __line + __k * apart >= __shape::lines) continue;
+                    const long long __at = xs[__line + __k * apart + __l];
+                    const unsigned __past = static_cast<unsigned>(__at) % bytes;
+                    __bits[__k][__l] = static_cast<unsigned>(__at) * 8;
+#pragma unroll
+                    for (int __d = 0; __d < deep; ++__d) {
+                        const word_type* __from = reinterpret_cast<const word_type*>(__word + (__at & -bytes)) + __d * group;
+                        const unsigned __byte = (__own + __d * group) * bytes;
+                        if (__all || __byte < __end + __past) __low[__k][__d][__l] = __from[0];
+                        if (size < 4 && (__all || __byte + bytes < __end + __past)) __high[__k][__d][__l] = __from[1];
+                    }
+                }
+#pragma unroll
+            for (int __k = 0; __k < at_once; ++__k)
+#pragma unroll
+                for (int __d = 0; __d < deep; ++__d) {
+                    if (!are_even && __line + __k * apart >= __shape::lines) continue;
+                    word_type __words[lines];
+#pragma unroll
+                    for (int __l = 0; __l < lines; ++__l)
+                        __words[__l] = word_between(__low[__k][__d][__l], __high[__k][__d][__l], __bits[__k][__l]);
+                    turn_words(__words);
+#pragma unroll
+                    for (int __r = 0; __r < lines; ++__r)
+                        *reinterpret_cast<word_type*>(__to + __d * __deep_to + __r * pitch + __k * apart * size) = __words[__r];
+                }
+        }
+    }
+    // Stand at a row, which begins a phase before the tile.
+    GRIDSTRIDE_INLINED int stand(int __y, int __phase) {
+        if (is_turned) here = waiting + (are_small ? row_at(__y) : __y * size) + (__shape::phases - __phase) * step;
+        else row = corner + ys[__y];
+        if (is_anywhere) here = reinterpret_cast<char*>(xs + __shape::phases - __phase);
+        return 0;
+    }
+    static constexpr int step = are_small ? size : pitch;  // from a turned element to the next
+    GRIDSTRIDE_INLINED char* at(int __x) const {
+        return row + (is_anywhere ? reinterpret_cast<const long long*>(here)[__x] : __x * size);
+    }
+    GRIDSTRIDE_INLINED stored& in_place(int __x) const { return *reinterpret_cast<stored*>(is_turned ? here + __x * step : at(__x)); }
+    GRIDSTRIDE_INLINED int load(int __x) {
+        typedef whole<__length, stored> words_of;
+        if (!__operand::is_read) return 0;
+        typename words_of::type __bits;
+        if (is_turned) {
+            __bits = waiting_packet<__length, stored>::load(here + __x * step);
+        } else {
+            packet<stored, __length> __loaded;
+            if (!is_anywhere) load_packet<__length>(__loaded, at(__x), size, 0, __length);
+            else
+#pragma unroll
+                for (int __j = 0; __j < __length; ++__j) copy(__loaded.items[__j], *reinterpret_cast<const stored*>(at(__x + __j)));
+            __bits = words_of::packed(__loaded);
+        }
+        words_of::unpack(items, __bits);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(int __x) const {
+        if (__operand::is_written) store_packet<__length>(items, at(__x), size, 0, __length);
+        return 0;
+    }
+};
+
+template <class __only>
+GRIDSTRIDE_INLINED const __only& last_permuted(const __only& __last) { return __last; }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED const auto& last_permuted(const __first&, const __second& __next, const __rest&... __others) {
+    return last_permuted(__next, __others...);
+}
+
+// The number of an element, at a place in a plane.
+template <class __shape, int __axes>
+GRIDSTRIDE_INLINED long long permuted_number(const element_space<__axes>& __space, unsigned __rest, unsigned __x, unsigned __y) {
+    const long long* const __strides = __space.numbers.strides;
+    return offset_along<__shape::rest_begin, __axes>(__space.outer, __rest, __strides) +
+           offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, __strides) +
+           offset_along<__shape::y_begin, __shape::rest_begin>(__space.outer, __y, __strides);
+}
+
+// Do a packet of the row at which all operands stand; `__first` is where it begins in the plane.
+template <class __shape, int __length, class __operation, int __axes, class... __permuted>
+GRIDSTRIDE_INLINED void do_permuted(const __operation& __do, const element_space<__axes>& __space, unsigned __rest, int __first,
+                                    int __y, int __x, __permuted&... __all) {
+    const int __row = int(__space.row);
+    if (static_cast<unsigned>(__first) <= static_cast<unsigned>(__row - __length)) {
+        swallow(__all.load(__x)...);
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
+                 element<typename __permuted::operand>(__all.items.items[__j]).get()...);
+        swallow(__all.store(__x)...);
+        return;
+    }
+    if (__length > 1)
+#pragma unroll 1
+        for (int __j = 0; __j < __length; ++__j)
+            if (static_cast<unsigned>(__first + __j) < static_cast<unsigned>(__row))
+                __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
+                     element<typename __permuted::operand>(__all.in_place(__x + __j)).get()...);
+}
+
+template <class __shape, int __length, class __operation, int __axes, class... __permuted>
+GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                     __permuted&&... __all) {
+    const axes<__axes>& __outer = __space.outer;
+    unsigned __rest = blockIdx.x;
+    permuted_tile __tile;
+    __tile.y = int(remainder_of(__outer, __rest, 0)) * __shape::height;
+    __tile.x = int(remainder_of(__outer, __rest, 1)) * __shape::width;
+    __tile.y_end = int(__space.column) - __tile.y;
+    swallow(__all.enter(__space, __tile, __rest)...);
+    int* __phases = reinterpret_cast<int*>(__shared);
+    __shared += __shape::height * sizeof(int);
+    swallow(__all.take_memory(__shared)...);
+#pragma unroll 1
+    for (int __k = threadIdx.x; __k < __shape::lines; __k += permuted_threads) {
+        const int __x = __tile.x + __k - __shape::phases, __end = int(__space.row) - 1;
+        swallow(__all.put_line(__space, __k, __x < 0 ? 0 : __x > __end ? __end : __x)...);
+    }
+    const int __rows = __tile.y_end < __shape::height ? __tile.y_end : __shape::height;
+#pragma unroll 1
+    for (int __k = permuted_threads - 1 - int(threadIdx.x); __k < __rows; __k += permuted_threads) {
+        swallow(__all.put_row(__space, __k, __tile.y + __k)...);
+        const int __phase = last_permuted(__all...).phase(__k);
+        __phases[__k] = __phase;
+        swallow(__all.shift_row(__k, __phase)...);
+    }
+    __syncthreads();
+    swallow(__all.bring(__tile)...);
+    await_words();
+    constexpr int __packets = __shape::width / __length, __step = permuted_threads / __packets;
+    const int __x = threadIdx.x % __packets * __length;
+#pragma unroll (__length > 1 ? 1 : 4)
+    for (int __y = threadIdx.x / __packets; __y < __rows; __y += __step) {
+        const int __phase = __phases[__y];
+        swallow(__all.stand(__y, __phase)...);
+        do_permuted<__shape, __length>(__do, __space, __rest, __tile.x + __x - __phase, __tile.y + __y, __x, __all...);
+    }
+}
+
+// Phases: elements of the last operand in a sector of memory. Width and height: of a tile, powers of two. Kinds: how
+// each operand lies.
+template <int __phases, int __width, int __height, int __x_axes, int __y_axes, int... __kinds, class __operation, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void permuted_tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                       const __operands&... __all) {
+    typedef permuted_shape<__phases, __width, __height, __x_axes, __y_axes> __shape;
+    constexpr int __longest = packet_length<__operands...>(), __length = __longest > 4 ? __longest : 1;
+    run_permuted<__shape, __length>(__do, __space, __shared, permuted<__operands, __length, __shape, __kinds>(__all)...);
+}
+
+}
+
+#endif

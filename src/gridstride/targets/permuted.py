@@ -1,0 +1,194 @@
+"""The loop over tiles of permuted axes, whose sides are any number of axes (include/gridstride/permuted.h)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Container, Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    IN_LAUNCH,
+    THREADS,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    numbering_bytes,
+    operand_bytes,
+)
+
+_SECTOR, _WORD, _LEAST_WORD = 32, 16, 4
+#: Width and height of tiles by the bytes of the largest element.
+_SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
+#: Heights of tiles of shorter sides, and the largest width of those.
+_HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
+#: Shorter sides are not worth a tile, and sides of so many tiles need no further axis.
+_SHORT, _ENOUGH = 16, 16
+#: How an operand lies, as the header has it.
+_ALONG_X, _ALONG_Y, _ANYWHERE = range(3)
+
+
+class _Sides(NamedTuple):
+    """Hold the axes of both sides of tiles, inner ones first: of the outputs' rows, and of the lines of an input."""
+
+    x: Ints
+    y: Ints
+
+
+def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return the loop over tiles of the axes along which outputs, and along which an input, are consecutive."""
+    if not _are_elements(walk.operands):
+        return None
+    largest = max(operand.itemsize for operand in walk.operands)
+    sides = _sides(walk, _SHAPES[largest])
+    if sides is None:
+        return None
+    kinds = [_kind(operand, walk.shape, sides) for operand in walk.operands]
+    if any(operand.written and kind for operand, kind in zip(walk.operands, kinds, strict=True)):
+        return None
+    row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
+    phases = _SECTOR // walk.operands[-1].itemsize
+    width, height = _tile(row + phases - 1, column, largest)
+
+    def shared(height: int) -> int:
+        return height * 4 + sum(
+            _shared_bytes(width + phases, height, operand.itemsize, kind)
+            for operand, kind in zip(walk.operands, kinds, strict=True)
+        )
+
+    while shared(height) > limits.shared_memory_per_block and height >= _SHORT:
+        height //= 2
+    if height < _SHORT:
+        return None
+    numbers = (phases, width, height, *map(len, sides), *kinds)
+    name = f"permuted_tiles<{', '.join(map(str, numbers))}>"
+    tiles = (-(-column // height), -(-(row + phases - 1) // width))
+    return _loop(walk, sides, name, tiles, (row, column), shared(height))
+
+
+def _are_elements(operands: Sequence[Walked]) -> bool:
+    """Return whether the last operand is an output, and all elements are words in memory."""
+    return (
+        bool(operands)
+        and operands[-1].written
+        and all(
+            operand.itemsize in _SHAPES
+            and all(each % operand.itemsize == 0 for each in (operand.address, *operand.strides))
+            for operand in operands
+        )
+    )
+
+
+def _sides(walk: ElementWalk, tile: tuple[int, int]) -> _Sides | None:
+    outputs = [operand for operand in walk.operands if operand.written]
+    for operand in walk.operands:
+        inner = _innermost(operand)
+        if operand.written or not inner:
+            continue
+        x = _consecutive(walk, outputs, 0, _ENOUGH * tile[0], {inner})
+        y = _consecutive(walk, [operand], inner, _ENOUGH * tile[1], x)
+        lengths = [prod(walk.shape[axis] for axis in side) for side in (x, y)]
+        return _Sides(x, y) if min(lengths) >= _SHORT and max(lengths) < 2**30 else None
+    return None
+
+
+def _innermost(operand: Walked) -> int | None:
+    """Return the axis along which neighboring elements are next to each other."""
+    steps = enumerate(operand.strides)
+    return next((axis for axis, stride in steps if stride == operand.itemsize), None)
+
+
+def _consecutive(
+    walk: ElementWalk, operands: Sequence[Walked], inner: int, enough: int, without: Container[int]
+) -> Ints:
+    """Return the axes along which operands are consecutive, from an inner one on, until these are long enough."""
+    side = [inner]
+    while (length := prod(walk.shape[axis] for axis in side)) < enough:
+        following = [
+            axis
+            for axis in range(len(walk.shape))
+            if axis not in side
+            and axis not in without
+            and all(operand.strides[axis] == operand.itemsize * length for operand in operands)
+        ]
+        if not following:
+            break
+        side.append(following[0])
+    return tuple(side)
+
+
+def _kind(operand: Walked, shape: Ints, sides: _Sides) -> int:
+    if _lies_along(operand, shape, sides.x):
+        return _ALONG_X
+    return _ALONG_Y if not operand.written and _lies_along(operand, shape, sides.y) else _ANYWHERE
+
+
+def _lies_along(operand: Walked, shape: Ints, side: Ints) -> bool:
+    step = operand.itemsize
+    for axis in side:
+        if operand.strides[axis] != step:
+            return False
+        step *= shape[axis]
+    return True
+
+
+def _tile(row: int, column: int, largest: int) -> tuple[int, int]:
+    """Return the width and the height of tiles, which are as short as the sides are, and then longer the other way."""
+    width, height = _SHAPES[largest]
+    area, narrowest, highest = width * height, _SECTOR, 256 // min(largest, 4)
+    while width >= 2 * row and width > narrowest:
+        width //= 2
+    if column < height:
+        height = min(height, next(each for each in _HEIGHTS if each >= column))
+    while 2 * width * height <= area and 2 * width <= min(row, _MOST_WIDTH):
+        width *= 2
+    while 2 * width * height <= area and 2 * height <= min(column, highest):
+        height *= 2
+    return width, height
+
+
+def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
+    """Return the shared memory of an operand, as ``permuted::take_memory`` takes it."""
+    places = 8 * ((kind != _ALONG_X) * lines + (kind != _ALONG_Y) * height)
+    if kind != _ALONG_Y:
+        return places
+    if itemsize < _LEAST_WORD:
+        waiting = height * (lines * itemsize // _LEAST_WORD | 1) * _LEAST_WORD + height // 32 * _LEAST_WORD
+    else:
+        waiting = lines * (height | 1) * itemsize
+    return places + (waiting + 23) // _WORD * _WORD
+
+
+def _loop(
+    walk: ElementWalk, sides: _Sides, name: str, tiles: Ints, lengths: Ints, shared: int
+) -> Loop | None:
+    x, y = sides
+    order = (*x, *y, *(axis for axis in range(len(walk.shape)) if axis not in (*x, *y)))
+    outer = (*tiles, *(walk.shape[axis] for axis in order))
+    blocks = prod(outer[:2]) * prod(outer[2 + len(x) + len(y) :])
+    if blocks >= 2**31:
+        return None
+    capacity = capacity_for(len(outer))
+
+    def ordered(strides: Ints) -> Ints:
+        return (0, 0, *(strides[axis] for axis in order))
+
+    return Loop(
+        "gridstride/permuted.h",
+        name,
+        IN_LAUNCH,
+        capacity,
+        struct.pack("<5q", prod(walk.shape), *lengths, 0, 0)
+        + axes_bytes(blocks, outer, capacity)
+        + numbering_bytes(0, ordered(walk.numbers), capacity),
+        tuple(
+            operand_bytes(each.address, each.itemsize, ordered(each.strides), capacity)
+            for each in walk.operands
+        ),
+        configuration(blocks, THREADS)._replace(shared_mem=shared),
+    )
