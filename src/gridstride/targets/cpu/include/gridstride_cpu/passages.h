@@ -57,6 +57,7 @@ struct passage {
     int filled;
     char* tile;       // with what is turned
     long long* offsets;    // of the elements of a row
+    int ahead;             // elements of a row, or of the next tile, that are fetched before they are needed
     unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
     char* lines;
     int unfinished_count;
@@ -82,6 +83,12 @@ GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shap
         __x /= __tiles.length[__axis];
     }
     return __offset + __x * __its.stride(__tiles.row_axes - 1);
+}
+
+GRIDSTRIDE_INLINED long long row_length(const tile_shape& __tiles) {
+    long long __length = 1;
+    for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) __length *= __tiles.length[__axis];
+    return __length;
 }
 
 #if defined(GRIDSTRIDE_LINKS_PASSAGES)
@@ -110,7 +117,8 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
 GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
     const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
-    const int __offsets = __tiles.width + columns_ahead(__its.size);  // and of those that come next
+    __its.ahead = smaller(columns_ahead(__its.size), __tiles.width);
+    const int __offsets = __tiles.width + __its.ahead;  // and of those that come next
     if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
         __memory.offsets_used + __offsets > tile_memory::offsets_count) {
         __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
@@ -120,16 +128,18 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     __its.offsets = __memory.offsets + __memory.offsets_used;
     __memory.bytes_used += int(__bytes);
     __memory.offsets_used += __offsets;
-    for (int __x = 0; __x < __offsets; ++__x) __its.offsets[__x] = offset_in_row(__its, __tiles, __x);
+    const bool __are_rows_whole = __tiles.width == row_length(__tiles);
+    for (int __x = 0; __x < __offsets; ++__x)
+        __its.offsets[__x] = __are_rows_whole && __x >= __tiles.width
+                                 ? __its.offsets[__x - __tiles.width] + (long long)__tiles.height * __its.size
+                                 : offset_in_row(__its, __tiles, __x);
 }
 
 // Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
 // rows that are whole.
 GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    long long __whole = 1;
-    for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) __whole *= __tiles.length[__axis];
     const int __left = tile_memory::lines_count - __memory.lines_used;
-    __its.unfinished_count = __tiles.width == __whole ? 1 : smaller(__tiles.height, (__left + 1) / 2);
+    __its.unfinished_count = __tiles.width == row_length(__tiles) ? 1 : smaller(__tiles.height, (__left + 1) / 2);
     __its.unfinished = __memory.unfinished + __memory.lines_used;
     __its.lines = __memory.lines + __memory.lines_used * line_bytes;
     __memory.lines_used += __its.unfinished_count;
@@ -240,7 +250,7 @@ __attribute__((noinline)) void put(const passage& __its, int __y, long long __fr
 }
 template <int __size>
 __attribute__((noinline)) void turn_tile(const passage& __its, int __width, int __height) {
-    turning<__size>::run(__its.tile, (long long)__width * __size, __its.corner, __its.offsets, __width, __height);
+    turning<__size>::run(__its.tile, (long long)__width * __size, __its.corner, __its.offsets, __width, __height, __its.ahead);
 }
 
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
