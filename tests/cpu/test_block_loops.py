@@ -252,7 +252,7 @@ def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
 @pytest.mark.parametrize(
-    "shape", [(9, 1999), (4099, 33), (4099, 7), (4101, 3), *in_soak((2, 40_003), (4099, 100))]
+    "shape", [(9, 1999), (4099, 33), (4099, 7), (4101, 3), (4099, 16), *in_soak((2, 40_003), (4099, 100))]
 )
 def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int, int]) -> None:
     limits = np.iinfo(dtype)
@@ -261,10 +261,6 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
         x[...] = np.random.default_rng(start).integers(limits.min, limits.max, shape, dtype, endpoint=True)
         for each in (x, x[:, 1:], x[:, 2:-1], x[:, ::2], x[::-1]):
             np.testing.assert_array_equal(INTEGERS(each, axis=1), each.sum(1, dtype="i8"))
-    whole = np.zeros(x.nbytes + 1, "u1")
-    between = whole[1:].view(dtype).reshape(shape)
-    between[...] = x
-    np.testing.assert_array_equal(INTEGERS(between, axis=1), x.sum(1, dtype="i8"))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -275,8 +271,10 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
         (140, 512),
         (70, 19, 13),
         (4099, 3),
+        (4099, 33),
+        (4099, 16),
         (5, 517),
-        *in_soak((5, 301, 1000), (2000, 300), (4099, 16)),
+        *in_soak((5, 301, 1000), (2000, 300)),
     ],
 )
 def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
@@ -294,6 +292,7 @@ def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
                 np.testing.assert_array_equal(reduction.LARGEST(each, axis=axis), each.max(axis))
                 np.testing.assert_array_equal(SMALLEST(each, axis=axis), np.minimum(each.min(axis), 5))
                 np.testing.assert_array_equal(reduction.LARGEST(each, axis=-1), each.max(-1))
+                np.testing.assert_array_equal(SMALLEST(each, axis=-1), np.minimum(each.min(-1), 5))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex128"])

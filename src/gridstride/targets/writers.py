@@ -63,7 +63,7 @@ _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
 #: Rows that a thread folds at most, and such rows of bytes: in the headers sums of bytes count on it.
 _MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
 MOST_PARTS = 65535
-#: Elements of a row of which a thread takes neighboring ones, and bytes of those.
+#: Elements of a row, if they are no word, of which a thread takes neighboring ones, and bytes of those.
 _FEW, _FEW_BYTES = 8, 144
 #: Words of those that a thread loads itself, as in the header.
 _MOST_OWN_WORDS = 3
@@ -422,7 +422,7 @@ def has_few(walk: FoldWalk) -> bool:
     """Return whether the elements of short rows are so few and small that neighboring results are in a few words."""
     row, results = walk.fold[0], _results_of_few(walk)
     size = row * max(each.itemsize for each in walk.inputs)
-    is_small = size <= _LARGEST_WORD and row <= _FEW
+    is_small = size <= _LARGEST_WORD and (row <= _FEW or size == _LARGEST_WORD)
     return (
         row > 1
         and (is_small or size == row * 2 == 2 * _LARGEST_WORD)

@@ -103,20 +103,19 @@ GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& 
     return __sums[0];
 }
 
-// The same of integers that are added, by words.
+// The same of small integers, by words.
 template <int __row, class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED __folding fold_of_few(const __map&, const integer_sum<__reduce>& __do, const __folding& __start,
+GRIDSTRIDE_INLINED __folding fold_of_few(const __map&, const integer_sum<__reduce>& __do, __folding __sum,
                                          const counted_along<>&, int __first, __input& __one) {
-    constexpr int __size = sizeof(typename __input::stored), __words = (__input::bytes + 3) / 4;
-    unsigned __bits[__words] = {};
-    memcpy(__bits, &__one.packets[0], __input::bytes);
-    int __sum = 0;
-#pragma unroll
-    for (int __k = 0; __k < __words; ++__k) {
-        const unsigned __own = bytes_from(__first * __size - 4 * __k) & ~bytes_from((__first + __row) * __size - 4 * __k);
-        if (__own) __sum = with_word<typename __input::stored>(__bits[__k] & __own, __sum);
-    }
-    return as_folded(__do, __start, __sum);
+    add_integers<true>(__do, __sum, __one.packets[0], __first, __first + __row);
+    return __sum;
+}
+template <int __row, class __folding, class __map, class __reduce, bool __is_largest, class __input>
+GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding __sum,
+                                         const counted_along<>& __from, int __first, __input& __one) {
+    if (__row <= 4) return fold_of_few<__row>(__do_map, static_cast<const __reduce&>(__do), __sum, __from, __first, __one);
+    add_integers<true>(__do, __sum, __one.packets[0], __first, __first + __row);
+    return __sum;
 }
 
 // Results of `__row` elements, so many for a thread's packet, and packets that a thread loads at once.

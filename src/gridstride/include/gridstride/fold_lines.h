@@ -204,26 +204,16 @@ struct whole_line<true> {
     }
 };
 
+// Of small integers, by words.
 template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
                                  const __counted&, long long, int __last, int __k, __input& __one) {
-    packet<typename __input::stored, __length>& __items = __one.packets[__k];
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j)
-        if (__j >= __last) __items.items[__j] = 0;
-    __sums[__k % __sums_count].add(__do, static_cast<typename __folding::type>(sum_of(__items)));
+    add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], 0, __last);
 }
-
-// Of bytes of which the largest or the smallest is kept.
 template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_line(const __map&, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
                                  const __counted&, long long, int __last, int __k, __input& __one) {
-    typedef extreme_columns<typename __input::stored, 4, __is_largest> extremes;
-    packet<typename __input::stored, __length>& __items = __one.packets[__k];
-#pragma unroll
-    for (int __j = 0; __j < __length; ++__j)
-        if (__j >= __last) __items.items[__j] = extremes::nothing();
-    __sums[__k % __sums_count].add(__do, static_cast<typename __folding::type>(extremes::of(__items)));
+    add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], 0, __last);
 }
 
 // A thread's packets of a tile: `apart` lies between two, so their addresses differ by a constant where that is one. All
@@ -321,11 +311,11 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const __reduce& 
     }
 }
 
-// Of integers that are added, in whichever order: by the words in which they lie, wherever the line begins.
+// Of small integers, which are folded in whichever order: by the words in which they lie, wherever the line begins.
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
-GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
-                                         const __counted& __from, long long __begin, long long __end, int __lane, int __group,
-                                         long long __elements, __input& __one) {
+GRIDSTRIDE_INLINED void add_integers_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                             const __counted& __from, long long __begin, long long __end, int __lane,
+                                             int __group, long long __elements, __input& __one) {
     typedef typename __input::stored __stored;
     if (__begin >= __end) return;
     if (__one.source.step != sizeof(__stored) || __one.past_word() % sizeof(__stored) != 0) {
@@ -352,9 +342,20 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_su
     if (__takes_last) __last.load(__one.at(__words));
     add_words_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin + __has_first,
                                                   __end * __length >= __elements ? __words : __end, __lane, __group, __one);
-    if (__takes_first)
-        __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_some(__first, __before, __words > 0 ? __length : __after)));
-    if (__takes_last) __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_some(__last, 0, __after)));
+    if (__takes_first) add_integers<false>(__do, __sums[0], __first, __before, __words > 0 ? __length : __after);
+    if (__takes_last) add_integers<false>(__do, __sums[0], __last, 0, __after);
+}
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
+                                         const __counted& __from, long long __begin, long long __end, int __lane, int __group,
+                                         long long __elements, __input& __one) {
+    add_integers_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin, __end, __lane, __group, __elements, __one);
+}
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
+                                         const __counted& __from, long long __begin, long long __end, int __lane, int __group,
+                                         long long __elements, __input& __one) {
+    add_integers_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin, __end, __lane, __group, __elements, __one);
 }
 
 template <int __length, int __count, int __lanes, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>

@@ -200,41 +200,53 @@ GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __d
     short_rows<are_in_quads<__inputs...>(), __inputs...>::add(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
 }
 
-// The sum of integers in bytes of a stretch, by words: those at the ends hold bytes of other rows too.
-template <class __input>
-GRIDSTRIDE_INLINED int sum_of_words(unsigned __byte, unsigned __bytes, unsigned __first, unsigned __apart, __input& __one) {
-    typedef typename __input::stored __stored;
+// The fold of small integers in bytes of a stretch, by words: those at the ends hold bytes of other rows too.
+template <class __reduce, class __input>
+GRIDSTRIDE_INLINED int fold_of_bytes(unsigned __byte, unsigned __bytes, unsigned __first, unsigned __apart, __input& __one) {
+    word_fold<__reduce, typename __input::stored> __fold;
     const unsigned __begin = __byte & ~3u, __end = __byte + __bytes, __last = (__end - 1) & ~3u;
+    const unsigned __after_begin = ~0u << __byte % 4 * 8, __before_end = ~0u >> (3 - (__end - 1) % 4) * 8;
     unsigned __bits[most_sums] = {}, __at_begin = 0, __at_end = 0;
-    if (__first == 0) __at_begin = __one.four_bytes(__begin) & ~0u << __byte % 4 * 8;
-    if (__first == __apart - 1 && __last > __begin) __at_end = __one.four_bytes(__last) & ~0u >> (3 - (__end - 1) % 4) * 8;
-    if (__last == __begin) __at_begin &= ~0u >> (3 - (__end - 1) % 4) * 8;
-    int __sum = 0;
+    if (__first == 0) __at_begin = __one.four_bytes(__begin);
+    if (__first == __apart - 1) __at_end = __one.four_bytes(__last);
     unsigned __at = __begin + 4 + __first * 4;
     for (; __at + (most_sums - 1) * __apart * 4 < __last; __at += most_sums * __apart * 4) {
 #pragma unroll
         for (int __j = 0; __j < most_sums; ++__j) __bits[__j] = __one.four_bytes(__at + __j * __apart * 4);
 #pragma unroll
-        for (int __j = 0; __j < most_sums; ++__j) __sum = with_word<__stored>(__bits[__j], __sum);
+        for (int __j = 0; __j < most_sums; ++__j) __fold.add(__bits[__j]);
     }
 #pragma unroll
-    for (int __j = 0; __j < most_sums - 1; ++__j) __bits[__j] = __at + __j * __apart * 4 < __last ? __one.four_bytes(__at + __j * __apart * 4) : 0;
+    for (int __j = 0; __j < most_sums - 1; ++__j)
+        __bits[__j] = __at + __j * __apart * 4 < __last ? __one.four_bytes(__at + __j * __apart * 4) : __fold.only(0, 0);
 #pragma unroll
-    for (int __j = 0; __j < most_sums - 1; ++__j) __sum = with_word<__stored>(__bits[__j], __sum);
-    return with_word<__stored>(__at_begin, with_word<__stored>(__at_end, __sum));
+    for (int __j = 0; __j < most_sums - 1; ++__j) __fold.add(__bits[__j]);
+    __fold.add(__fold.only(__at_begin, __first != 0 ? 0 : __last == __begin ? __after_begin & __before_end : __after_begin));
+    __fold.add(__fold.only(__at_end, __first == __apart - 1 && __last != __begin ? __before_end : 0));
+    return __fold.value();
 }
 
-// The same for integers that are added.
 template <class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do,
-                                      __folding (&__sums)[most_sums], const counted_along<>& __from, int __begin,
-                                      int __first, int __end, int __apart, __input& __one) {
+GRIDSTRIDE_INLINED void add_integers_of_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
+                                            const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
+                                            __input& __one) {
     constexpr int __size = sizeof(typename __input::stored);
     if (__end <= 0) return;
     if (__one.shift % __size == 0)
-        __sums[0].add(__do, static_cast<typename __folding::type>(sum_of_words(__one.shift + __begin * __size, __end * __size, __first, __apart, __one)));
+        __sums[0].add(__do, static_cast<typename __folding::type>(fold_of_bytes<__reduce>(
+                                __one.shift + __begin * __size, __end * __size, __first, __apart, __one)));
     else
         add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
+}
+template <class __folding, class __map, class __reduce, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[most_sums],
+                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
+}
+template <class __folding, class __map, class __reduce, bool __is_largest, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[most_sums],
+                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
 }
 
 template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>

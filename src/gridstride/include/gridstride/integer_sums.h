@@ -1,5 +1,5 @@
-// Sums of small integers: several are added by one instruction. Integers that are added may be added in any order and
-// in any width that holds the sum, because what does not fit is lost the same way.
+// Small integers that are added, or of which the largest or smallest is kept: several are folded by one instruction, in
+// any order. Sums may be made in any width that holds them, because what does not fit is lost the same way.
 #ifndef GRIDSTRIDE_INTEGER_SUMS_H
 #define GRIDSTRIDE_INTEGER_SUMS_H
 
@@ -15,38 +15,6 @@ GRIDSTRIDE_INLINED int with_word(unsigned __word, int __sum) {
     if (sizeof(__stored) == 1)
         return __has_sign ? __dp4a(int(__word), 0x01010101, __sum) : int(__dp4a(__word, 0x01010101u, unsigned(__sum)));
     return __has_sign ? __dp2a_lo(int(__word), 0x0101, __sum) : int(__dp2a_lo(__word, 0x0101u, unsigned(__sum)));
-}
-
-template <class __stored, int __length>
-GRIDSTRIDE_INLINED int sum_of(const packet<__stored, __length>& __items) {
-    constexpr int __words = __length * sizeof(__stored) / 4;
-    int __sum = 0;
-    if (__words > 0) {
-        unsigned __bits[__words > 0 ? __words : 1];
-        memcpy(__bits, &__items, 4 * __words);
-#pragma unroll
-        for (int __k = 0; __k < __words; ++__k) __sum = with_word<__stored>(__bits[__k], __sum);
-    }
-#pragma unroll
-    for (int __k = __words * 4 / int(sizeof(__stored)); __k < __length; ++__k) __sum += __items.items[__k];
-    return __sum;
-}
-
-// Which of four bytes come after so many.
-GRIDSTRIDE_INLINED unsigned bytes_from(int __byte) { return __byte <= 0 ? ~0u : __byte >= 4 ? 0u : ~0u << __byte * 8; }
-
-// Of a word's elements from `__from` to before `__end`.
-template <class __stored, int __length>
-GRIDSTRIDE_INLINED int sum_of_some(const word_of<__stored, __length>& __word, int __from, int __end) {
-    constexpr int __words = __length * sizeof(__stored) / 4;
-    unsigned __bits[__words];
-    memcpy(__bits, &__word.bits, 4 * __words);
-    int __sum = 0;
-#pragma unroll
-    for (int __k = 0; __k < __words; ++__k)
-        __sum = with_word<__stored>(__bits[__k] & bytes_from(__from * int(sizeof(__stored)) - 4 * __k) &
-                                        ~bytes_from(__end * int(sizeof(__stored)) - 4 * __k), __sum);
-    return __sum;
 }
 
 // Sums of the bytes that stand at the same places of packets, two to a word: the caller adds at most `most` packets.
@@ -100,24 +68,11 @@ struct extreme_columns {
         unsigned __bits[words];
         memcpy(__bits, &__items, 4 * words);
 #pragma unroll
-        for (int __k = 0; __k < words; ++__k) {
-            even[__k] = of_halves(even[__k], __bits[__k] << 8);
-            odd[__k] = of_halves(odd[__k], __bits[__k]);
-        }
+        for (int __k = 0; __k < words; ++__k) add_word(__k, __bits[__k]);
     }
-    // Of all elements of a packet.
-    template <int __all>
-    GRIDSTRIDE_INLINED static int of(const packet<__stored, __all>& __items) {
-        unsigned __bits[__all / 4], __even = 0, __odd = 0;
-        memcpy(__bits, &__items, __all);
-#pragma unroll
-        for (int __k = 0; __k < __all / 4; ++__k) {
-            __even = __k ? of_halves(__even, __bits[__k] << 8) : __bits[0] << 8;
-            __odd = __k ? of_halves(__odd, __bits[__k]) : __bits[0];
-        }
-        const unsigned __halves = of_halves(__even, __odd);
-        const int __low = __stored(__halves >> 8), __high = __stored(__halves >> 24);
-        return (__low < __high) == __is_largest ? __high : __low;
+    GRIDSTRIDE_INLINED void add_word(int __k, unsigned __word) {
+        even[__k] = of_halves(even[__k], __word << 8);
+        odd[__k] = of_halves(odd[__k], __word);
     }
     GRIDSTRIDE_INLINED static void add_one(int& __value, __stored __item) {
         if (__is_largest ? __value < int(__item) : int(__item) < __value) __value = __item;
@@ -126,6 +81,59 @@ struct extreme_columns {
         return __stored((__j % 2 ? odd[__j / 4] : even[__j / 4]) >> (__j % 4 / 2 ? 24 : 8));
     }
 };
+
+// What words of small integers are folded into, one after another.
+template <class __reduce, class __stored>
+struct word_fold;
+template <class __reduce, class __stored>
+struct word_fold<integer_sum<__reduce>, __stored> {
+    int sum;
+    GRIDSTRIDE_INLINED word_fold() : sum(0) {}
+    static GRIDSTRIDE_INLINED unsigned only(unsigned __word, unsigned __mask) { return __word & __mask; }
+    GRIDSTRIDE_INLINED void add(unsigned __word) { sum = with_word<__stored>(__word, sum); }
+    GRIDSTRIDE_INLINED int value() const { return sum; }
+};
+template <class __reduce, bool __is_largest, class __stored>
+struct word_fold<byte_extreme<__reduce, __is_largest>, __stored> {
+    typedef extreme_columns<__stored, 4, __is_largest> extremes;
+    extremes columns;
+    static GRIDSTRIDE_INLINED unsigned only(unsigned __word, unsigned __mask) {
+        return (__word & __mask) | (unsigned(extremes::nothing() & 0xff) * 0x01010101u & ~__mask);
+    }
+    GRIDSTRIDE_INLINED void add(unsigned __word) { columns.add_word(0, __word); }
+    GRIDSTRIDE_INLINED int value() const {
+        const unsigned __halves = extremes::of_halves(columns.even[0], columns.odd[0]);
+        const int __low = __stored(__halves >> 8), __high = __stored(__halves >> 24);
+        return (__low < __high) == __is_largest ? __high : __low;
+    }
+};
+
+// Which of four bytes come after so many.
+GRIDSTRIDE_INLINED unsigned bytes_from(int __byte) { return __byte <= 0 ? ~0u : __byte >= 4 ? 0u : ~0u << __byte * 8; }
+
+// The fold of those elements that are in so many bytes from one on; words without any are left out where these are known.
+template <class __reduce, class __stored, int __bytes, bool __are_known>
+GRIDSTRIDE_INLINED int fold_of_some(const void* __items, int __from, int __end) {
+    constexpr int __words = (__bytes + 3) / 4;
+    unsigned __bits[__words] = {};
+    memcpy(__bits, __items, __bytes);
+    word_fold<__reduce, __stored> __fold;
+#pragma unroll
+    for (int __k = 0; __k < __words; ++__k) {
+        const unsigned __own = bytes_from(__from - 4 * __k) & ~bytes_from(__end - 4 * __k);
+        if (!__are_known || __own) __fold.add(__fold.only(__bits[__k], __own));
+    }
+    return __fold.value();
+}
+
+// Fold such elements of a packet, or of the word that it makes.
+template <bool __are_known, class __folding, class __reduce, class __stored, int __length, template <class, int> class __words>
+GRIDSTRIDE_INLINED void add_integers(const __reduce& __do, __folding& __sum, const __words<__stored, __length>& __items,
+                                     int __from, int __end) {
+    constexpr int __size = sizeof(__stored);
+    __sum.add(__do, static_cast<typename __folding::type>(
+                        fold_of_some<__reduce, __stored, __length * __size, __are_known>(&__items, __from * __size, __end * __size)));
+}
 
 // Whether what is folded are bytes that stand in words, and what holds their columns.
 template <class __reduce, class... __operands>
