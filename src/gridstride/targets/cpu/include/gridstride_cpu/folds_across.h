@@ -4,6 +4,7 @@
 #define GRIDSTRIDE_CPU_FOLDS_ACROSS_H
 
 #include <gridstride_cpu/folds_joined.h>
+#include <gridstride_cpu/members.h>
 #include <gridstride_cpu/untangling.h>
 
 namespace gridstride {
@@ -73,26 +74,27 @@ struct rows_at {
 
 // Fold so many rows at once into the sums.
 template <int __rows, bool __in_trees, class __type, class __reduce, class __value>
-GRIDSTRIDE_INLINED void fold_rows_into(__type* __sums, bool __is_first, const __reduce& __do, int __count,
+GRIDSTRIDE_INLINED void fold_rows_into(row_of_values<__type> __sums, bool __is_first, const __reduce& __do, int __count,
                                        const __value& __value_at) {
     typedef several<__rows, __in_trees> __several;
     auto __at = [&](long long __k) { return [&__value_at, __k](int __row) { return __value_at(__row, __k); }; };
     if (__is_first) {
         GRIDSTRIDE_INDEPENDENT
-        for (long long __k = 0; __k < __count; ++__k) __sums[__k] = __several::template fold<__type>(__do, __at(__k), 0);
+        for (long long __k = 0; __k < __count; ++__k) __sums.set(__k, __several::template fold<__type>(__do, __at(__k), 0));
     } else {
         GRIDSTRIDE_INDEPENDENT
-        for (long long __k = 0; __k < __count; ++__k) __sums[__k] = __several::join(__do, __sums[__k], __at(__k), 0);
+        for (long long __k = 0; __k < __count; ++__k) __sums.set(__k, __several::template join<__type>(__do, __sums.get(__k), __at(__k), 0));
     }
 }
 
 // Fold rows into the sums, the first of which may be the first of all.
 template <class __type, class __map, class __reduce, class... __rows_at>
-GRIDSTRIDE_INLINED void fold_some_rows(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
                                        long long __number, long long __step, long long __number_stride,
                                        long long __position, long long __position_stride, int __count, int __rows,
                                        __rows_at... __all) {
-    constexpr int __inputs = sizeof...(__rows_at), __at_once = __inputs < 3 ? 4 : __inputs < 5 ? 2 : 1;
+    constexpr int __inputs = sizeof...(__rows_at), __few = lanes_of_members<__type>() > 1 ? 8 : 4;
+    constexpr int __at_once = __inputs < 3 ? __few : __inputs < 5 ? 2 : 1;
     constexpr bool __in_trees = joins_in_trees<__type, typename __rows_at::operand...>();
     auto __value = [&](int __row, long long __k) -> __type {
         return static_cast<__type>(__do_map(__number + __row * __number_stride + __k * __step,
@@ -112,30 +114,24 @@ GRIDSTRIDE_INLINED void fold_some_rows(__type* __sums, bool __is_first, const __
     }
 }
 
-template <class __type> GRIDSTRIDE_INLINED __type* in_place(__type* __values, __type*) { return __values; }
-template <class __type, class __brief> GRIDSTRIDE_INLINED __type* in_place(__brief*, __type* __values) { return __values; }
-
 // Rows of sums: of a batch of rows, of a batch of those, and of all batches of those.
 constexpr int row_of_sums_bytes = 32768;
 template <class __type, class __brief>
 struct sums_of_rows {
-    static constexpr int batch = 64, alignment = alignof(__type) < 64 ? 64 : int(alignof(__type));
+    typedef row_of_values<__type> row;
+    static constexpr int batch = 64;
     static constexpr bool is_brief = sizeof(__brief) < sizeof(__type);
-    __brief* batched;
-    __type *joined, *whole;
+    row_of_values<__brief> batched;
+    row joined, whole;
     int batches = 0;  // that are in `joined`
     bool has_whole = false;
 
-    GRIDSTRIDE_INLINED static long long row_bytes(long long __size) { return (__size + alignment - 1) / alignment * alignment; }
     GRIDSTRIDE_INLINED static long long bytes(long long __width, bool __has_joined, bool __has_whole) {
-        return row_bytes(__width * sizeof(__brief)) + (__has_joined + __has_whole) * row_bytes(__width * sizeof(__type)) + alignment;
+        return row_of_values<__brief>::bytes(__width) + (__has_joined + __has_whole) * row::bytes(__width) + row::alignment;
     }
-    GRIDSTRIDE_INLINED sums_of_rows(char* __room, long long __width) {
-        char* const __start = __room + (alignment - reinterpret_cast<unsigned long>(__room) % alignment);
-        batched = reinterpret_cast<__brief*>(__start);
-        joined = reinterpret_cast<__type*>(__start + row_bytes(__width * sizeof(__brief)));
-        whole = reinterpret_cast<__type*>(reinterpret_cast<char*>(joined) + row_bytes(__width * sizeof(__type)));
-    }
+    GRIDSTRIDE_INLINED sums_of_rows(char* __room, long long __width)
+        : sums_of_rows(__room + (row::alignment - reinterpret_cast<unsigned long>(__room) % row::alignment), __width,
+                       row_of_values<__brief>::bytes(__width), row::bytes(__width)) {}
 
     template <class __reduce>
     GRIDSTRIDE_INLINED void join(const __reduce& __do, int __count) {
@@ -147,33 +143,55 @@ struct sums_of_rows {
     }
     // Of rows that were folded together, and perhaps of a last batch of others.
     template <class __reduce>
-    GRIDSTRIDE_INLINED const __type* result(const __reduce& __do, int __count, int __together, bool __has_rest) {
-        __type* const __values = has_whole ? whole : joined;
+    GRIDSTRIDE_INLINED row result(const __reduce& __do, int __count, int __together, bool __has_rest) {
+        const row __values = has_whole ? whole : joined;
         if (has_whole && batches) add(__do, whole, joined, false, __count * __together);
         for (int __half = __together / 2; __half > 0; __half /= 2)
-            add(__do, __values, __values + __half * __count, false, __half * __count);
+            add(__do, __values, __values.from(__half * __count), false, __half * __count);
         if (__has_rest) add(__do, __values, batched, false, __count);
         return __values;
     }
 
 private:
+    GRIDSTRIDE_INLINED sums_of_rows(char* __start, long long __width, long long __brief_bytes, long long __bytes)
+        : batched(__start, __width), joined(__start + __brief_bytes, __width), whole(__start + __brief_bytes + __bytes, __width) {}
     // It stands apart, so that it is compiled once: it runs seldom.
     template <class __reduce, class __from>
-    static inline __attribute__((noinline)) void add(const __reduce& __do, __type* __to, const __from* __values,
-                                                     bool __is_first, int __count) {
+    static inline __attribute__((noinline)) void add(const __reduce& __do, row __to, __from __values, bool __is_first, int __count) {
         if (__is_first) {
             GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __count; ++__k) __to[__k] = static_cast<__type>(__values[__k]);
+            for (long long __k = 0; __k < __count; ++__k) __to.set(__k, static_cast<__type>(__values.get(__k)));
         } else {
             GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __count; ++__k) __to[__k] = __do(__to[__k], static_cast<__type>(__values[__k]));
+            for (long long __k = 0; __k < __count; ++__k) __to.set(__k, __do(__to.get(__k), static_cast<__type>(__values.get(__k))));
         }
     }
 };
 
+// Hand the sums over.
+template <class __folding, class __finish, class __type>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, const row_of_values<__type, false>& __row) {
+    __do_finish(__result, __part, neighbors<__folding>{__row.values, __count});
+}
+template <class __folding, class __finish, class __type>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, const row_of_values<__type, true>& __row) {
+    constexpr int __most = 128;
+    for (int __from = 0; __from < __count; __from += __most) {
+        const int __some = __count - __from < __most ? __count - __from : __most;
+        __type __values[__most];
+        for (int __k = 0; __k < __some; ++__k) __values[__k] = __row.get(__from + __k);
+        __do_finish(__result + __from, __part, neighbors<__folding>{__values, __some});
+    }
+}
+
+// Where sums are not brief.
+template <class __type> GRIDSTRIDE_INLINED row_of_values<__type> in_place(row_of_values<__type> __values, row_of_values<__type>) { return __values; }
+template <class __type, class __brief>
+GRIDSTRIDE_INLINED row_of_values<__type> in_place(row_of_values<__brief>, row_of_values<__type> __values) { return __values; }
+
 // Fold rows that are one step of the first folded axis apart into the sums; several together are one row.
 template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_run(__type* __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+GRIDSTRIDE_INLINED void fold_run(row_of_values<__type> __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
                                  const fold_space<__axes>& __space, long long __number, long long __position,
                                  long long __element, int __count, int __rows, int __together, __inputs&... __all) {
     const long long __number_stride = __space.fold_numbers.strides[0] * __together;
@@ -186,7 +204,7 @@ GRIDSTRIDE_INLINED void fold_run(__type* __sums, bool __is_first, const __map& _
         for (int __row = 0; __row < __rows; __row += __height) {
             const int __some_rows = __rows - __row < __height ? __rows - __row : __height;
             swallow(__all.begin(__row, __together, __some_rows, __element + __from, __some)...);
-            fold_some_rows(__sums + __from, __is_first && __row == 0, __do_map, __do,
+            fold_some_rows(__sums.from(__from), __is_first && __row == 0, __do_map, __do,
                            __number + __from * __space.kept_numbers.step + __row * __number_stride,
                            __space.kept_numbers.step, __number_stride, __position + __row * __position_stride,
                            __position_stride, __some, __some_rows,
@@ -197,7 +215,7 @@ GRIDSTRIDE_INLINED void fold_run(__type* __sums, bool __is_first, const __map& _
 
 // Fold the rows from one index along the folded axes to another into the sums.
 template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_batch(__type* __sums, const __map& __do_map, const __reduce& __do,
+GRIDSTRIDE_INLINED void fold_batch(row_of_values<__type> __sums, const __map& __do_map, const __reduce& __do,
                                    const fold_space<__axes>& __space, long long __number, long long __element,
                                    int __count, long long __begin, long long __end, int __together, __inputs&... __all) {
     for (long long __f = __begin; __f < __end;) {
@@ -276,9 +294,9 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
                 if (__is_joined && !__is_rest) __sums.join(__do, __count * __as_one);
                 __from = __to;
             }
-            const __type* const __values =
-                __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end) : in_place(__sums.batched, __sums.joined);
-            __do_finish(__result, int(__part), neighbors<__folding>{__values, __count});
+            finish_row<__folding>(__do_finish, __result, int(__part), __count,
+                                  __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end)
+                                              : in_place(__sums.batched, __sums.joined));
         }
     }
 }

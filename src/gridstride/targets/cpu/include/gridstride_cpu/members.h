@@ -79,15 +79,29 @@ constexpr bool is_split() {
     else return members_of<__type>::are_scalars;
 }
 
+// Arrays of so many, or, of length 0, pointers to arrays.
+template <int __length, class __member> struct member_array { alignas(64) __member values[__length]; };
+template <class __member> struct member_array<0, __member> { __member* values; };
 template <int __length, class... __members>
-struct member_arrays { GRIDSTRIDE_INLINED void set(long long) {} };
+struct member_arrays {
+    GRIDSTRIDE_INLINED void set(long long) {}
+    GRIDSTRIDE_INLINED void place(char*, long long) {}
+    GRIDSTRIDE_INLINED void advance(long long) {}
+};
 template <int __length, class __first, class... __rest>
-struct member_arrays<__length, __first, __rest...> {
-    alignas(64) __first values[__length];
+struct member_arrays<__length, __first, __rest...> : member_array<__length, __first> {
     member_arrays<__length, __rest...> others;
     GRIDSTRIDE_INLINED void set(long long __k, __first __value, __rest... __values) {
-        values[__k] = __value;
+        this->values[__k] = __value;
         others.set(__k, __values...);
+    }
+    GRIDSTRIDE_INLINED void place(char* __room, long long __count) {
+        this->values = reinterpret_cast<__first*>(__room);
+        others.place(__room + __count * sizeof(__first), __count);
+    }
+    GRIDSTRIDE_INLINED void advance(long long __count) {
+        this->values += __count;
+        others.advance(__count);
     }
 };
 template <int __length, class... __members>
@@ -126,6 +140,30 @@ template <class __type, int __length> struct split_structures;
 template <class __type> constexpr int lanes_of_members() { return 1; }
 
 #endif
+
+// A row of so many values in memory; of structures arrays of their members.
+template <class __type, bool __is_split = (lanes_of_members<__type>() > 1)>
+struct row_of_values {
+    static constexpr long long alignment = alignof(__type) < 64 ? 64 : alignof(__type);
+    __type* values;
+    GRIDSTRIDE_INLINED row_of_values(char* __room, long long) : values(reinterpret_cast<__type*>(__room)) {}
+    GRIDSTRIDE_INLINED static long long bytes(long long __count) { return (__count * sizeof(__type) + alignment - 1) / alignment * alignment; }
+    GRIDSTRIDE_INLINED const __type& get(long long __k) const { return values[__k]; }
+    GRIDSTRIDE_INLINED void set(long long __k, const __type& __value) const { values[__k] = __value; }
+    GRIDSTRIDE_INLINED row_of_values from(long long __k) const { return row_of_values(reinterpret_cast<char*>(values + __k), 0); }
+};
+template <class __type>
+struct row_of_values<__type, true> : split_structures<__type, 0> {
+    static constexpr long long alignment = 64;
+    GRIDSTRIDE_INLINED row_of_values(char* __room, long long __count) { this->arrays.place(__room, padded(__count)); }
+    GRIDSTRIDE_INLINED static long long padded(long long __count) { return (__count + alignment - 1) / alignment * alignment; }
+    GRIDSTRIDE_INLINED static long long bytes(long long __count) { return padded(__count) * sizeof(__type); }
+    GRIDSTRIDE_INLINED row_of_values from(long long __k) const {
+        row_of_values __row = *this;
+        __row.arrays.advance(__k);
+        return __row;
+    }
+};
 
 }
 
