@@ -46,6 +46,7 @@ def begin() -> list[dict[str, Any]]:
     return [
         {"id": "cuda.copy", "GB/s": copy_rate() / 1e9},
         {"id": "cuda.fill", "of copy": _fill_rate() / copy_rate()},
+        {"id": "cuda.empty_kernel", **_microseconds(_empty_kernel())},
     ]
 
 
@@ -59,6 +60,21 @@ def copy_rate() -> float:
 def _fill_rate() -> float:
     z = torch.empty(SIZE // 4, device="cuda")
     return SIZE / seconds(lambda: z.fill_(1.5))
+
+
+def _empty_kernel() -> Callable[[], Any]:
+    """Return the least that any call takes: one launch, of nothing."""
+    kernel = gs.RawKernel('extern "C" __global__ void nothing() {}', "nothing")
+    prepared: Callable[[], Any] = kernel.prepare((1,), (32,), ())
+    return prepared
+
+
+def _microseconds(run: Callable[[], Any]) -> dict[str, float]:
+    """Return what a call takes on an idle stream, and what the device takes for it."""
+    return {
+        "microseconds": seconds(run, busy=False) * 1e6,
+        "device microseconds": seconds(run) * 1e6,
+    }
 
 
 def cases(dtype: str, plan: Plan) -> Iterator[Case]:
