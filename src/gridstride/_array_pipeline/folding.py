@@ -59,7 +59,9 @@ def prepare_fold(
     name = entry(source.declaration.name)
     writers, limits = writers_of(place), place.target.limits(place.device)
     in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
-    walk = fold_walk(bound, operands)._replace(in_structures=in_structures)
+    walk = fold_walk(bound, operands)._replace(
+        in_structures=in_structures, has_identity=source.identity is not None
+    )
     loop = writers.reduction(walk, limits)
     loaded, text = _loaded(source, bound, operands, place, loop)
     size = loaded.object_code.constants[FOLDING_SIZE]

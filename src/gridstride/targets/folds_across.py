@@ -197,12 +197,16 @@ def _parts(blocks: int, rows: int, height: int, limits: Limits) -> int:
 
 
 def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:
-    """Return how many rows a part has: where there are many, as many as a block takes at once, again and again."""
+    """Return how many rows a part has: where there are many, as many as a block takes at once, again and again.
+
+    Where a fold starts with values of elements, these are of the rows that one packet of each thread covers.
+    """
     are_bytes = any(each.itemsize == 1 for each in walk.inputs)
     part = max(1, -(-rows // _parts(blocks, rows, height, limits)))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
-        part = -(-part // whole) * whole
+        starts = not walk.has_identity and (walk.in_structures or not are_bytes)
+        part = -(-part // whole) * whole + height * starts
     return min(part, MOST_BYTE_ROWS * height) if are_bytes else part
 
 

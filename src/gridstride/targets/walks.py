@@ -77,6 +77,8 @@ class FoldWalk(NamedTuple):
     inputs, outputs : tuple of Walked
     in_structures : bool
         Whether values are folded in a structure.
+    has_identity : bool
+        Whether a fold starts with a value of its own, not with that of an element.
     """
 
     kept: Ints
@@ -88,6 +90,7 @@ class FoldWalk(NamedTuple):
     inputs: tuple[Walked, ...]
     outputs: tuple[Walked, ...]
     in_structures: bool = False
+    has_identity: bool = True
 
 
 class Loop(NamedTuple):

@@ -323,10 +323,11 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     packets = -(-row // length)
     total = packets * prod(outer)
     results = prod(walk.kept)
-    group = _threads_for(total)
+    takes_long = walk.in_structures and length == _LARGEST_WORD
+    group = _threads_for(total, takes_long)
     if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
         group = max(group, min(THREADS, power_of_two_from(_blocks(total, _AT_ONCE))))
-    wanted = (16 if outer else 32) * limits.multiprocessors
+    wanted = (16 if outer or takes_long else 32) * limits.multiprocessors
     blocks = _blocks(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
     if parts > 1:
@@ -522,13 +523,16 @@ def _fits_a_word(itemsize: int) -> bool:
     return itemsize <= _LARGEST_WORD and _LARGEST_WORD % itemsize == 0
 
 
-def _threads_for(packets: int) -> int:
-    """Return how many threads share a result: so many that each has several packets to load at once."""
+def _threads_for(packets: int, takes_long: bool) -> int:
+    """Return how many threads share a result: so many that each has several packets to load at once.
+
+    Fewer have less to join, where it is not memory that is waited for.
+    """
     if packets <= 8:
         return 1
     if packets <= 128:
         return _power_of_two_up_to(packets // 4)
-    return min(THREADS, max(32, _power_of_two_up_to(packets // 32)))
+    return min(THREADS, max(32, _power_of_two_up_to(packets // (64 if takes_long else 32))))
 
 
 #: Where `workspace` stands in ``fold_space``.

@@ -188,11 +188,33 @@ GRIDSTRIDE_INLINED int add_rows(const __map& __do_map, const __reduce& __do, __f
     return __row;
 }
 
-template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+// The first few rows start the fold, where nothing else does: so the rest need not ask whether there was a value.
+template <int __rows, int __length, class __type, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int start_rows(const __map&, const __reduce&, folding<__type, true> (&)[__length], __place&, int __row, __inputs&...) {
+    return __row;
+}
+template <int __rows, int __length, class __type, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED int start_rows(const __map& __do_map, const __reduce& __do, folding<__type, false> (&__sums)[__length],
+                                  __place& __at, int __row, __inputs&... __all) {
+#pragma unroll
+    for (int __k = 0; __k < __rows; ++__k) swallow(__all.load_word(__k, __at.height)...);
+#pragma unroll
+    for (int __k = 0; __k < __rows; ++__k) swallow(__all.unpack(__k)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        __sums[__j] = pairs_of_rows<0, __rows>::fold(__do_map, __do, __at, __at.first_place(), __j, __all...);
+    __at.skip_rows(__rows);
+    swallow(__all.move(__rows * __at.height)...);
+    return __row + __rows * __at.height;
+}
+
+template <int __length, int __count, int __starting, class __folding, class __map, class __reduce, class __place, class... __inputs>
 GRIDSTRIDE_INLINED void add_words(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                   __place __at, int __row, int __end, __inputs&... __all) {
-    if (__row >= __end) return;
-    __row = add_rows<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
+    if (__row + (__starting - 1) * __at.height < __end) {
+        __row = start_rows<__starting>(__do_map, __do, __sums, __at, __row, __all...);
+        __row = add_rows<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
+    }
     add_rows<__length, 1>(__do_map, __do, __sums, __at, __row, __end, __all...);
 }
 
@@ -222,7 +244,7 @@ GRIDSTRIDE_INLINED void add_column_of_elements(const __map& __do_map, const __re
 }
 
 // Leave a thread's values of its columns in shared memory.
-template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+template <int __length, int __count, int __starting, class __folding, class __map, class __reduce, class __place, class... __inputs>
 GRIDSTRIDE_INLINED void add_column(const __map& __do_map, const __reduce& __do, const __folding& __start, const __place& __at,
                                    bool __are_words, int __row, int __end, __folding* __table,
                                    __inputs&... __all) {
@@ -238,7 +260,7 @@ GRIDSTRIDE_INLINED void add_column(const __map& __do_map, const __reduce& __do, 
     __folding __sums[__length];
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-    add_words<__length, __count>(__do_map, __do, __sums, __at, __row, __end, __all...);
+    add_words<__length, __count, __starting>(__do_map, __do, __sums, __at, __row, __end, __all...);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
         if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __sums[__j];
@@ -344,7 +366,7 @@ GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __re
     fold_stretch<__length, __is_stacked, __are_costly ? __wide*(__full / __length) : 0, typename counter_of<__counter, __are_costly>::type>(
         __do, __do_finish, __start, __space, __space.group * (__full / __length), __table,
         [&](const auto& __at, bool __are_words, int __row, int __end) {
-            add_column<__length, __count>(__do_map, __do, __start, __at, __are_words, __row, __end, __table, __all...);
+            add_column<__length, __count, __full / __length>(__do_map, __do, __start, __at, __are_words, __row, __end, __table, __all...);
         },
         __all...);
 }
