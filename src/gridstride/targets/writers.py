@@ -51,6 +51,9 @@ _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 #: Elements of a row that is so short that packets cover several, and of one between words for which they better do; and
 #: how many there must be of all.
 _SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
+#: Packets of such rows that a thread takes; and how an operand lies, as the header has it.
+_FLAT_PACKETS = 2
+_FLAT, _OF_ROWS, _GATHERED = range(3)
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
@@ -197,22 +200,44 @@ def _flat_rows(walk: ElementWalk, length: int) -> Loop | None:
         operands=tuple(each._replace(strides=(each.itemsize, *each.strides[2:])) for each in walk.operands),
     )
     packets = _packets_of_row(flat, length)
-    total = packets * prod(outer)
+    # Packets of so many rows cover the same elements as those of the next.
+    alike = length // gcd(length, row)
+    of_alike = alike * row // length
+    times = _blocks(packets, _FLAT_PACKETS * of_alike)
+    is_long = row > _SHORT_ROW and packets >= _LEAST_BUSY * times * _FLAT_PACKETS * of_alike
+    count = _FLAT_PACKETS if is_long else 1
+    if count == 1:
+        times, of_alike = 1, packets
+    lengths = (of_alike, times, *outer)
+    total = prod(lengths)
     index = "unsigned" if max(total, row * rows) < 2**31 else "unsigned long long"
-    capacity = capacity_for(len(flat.shape))
+    capacity = capacity_for(len(lengths))
+
+    def strides(steps: Ints) -> Ints:
+        return (steps[1], count * alike * steps[1], *steps[2:])
+
     return Loop(
         "gridstride/flat_rows.h",
-        f"flat_rows<{index}>",
+        f"flat_rows<{index}, {count}, {', '.join(str(_kind_of_flat(each, row, length)) for each in walk.operands)}>",
         "",
         capacity,
         struct.pack("<5q", prod(walk.shape), row * rows, row, *multiplier_and_shift(row))
-        + axes_bytes(total, (packets, *outer), capacity)
-        + numbering_bytes(walk.numbers[0], walk.numbers[1:], capacity),
+        + axes_bytes(total, lengths, capacity)
+        + numbering_bytes(walk.numbers[0], strides(walk.numbers), capacity),
         tuple(
-            operand_bytes(each.address, each.strides[0], each.strides[1:], capacity) for each in walk.operands
+            operand_bytes(each.address, each.strides[0], strides(each.strides), capacity)
+            for each in walk.operands
         ),
         configuration(_blocks(total, THREADS), THREADS),
     )
+
+
+def _kind_of_flat(operand: Walked, row: int, length: int) -> int:
+    """Return how an operand lies, as ``flat_rows`` is told."""
+    size = operand.itemsize
+    if operand.strides[:2] == (size, row * size):
+        return _FLAT
+    return _OF_ROWS if operand.strides[0] == size and row >= length else _GATHERED
 
 
 def _longest_flat(walk: ElementWalk) -> int:

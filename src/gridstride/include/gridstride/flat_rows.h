@@ -2,13 +2,17 @@
 // of them whatever rows it covers. Inputs are consecutive as well, or their elements are gathered one by one.
 //
 // In `element_space`, `row` is the length of all rows together, `column` that of each, `width` and `height` are its
-// multiplier and shift; an operand's strides are `step` along a row and `strides[0]` from one to the next.
+// multiplier and shift; an operand's strides are `step` along a row and `strides[0]` from one to the next. Of every so many
+// rows packets cover the same elements: axis 0 counts these, axis 1 the times that a thread takes `__count` of them.
 #ifndef GRIDSTRIDE_FLAT_ROWS_H
 #define GRIDSTRIDE_FLAT_ROWS_H
 
 #include <gridstride/elementwise.h>
 
 namespace gridstride {
+
+// How an operand lies: consecutive as the outputs; consecutive along each row, which have a packet or more; or anyhow.
+constexpr int is_flat = 0, is_of_rows = 1, is_gathered = 2;
 
 // The place of an element: its row, and where in the row.
 struct flat_place {
@@ -63,44 +67,43 @@ struct of_two_rows<__length, __stored, true> {
     }
 };
 
-template <class __operand, int __length>
+template <class __operand, int __length, int __count, int __kind>
 struct flat {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
     const __operand& source;
     char* row;  // where element 0 is
-    unsigned past;
-    arriving<__length, stored> words;
+    arriving<__length, stored> words[__count];
     packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED flat(const __operand& __source) : source(__source), row(__source.data), past(0) {}
+    GRIDSTRIDE_INLINED flat(const __operand& __source) : source(__source), row(__source.data) {}
     GRIDSTRIDE_INLINED int phase() const {
         return is_one_word<stored, __length>::value
                    ? int(reinterpret_cast<unsigned long long>(row) / sizeof(stored) % __length) : 0;
     }
-    GRIDSTRIDE_INLINED bool is_in_order(int __row) const {
-        return __operand::is_written || (source.step == sizeof(stored) && source.strides[0] == __row * source.step);
+    // From a packet to the next that covers the same elements; places are seen from one before.
+    GRIDSTRIDE_INLINED long long apart() const { return __count > 1 ? source.strides[1] / __count : 0; }
+    GRIDSTRIDE_INLINED char* at(const flat_place& __place, int __k) const {
+        return row + __place.row * source.strides[0] + __place.within * source.step + (__k - 1) * apart();
     }
-    GRIDSTRIDE_INLINED char* at(const flat_place& __place) const {
-        return row + __place.row * source.strides[0] + __place.within * source.step;
+    GRIDSTRIDE_INLINED stored& in_memory(const flat_place& __place, int __k) const {
+        return *reinterpret_cast<stored*>(at(__place, __k));
     }
-    GRIDSTRIDE_INLINED stored& in_memory(const flat_place& __place) const { return *reinterpret_cast<stored*>(at(__place)); }
-    GRIDSTRIDE_INLINED int load(const flat_place& __place, int __row) {
+    GRIDSTRIDE_INLINED int load(const flat_place& __place, int __k, int __row) {
         if (!__operand::is_read) return 0;
-        const char* __at = at(__place);
-        if (is_in_order(__row)) {
-            past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
-            words.load(__at, past);
+        const char* __at = at(__place, __k);
+        if (__kind == is_flat) {
+            words[__k].load(__at);
             return 0;
         }
         const long long __back = source.strides[0] - __row * source.step;
         int __left = __row - __place.within;
         packet<stored, __length> __gathered;
         typedef of_two_rows<__length, stored> by_words;
-        if (by_words::is_made && source.step == sizeof(stored) && __row >= __length) {
+        if (by_words::is_made && __kind == is_of_rows) {
             whole<__length, stored>::unpack(__gathered, by_words::load(__at, __left, __back));
-            words.pack(__gathered);
+            words[__k].pack(__gathered);
             return 0;
         }
 #pragma unroll
@@ -112,41 +115,27 @@ struct flat {
                 __at += __back;
             }
         }
-        words.pack(__gathered);
+        words[__k].pack(__gathered);
         return 0;
     }
-    GRIDSTRIDE_INLINED int unpack(int __row) {
+    GRIDSTRIDE_INLINED int unpack(const flat_place& __place, int __k) {
         if (!__operand::is_read) return 0;
-        if (is_in_order(__row)) words.join(past);
-        words.unpack(items);
+        if (__kind == is_flat) words[__k].join(at(__place, __k));
+        words[__k].unpack(items);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(const flat_place& __place) const {
-        if (__operand::is_written) store_packet<__length>(items, at(__place), sizeof(stored), 0, __length);
+    GRIDSTRIDE_INLINED int store(const flat_place& __place, int __k) const {
+        if (__operand::is_written) store_packet<__length>(items, at(__place, __k), sizeof(stored), 0, __length);
         return 0;
     }
 };
 
-template <class __index, int __length, class __operation, int __axes, class... __flat>
-GRIDSTRIDE_INLINED void run_flat(const __operation& __do, const element_space<__axes>& __space, __index __packet,
-                                 __flat&&... __all) {
-    const __index __within = __space.outer.ndim > 1 ? remainder_of(__space.outer, __packet, 0) : __packet;
-    const long long __number = __space.outer.ndim > 1 ? enter_row(__space, __packet, __all...) : 0;
-    const long long __first = static_cast<long long>(__within) * __length - last_phase(__all...);
+template <int __length, class __operation, int __axes, class... __flat>
+GRIDSTRIDE_INLINED void do_flat(const __operation& __do, const element_space<__axes>& __space, long long __number,
+                                const flat_place& __place, int __k, __flat&... __all) {
     const numbering<__axes>& __numbers = __space.numbers;
     const int __row = int(__space.column);
-    if (__first < 0 || __first + __length > __space.row) {
-#pragma unroll 1
-        for (long long __k = __first < 0 ? 0 : __first; __k < __first + __length && __k < __space.row; ++__k) {
-            const flat_place __place(__space, static_cast<__index>(__k));
-            __do(__number + __place.row * __numbers.strides[0] + __place.within * __numbers.step,
-                 element<typename __flat::operand>(__all.in_memory(__place)).get()...);
-        }
-        return;
-    }
-    const flat_place __place(__space, static_cast<__index>(__first));
-    swallow(__all.load(__place, __row)...);
-    swallow(__all.unpack(__row)...);
+    swallow(__all.unpack(__place, __k)...);
     long long __n = __number + __place.row * __numbers.strides[0] + __place.within * __numbers.step;
     int __left = __row - __place.within;
 #pragma unroll
@@ -158,17 +147,55 @@ GRIDSTRIDE_INLINED void run_flat(const __operation& __do, const element_space<__
             __n += __numbers.strides[0] - __row * __numbers.step;
         }
     }
-    swallow(__all.store(__place)...);
+    swallow(__all.store(__place, __k)...);
 }
 
-// `__index` has room for the number of packets and of elements of a row.
-template <class __index, class __operation, int __axes, class... __operands>
+template <class __index, int __length, int __count, class __operation, int __axes, class... __flat>
+GRIDSTRIDE_INLINED void run_flat(const __operation& __do, const element_space<__axes>& __space, __index __packet,
+                                 __flat&&... __all) {
+    const numbering<__axes>& __numbers = __space.numbers;
+    const __index __within = remainder_of(__space.outer, __packet, 0);
+    __index __times = __packet;
+    if (__space.outer.ndim > 2) __times = remainder_of(__space.outer, __times, 1);
+    long long __number = enter_row(__space, __packet, __all...);
+    // Elements from a packet to the next that covers the same ones, before which places are seen from.
+    const long long __apart = __space.outer.length[0] * __length, __before = __count > 1 ? __apart : 0;
+    const long long __first = static_cast<long long>(__within) * __length - last_phase(__all...);
+    const long long __numbers_apart = __count > 1 ? __numbers.strides[1] / __count : 0;
+    const long long __begin = __first + static_cast<long long>(__times) * __count * __apart;
+    const flat_place __place(__space, static_cast<__index>(__first + __before < 0 ? 0 : __first + __before));
+    const int __row = int(__space.column);
+    const auto __is_inside = [&](int __k) {
+        return __begin + __k * __apart >= 0 && __begin + __k * __apart + __length <= __space.row;
+    };
+    __number -= __numbers_apart;
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        if (__is_inside(__k)) swallow(__all.load(__place, __k, __row)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        if (__is_inside(__k)) do_flat<__length>(__do, __space, __number + __k * __numbers_apart, __place, __k, __all...);
+    if (__is_inside(0) && __is_inside(__count - 1)) return;
+#pragma unroll 1
+    for (int __j = 0; __j < __count * __length; ++__j) {
+        const int __k = __j / __length, __l = __j % __length;
+        const long long __element = __begin + __k * __apart + __l;
+        if (__is_inside(__k) || __element < 0 || __element >= __space.row) continue;
+        const flat_place __at(__space, static_cast<__index>(__first + __l + __before));
+        __do(__number + __k * __numbers_apart + __at.row * __numbers.strides[0] + __at.within * __numbers.step,
+             element<typename __flat::operand>(__all.in_memory(__at, __k)).get()...);
+    }
+}
+
+// `__index` has room for the number of packets and of elements of a row. Count: of packets that a thread takes. Kinds: how each
+// operand lies.
+template <class __index, int __count, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void flat_rows(const __operation& __do, const element_space<__axes>& __space,
                                   const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
     const __index __packet = static_cast<__index>(blockIdx.x) * block_threads + threadIdx.x;
     if (__packet >= __space.outer.count) return;
-    run_flat<__index, __length>(__do, __space, __packet, flat<__operands, __length>(__all)...);
+    run_flat<__index, __length, __count>(__do, __space, __packet, flat<__operands, __length, __count, __kinds>(__all)...);
 }
 
 }
