@@ -59,8 +59,9 @@ _SHORT = 16
 _MOST_ROWS = 64
 #: The longest sides for which elements of a word or less are better picked from a strip as it lies.
 _FEW_ROWS = 4
-#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside.
-_MOST_COVERED = 1.5
+#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
+#: shifted tiles, where planes are small.
+_MOST_COVERED, _MOST_SHIFTED = 1.5, 3
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
@@ -284,7 +285,7 @@ def _of_any_axes(plane: Plane, limits: Limits) -> Loop | None:
         are_sectors = plane._replace(length=_SECTOR // largest).are_words(lines=True)
         if not is_split or largest < _WORD // 2 or are_sectors or plane.row < _LONG // 2:
             return None
-    elif not is_split and min(plane.row, plane.column) > 2 * _MOST_ROWS:
+    elif not is_split and min(plane.row, plane.column) > _MOST_ROWS:
         return None
     return permuted_tiles(plane.walk, limits)
 
@@ -315,8 +316,8 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     for shape in shapes[1:]:
         if _covered(plane, shape) < 0.75 * _covered(plane, best):
             best = shape
-    is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column and len(walk.shape) > 2
-    if is_wasted and (loop := permuted_tiles(walk, limits)) is not None:
+    is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column
+    if is_split and is_wasted and (loop := permuted_tiles(walk, limits)) is not None:
         return loop
     name = f"tiles<{_flag(is_split)}, {_flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
     return plane.loop(_TILES, name, *best, rooms[best])
@@ -347,6 +348,9 @@ def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
     if room > limits.shared_memory_per_block:
         return None
     width = _SHIFTED_WIDTH // size
+    is_small = _covered(plane, (width, height)) > _MOST_SHIFTED * plane.row * plane.column
+    if is_small and len(plane.walk.shape) > 2:
+        return None
     kinds = ", ".join(
         str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
     )
