@@ -30,9 +30,52 @@ struct row_starts {
     GRIDSTRIDE_INLINED int phase(int __y) const { return int((first + __y * pitch) / size % __phases); }
 };
 
+// What a thread stands at: a word of memory that is written, or as many elements that wait in shared memory.
+template <class __operand, int __length>
+struct picking {
+    typedef typename __operand::stored stored;
+    // What is written too is read where it is.
+    static constexpr bool waits = !__operand::is_written;
+
+    char* to;
+    const char* from[__length];
+    bool is_word;
+    packet<stored, __length> items;
+
+    GRIDSTRIDE_INLINED picking() : is_word(false) {}
+    GRIDSTRIDE_INLINED int stand_at(char* __to) {
+        to = __to;
+        is_word = whole<__length, stored>::fits(to);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int go_on(long long __in_memory, int __waiting) {
+        if (!waits) to += __in_memory;
+        else
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) from[__j] += __waiting;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int pick() {
+        if (!__operand::is_read) return 0;
+        if (__operand::is_written) {
+            load_packet<__length>(items, to, sizeof(stored), 0, __length);
+        } else {
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j) copy(items.items[__j], *reinterpret_cast<const stored*>(from[__j]));
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store() const {
+        if (__operand::is_written) store_picked<__length>(items, to, is_word);
+        return 0;
+    }
+};
+
 // One operand. `x` and `y` are places in the part, before it too.
 template <class __operand, int __length, int __phases, int __width, int __height>
-struct picked {
+struct picked : picking<__operand, __length> {
+    using picking<__operand, __length>::waits;
+    using picking<__operand, __length>::from;
     typedef plane_part<false> part;
     typedef row_starts<__phases> starts;
     typedef __operand operand;
@@ -49,18 +92,12 @@ struct picked {
     const __operand& source;
     char* corner;  // of the part
     char* waiting;
-    char* to;
-    const char* from[__length];
     int step;
-    bool is_word;
-    packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED picked(const __operand& __source) : source(__source), corner(__source.data), is_word(false) {}
+    GRIDSTRIDE_INLINED picked(const __operand& __source) : source(__source), corner(__source.data) {}
 
     GRIDSTRIDE_INLINED bool is_turned() const { return source.strides[3] != 0; }
     GRIDSTRIDE_INLINED bool is_same() const { return source.step == 0; }
-    // What is written too is read where it is.
-    static constexpr bool waits = !__operand::is_written;
     GRIDSTRIDE_INLINED int enter(const part& __part) {
         corner += __part.x * source.step + __part.y * source.strides[0];
         return 0;
@@ -161,11 +198,7 @@ struct picked {
 
     // Stand at the word that begins a phase before `__x`.
     GRIDSTRIDE_INLINED int stand(int __x, int __y, int __phase) {
-        if (!waits) {
-            to = at(__x - __phase, __y);
-            is_word = whole<__length, stored>::fits(to);
-            return 0;
-        }
+        if (!waits) return this->stand_at(at(__x - __phase, __y));
         step = apart * (is_turned() || is_same() ? size : row_bytes);
         const int __past = past_word(at(-__phase, __y));
 #pragma unroll
@@ -177,27 +210,7 @@ struct picked {
         }
         return 0;
     }
-    GRIDSTRIDE_INLINED int descend() {
-        if (!waits) to += apart * source.strides[0];
-        else
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j) from[__j] += step;
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int pick() {
-        if (!__operand::is_read) return 0;
-        if (__operand::is_written) {
-            load_packet<__length>(items, to, size, 0, __length);
-        } else {
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j) copy(items.items[__j], *reinterpret_cast<const stored*>(from[__j]));
-        }
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store() const {
-        if (__operand::is_written) store_picked<__length>(items, to, is_word);
-        return 0;
-    }
+    GRIDSTRIDE_INLINED int descend() { return this->go_on(apart * source.strides[0], step); }
 };
 
 // Do a word of every so-many-th row from one on, which begins at `__from`: a phase before `__x`.

@@ -8,12 +8,13 @@
 namespace gridstride {
 
 template <class __operand, int __length>
-struct picked_strip {
+struct picked_strip : picking<__operand, __length> {
+    using picking<__operand, __length>::waits;
+    using picking<__operand, __length>::from;
     typedef plane_part<false> part;
     typedef __operand operand;
     typedef typename __operand::stored stored;
     static constexpr int size = sizeof(stored), word = size < 4 ? 4 : size, apart = turning_threads * __length;
-    static constexpr bool waits = !__operand::is_written;
 
     const __operand& source;
     char* corner;  // of the part
@@ -21,13 +22,9 @@ struct picked_strip {
     char* from_word;  // in memory, in which the stretch begins
     int before;       // elements along x before the part
     unsigned first, pitch, end, gap;  // bytes: of the first element, from one x to the next, of all; and after 32 words
-    char* to;
-    const char* from[__length];
     int step;
-    bool is_word;
-    packet<stored, __length> items;
 
-    GRIDSTRIDE_INLINED picked_strip(const __operand& __source) : source(__source), corner(__source.data), is_word(false) {}
+    GRIDSTRIDE_INLINED picked_strip(const __operand& __source) : source(__source), corner(__source.data) {}
 
     GRIDSTRIDE_INLINED int enter(const part& __part) {
         corner += __part.x * source.step;
@@ -75,36 +72,13 @@ struct picked_strip {
     }
     // Stand at the word that begins at `__x`.
     GRIDSTRIDE_INLINED int stand(int __x, int __y) {
-        if (!waits) {
-            to = at(__x, __y);
-            is_word = whole<__length, stored>::fits(to);
-            return 0;
-        }
+        if (!waits) return this->stand_at(at(__x, __y));
         const unsigned __byte = first + (__x + before) * pitch + __y * size;
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) from[__j] = waiting + with_gaps(__byte + __j * pitch);
         return 0;
     }
-    GRIDSTRIDE_INLINED int go_on() {
-        if (!waits) to += apart * size;
-        else
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j) from[__j] += step;
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int pick() {
-        if (!waits) {
-            if (__operand::is_read) load_packet<__length>(items, to, size, 0, __length);
-        } else {
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j) copy(items.items[__j], *reinterpret_cast<const stored*>(from[__j]));
-        }
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store() const {
-        if (__operand::is_written) store_picked<__length>(items, to, is_word);
-        return 0;
-    }
+    GRIDSTRIDE_INLINED int descend() { return this->go_on(apart * size, step); }
 };
 
 template <int __length, class __operation, int __axes, class... __picked>
@@ -126,7 +100,7 @@ GRIDSTRIDE_INLINED void pick_row(const __operation& __do, const element_space<__
             __do(__number + (__x + __j) * __numbers.step,
                  element<typename __picked::operand>(__all.items.items[__j]).get()...);
         swallow(__all.store()...);
-        swallow(__all.go_on()...);
+        swallow(__all.descend()...);
     }
 #pragma unroll 1
     for (int __k = threadIdx.x; __k < 2 * __length; __k += turning_threads) {
