@@ -1,6 +1,6 @@
 """Loops over planes in which short rows lie one after another, as pixels do, and lines along the other side.
 
-The loop is that of include/gridstride/deinterleaved.h.
+The loops are those of include/gridstride/interleaved.h and deinterleaved.h.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from gridstride.targets.base import Limits
 from gridstride.targets.planes import ALONG_Y, BETWEEN_WORDS, Plane, begins_as
 from gridstride.targets.walks import Loop, power_of_two_from
 
-_DEINTERLEAVED = "gridstride/deinterleaved.h"
+_INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"
 _WORD, _LARGEST_WORD, _SECTOR = 4, 16, 32
 _WARP, _WARPS = 32, 8
 #: Elements of rows whose multiples let too many threads meet in banks.
 _MEETING = 16
-#: Words of a thread in a line, as in the header.
+#: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
 #: Bytes of the largest elements, and of what a block has of an operand.
 _LARGEST, _STRETCH = 8, 24576
 
 
 def interleaving(plane: Plane, limits: Limits) -> Loop | None:
-    """Return the loop for lines made of short rows, all of one itemsize."""
+    """Return the loop for short rows made of lines, or for lines made of short rows, all of one itemsize."""
     if not _are_rows_and_lines(plane):
         return None
-    return None if plane.turned[-1] else _deinterleaved(plane, limits)
+    return _interleaved(plane, limits) if plane.turned[-1] else _deinterleaved(plane, limits)
 
 
 def _are_rows_and_lines(plane: Plane) -> bool:
@@ -42,6 +42,32 @@ def _are_rows_and_lines(plane: Plane) -> bool:
         if steps != (plane.column * size, size) if has_rows else (steps[0] != size or steps[1] == 0):
             return False
     return True
+
+
+def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
+    last, rows = plane.walk.operands[-1], plane.column
+    size, word = last.itemsize, max(_WORD, last.itemsize)
+    if size < _WORD and plane.are_words(lines=False):  # which strips take as packets
+        return None
+    at_once, words = _lines_at_once(rows, size)
+    width = _width(_WARP * words * word // size, rows * size)
+    has_gaps = rows % _MEETING == 0
+    room = (len(plane.turned) - sum(plane.turned)) * _bytes(width, rows * size, size, has_gaps)
+    if room > limits.shared_memory_per_block:
+        return None
+    name = f"interleaved<{str(has_gaps).lower()}, {at_once}, {words}, {_kinds(plane)}>"
+    return plane.loop(_INTERLEAVED, name, width, rows, room)
+
+
+def _lines_at_once(rows: int, size: int) -> tuple[int, int]:
+    """Return of how many lines a thread loads words at once, best all, and how many words of each."""
+    if size >= _WORD:
+        return 2, _LARGEST_WORD // size
+    if rows % 3 == 0:
+        return 3, 4
+    if size > 1:
+        return 2, 4
+    return (4, 1) if rows % 4 == 0 else (3, 2)
 
 
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:

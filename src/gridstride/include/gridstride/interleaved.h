@@ -1,0 +1,246 @@
+// `interleaved`: a loop over elements of short rows one after another, where inputs lie along the long side: a line for each
+// element of a row. A warp takes words of lines, wherever words of these begin, and stores their elements in shared memory
+// as the rows of the output lie in memory; threads take packets of the output from there.
+#ifndef GRIDSTRIDE_INTERLEAVED_H
+#define GRIDSTRIDE_INTERLEAVED_H
+
+#include <gridstride/row_memory.h>
+
+namespace gridstride {
+
+constexpr int packets_at_once = 2;
+
+// A thread's words of a line, as far apart as the threads of a warp take words.
+template <class __stored, int __words, bool = (sizeof(__stored) < 4)>
+struct line_part {
+    static constexpr int size = sizeof(__stored), length = 4 / size, words = __words, apart = 32 * length;
+    unsigned low[words], high[words], past;
+    // All: the line goes on behind the words.
+    template <bool __all>
+    GRIDSTRIDE_INLINED void load(const char* __place, int __x, int __end) {
+        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__place)) % 4;
+        const unsigned* const __from = reinterpret_cast<const unsigned*>(__place - past);
+#pragma unroll
+        for (int __w = 0; __w < words; ++__w) {
+            const int __begin = (__x + __w * apart) * size - int(past);
+            if (__all || __begin < __end * size) low[__w] = __from[__w * 32];
+            if (__all || __begin + 4 < __end * size) high[__w] = __from[__w * 32 + 1];
+        }
+    }
+    // Store the elements of a word in rows, at bytes further on than these.
+    template <bool __has_gaps>
+    GRIDSTRIDE_INLINED void store(int __w, const row_memory<__stored, __has_gaps>& __rows, const int (&__bytes)[length],
+                                  int __further) const {
+        typedef typename word<size>::type bits;
+        const unsigned __word = __funnelshift_r(low[__w], high[__w], past * 8);
+        const unsigned __turned = __funnelshift_r(__word, __word, __rows.turn * size * 8);
+#pragma unroll
+        for (int __j = 0; __j < length; ++__j)
+            *reinterpret_cast<bits*>(__rows.at(__bytes[__j] + __further)) = static_cast<bits>(__turned >> __j * size * 8);
+    }
+};
+template <class __stored, int __words>
+struct line_part<__stored, __words, false> {
+    static constexpr int size = sizeof(__stored), length = 1, words = __words, apart = 32;
+    __stored items[words];
+    template <bool __all>
+    GRIDSTRIDE_INLINED void load(const char* __place, int __x, int __end) {
+#pragma unroll
+        for (int __w = 0; __w < words; ++__w)
+            if (__all || __x + __w * apart < __end) copy(items[__w], reinterpret_cast<const __stored*>(__place)[__w * apart]);
+    }
+    template <bool __has_gaps>
+    GRIDSTRIDE_INLINED void store(int __w, const row_memory<__stored, __has_gaps>& __rows, const int (&__bytes)[1],
+                                  int __further) const {
+        copy(*reinterpret_cast<__stored*>(__rows.at(__bytes[0] + __further)), items[__w]);
+    }
+};
+
+// An operand that lies as the last one.
+template <class __operand, int __kind, bool __has_gaps, int __at_once, int __words>
+struct interleaved_operand {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    static constexpr int size = sizeof(stored), length = 16 / size;
+
+    const __operand& source;
+    char* corner;  // of the part
+    row_words<length, stored, __kind == in_words> words[__operand::is_read ? packets_at_once : 1];
+    packet<stored, length> items;
+
+    GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
+    GRIDSTRIDE_INLINED int enter(const plane_part<false>& __part) {
+        corner += __part.x * source.step;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int past_packet() const {
+        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) % 16);
+    }
+    GRIDSTRIDE_INLINED int take_memory(char*&, int, const plane_part<false>&) { return 0; }
+    GRIDSTRIDE_INLINED int bring(const plane_part<false>&) const { return 0; }
+    GRIDSTRIDE_INLINED int load(int __k, int __element) {
+        if (__operand::is_read) words[__k].load(corner + __element * size);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(int __k, int __element) {
+        if (!__operand::is_read) return 0;
+        words[__k].join(corner + __element * size);
+        words[__k].unpack(items);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(int __element) const {
+        if (!__operand::is_written) return 0;
+        if (__kind == in_words) whole<length, stored>::store(items, corner + __element * size);
+        else store_packet<length>(items, corner + __element * size, size, 0, length);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const {
+        return *reinterpret_cast<stored*>(corner + __x * source.step + __y * size);
+    }
+};
+
+// An input of lines.
+template <class __operand, bool __has_gaps, int __at_once, int __words>
+struct interleaved_operand<__operand, other_side, __has_gaps, __at_once, __words> {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    typedef line_part<stored, __words> line;
+    static constexpr int size = sizeof(stored), length = line::length, at_once = __at_once, chunk = line::words * line::apart;
+
+    const __operand& source;
+    char* corner;
+    row_memory<stored, __has_gaps> rows;
+    uint4 packets[packets_at_once];
+    packet<stored, 16 / size> items;
+
+    GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
+    GRIDSTRIDE_INLINED int enter(const plane_part<false>& __part) {
+        corner += __part.x * source.step;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int past_packet() const { return 0; }
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __first, const plane_part<false>& __part) {
+        rows.begin(__shared, __first, __part.width, __part);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
+        const bool __is_inside = __part.to == __part.width && __part.x + __part.width < __part.x_side.length;
+        const int __chunks = __part.width / chunk;
+        const warp_places __places(__chunks);
+        const int __lines = (__part.height + __places.below - 1) / __places.below, __first = __places.row * __lines;
+        const int __end = __first + __lines < __part.height ? __first + __lines : __part.height;
+#pragma unroll 1
+        for (int __c = __places.first; __c < __chunks; __c += __places.beside) {
+            const int __x = __c * chunk + threadIdx.x % 32 * length;
+            const char* __place = corner + __x * size + __first * source.strides[0];
+            int __to[line::words][length], __y = __first;
+#pragma unroll
+            for (int __w = 0; __w < line::words; ++__w)
+#pragma unroll
+                for (int __j = 0; __j < length; ++__j)
+                    __to[__w][__j] = rows.byte(__x + __w * line::apart, __first) + rows.row_of(__j);
+            if (__is_inside)
+#pragma unroll 1
+                for (; __y + at_once <= __end; __y += at_once) bring_lines<true, at_once>(__part, __place, __to, __x);
+#pragma unroll 1
+            for (; __y < __end; ++__y) bring_lines<false, 1>(__part, __place, __to, __x);
+        }
+        return 0;
+    }
+    // Bring so many lines, and go on to the next ones.
+    template <bool __all, int __count>
+    GRIDSTRIDE_INLINED void bring_lines(const plane_part<false>& __part, const char*& __place,
+                                        int (&__to)[line::words][length], int __x) const {
+        line __lines[__count];
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            __lines[__k].template load<__all>(__place + __k * source.strides[0], __x, __part.to);
+        __syncwarp();  // else the compiler waits for the first line before it loads the others
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+#pragma unroll
+            for (int __w = 0; __w < line::words; ++__w)
+                if (__all || __x + __w * line::apart < __part.to) __lines[__k].store(__w, rows, __to[__w], __k * size);
+        __place += __count * source.strides[0];
+#pragma unroll
+        for (int __w = 0; __w < line::words; ++__w)
+#pragma unroll
+            for (int __j = 0; __j < length; ++__j) __to[__w][__j] += __count * size;
+    }
+    // No gap is within a packet.
+    GRIDSTRIDE_INLINED int load(int __k, int __element) {
+        const char* const __from = rows.at(rows.first + __element * size);
+        if (!__has_gaps) {
+            packets[__k] = *reinterpret_cast<const uint4*>(__from);
+            return 0;
+        }
+        const unsigned* const __bits = reinterpret_cast<const unsigned*>(__from);
+        const uint4 __all = {__bits[0], __bits[1], __bits[2], __bits[3]};
+        packets[__k] = __all;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(int __k, int) {
+        whole<16 / size, stored>::unpack(items, packets[__k]);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int store(int) const { return 0; }
+    GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const { return *reinterpret_cast<stored*>(rows.at(rows.byte(__x, __y))); }
+};
+
+template <int __length, class __operation, int __axes, class... __all_operands>
+GRIDSTRIDE_INLINED void do_row_packet(const __operation& __do, const element_space<__axes>& __space,
+                                    const plane_part<false>& __part, int __k, int __element, __all_operands&... __all) {
+    swallow(__all.unpack(__k, __element)...);
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) {
+        unsigned __x = static_cast<unsigned>(__element + __j);
+        const unsigned __y = remainder_of(__space.outer, __x, 3);
+        __do(__part.number + (__part.x + __x) * __space.numbers.step + __y * __space.numbers.strides[0],
+             element<typename __all_operands::operand>(__all.items.items[__j]).get()...);
+    }
+    swallow(__all.store(__element)...);
+}
+
+template <int __size, class __operation, int __axes, class... __all_operands>
+GRIDSTRIDE_INLINED void run_interleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                        __all_operands&&... __all) {
+    constexpr int __length = 16 / __size, __at_once = packets_at_once;
+    plane_part<false> __part(__space, int(__space.width));
+    enter_plane(__part, __space, __space.column, __all...);
+    const int __past = last_of(__all...).past_packet();
+    swallow(__all.take_memory(__shared, __past, __part)...);
+    swallow(__all.bring(__part)...);
+    __syncthreads();
+    const int __elements = __part.to * __part.height, __head = (16 - __past) % 16 / __size;
+    const int __packets = __elements > __head ? (__elements - __head) / __length : 0;
+#pragma unroll 1
+    for (int __packet = threadIdx.x; __packet < __packets; __packet += turning_threads * __at_once) {
+#pragma unroll
+        for (int __k = 0; __k < __at_once; ++__k)
+            if (__packet + __k * turning_threads < __packets)
+                swallow(__all.load(__k, __head + (__packet + __k * turning_threads) * __length)...);
+#pragma unroll
+        for (int __k = 0; __k < __at_once; ++__k)
+            if (__packet + __k * turning_threads < __packets)
+                do_row_packet<__length>(__do, __space, __part, __k, __head + (__packet + __k * turning_threads) * __length, __all...);
+    }
+    // The elements before and after whole packets.
+    const int __own = threadIdx.x, __element = __own < __head ? __own : __packets * __length + __own;
+    if (__own >= 2 * __length || __element >= __elements) return;
+    unsigned __x = static_cast<unsigned>(__element);
+    const unsigned __y = remainder_of(__space.outer, __x, 3);
+    __do(__part.number + (__part.x + __x) * __space.numbers.step + __y * __space.numbers.strides[0],
+         element<typename __all_operands::operand>(__all.in_place(__x, __y)).get()...);
+}
+
+// Gaps: see `row_memory`; at once: the lines of which a thread loads words; words: of each; kinds: how each operand lies.
+template <bool __has_gaps, int __at_once, int __words, int... __kinds, class __operation, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void interleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
+                                    const __operands&... __all) {
+    run_interleaved<larger(int(sizeof(typename __operands::stored))...)>(
+        __do, __space, __shared, interleaved_operand<__operands, __kinds, __has_gaps, __at_once, __words>(__all)...);
+}
+
+}
+
+#endif
