@@ -213,13 +213,14 @@ struct lanes_by<true> {
         typedef typename __words::word __word;
         alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
         GRIDSTRIDE_ROLLED
-        for (long long __k = 0; __k < __count; __k += __lanes) {
-            fetch_ahead(__its.items + __k, __lanes, __its.ahead);
+        for (long long __k = 0; __k < __count; __k += 2 * __lanes) {
+            // A line at once.
+            fetch_ahead(__its.items + __k, 2 * __lanes, __its.ahead);
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
-                const __word __two = __words::at(__its.items + __k, __lane);
-                __low[__lane] = __word(__low[__lane] + (__two & __words::lower));
-                __high[__lane] = __word(__high[__lane] + (__two >> __words::bits));
+                const __word __first = __words::at(__its.items + __k, __lane), __second = __words::at(__its.items + __k + __lanes, __lane);
+                __low[__lane] = __word(__low[__lane] + ((__first & __words::lower) + (__second & __words::lower)));
+                __high[__lane] = __word(__high[__lane] + ((__first >> __words::bits) + (__second >> __words::bits)));
             }
         }
         const __word __start = __word(__count / __lanes * __words::least);

@@ -36,7 +36,7 @@ GRIDSTRIDE_APART void gather_columns(char* __to, long long __to_stride, const ch
 }
 
 // Bring `columns` columns of `count` elements to where these are consecutive: elements are `step` bytes apart, columns
-// `stride` bytes. There is room for `rows` columns. It stands apart: inlined it would take a compiler twice as long.
+// `stride` bytes. There is room for `rows` columns. It stands apart, since inlining it takes a compiler long.
 template <class __stored, int __to_stride, int __rows, int __size = int(sizeof(__stored)),
           bool __is_for_squares = (square<__size>::side > 1 && __rows >= square<__size>::side)>
 struct untangling {
