@@ -265,13 +265,17 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
             add_tile<__length, __count, by_pieces, true>(__do_map, __do, __sums, __from, __tile, __all...);
     }
     if (__have_pieces) {
-        for (; __tile.first < __end; __tile.first += __step)
+        for (; __tile.first < __end; __tile.first += __step) {
             add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
+            if (__is_short) break;
+        }
     } else if (all_of(__all.is_between()...)) {
         for (; __is_short && __tile.first <= __full; __tile.first += __step)
             add_tile<__length, __count, between_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
-        for (; __tile.first < __end; __tile.first += __step)
+        for (; __tile.first < __end; __tile.first += __step) {
             add_tile<__length, __count, between_words, false>(__do_map, __do, __sums, __from, __tile, __all...);
+            if (__is_short) break;
+        }
     } else {
         for (; __tile.first < __end; __tile.first += __step)
 #pragma unroll 1
