@@ -1,0 +1,25 @@
+"""What loops are told of the walks of folds."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridstride.targets.walks import FoldWalk
+from gridstride.targets.writers import counter_of
+
+
+@pytest.mark.parametrize(
+    ("fold", "positions", "counter"),
+    [
+        ((5,), (1,), "int"),
+        ((1,), (0,), "int"),
+        ((2**31 - 1,), (1,), "int"),
+        ((2**31,), (1,), "long long"),
+    ],
+)
+def test_places_are_counted_in_the_smallest_type_that_holds_them(
+    fold: tuple[int, ...], positions: tuple[int, ...], counter: str
+) -> None:
+    walk = FoldWalk((1,), fold, (1,), positions, positions, (1,), (), (), in_structures=True)
+    assert counter_of(walk) == counter
+    assert counter_of(walk._replace(in_structures=False)) == "long long"
