@@ -14,7 +14,8 @@ import pytest
 
 import gridstride as gs
 from gridstride import _native
-from gridstride.targets import registry, writers
+from gridstride.targets import registry
+from gridstride.targets.block_loops import short_folds, writers
 from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
 from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
@@ -78,7 +79,7 @@ def test_random_calls(check: Callable[..., None]) -> None:
 def test_random_calls_by_loops_for_many_elements(
     monkeypatch: pytest.MonkeyPatch, check: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(writers, "_MANY", 1)
+    monkeypatch.setattr(short_folds, "_MANY", 1)
     compare_examples(check_loops_for_many, 150, np, check)
 
 
@@ -105,8 +106,8 @@ def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
 def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    small = writers._small
-    monkeypatch.setattr(writers, "_small", lambda walk: sizes.append(walk.fold[0]) or small(walk))
+    small = writers.small_fold
+    monkeypatch.setattr(writers, "small_fold", lambda walk: sizes.append(walk.fold[0]) or small(walk))
     for size in (16, 48, 1008, 1024, 4096):
         x, other = flat_view((size,), dtype, 0, 1), flat_view((size,), "int16", 0, 2)
         for each in (x, flat_view((size,), dtype, 1, 1), flat_view((size * 2,), dtype, 0, 3)[::2], x[1:]):

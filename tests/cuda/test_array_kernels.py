@@ -11,8 +11,9 @@ import pytest
 import gridstride as gs
 from gridstride._source.reduction import FOLDING_SIZE
 from gridstride.errors import CompileError
-from gridstride.targets import registry, writers
+from gridstride.targets import registry
 from gridstride.targets.base import Program
+from gridstride.targets.block_loops import spaces
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_elementwise as elementwise
@@ -126,10 +127,10 @@ def test_the_check_of_rules_compiles(compiler: Compiler, monkeypatch: pytest.Mon
 def test_folds_of_large_structures_keep_to_shared_memory(
     bins: int, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    largest, size = writers.LARGEST_FOLDING, 8 + 4 * bins
+    largest, size = spaces.LARGEST_FOLDING, 8 + 4 * bins
     with pytest.MonkeyPatch.context() as patch:
         # The null target knows no sizes: all values are large, or the usual loop is the only one.
-        patch.setattr(writers, "LARGEST_FOLDING", 0 if size > largest else largest)
+        patch.setattr(spaces, "LARGEST_FOLDING", 0 if size > largest else largest)
         texts = [
             *programs(lambda: histogram(bins)(ones("i4", 400_000)), monkeypatch),
             *programs(lambda: histogram(bins)(ones("i4", 30, 5000), axis=0), monkeypatch),

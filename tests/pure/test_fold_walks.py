@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gridstride.targets.block_loops.spaces import counter_of
 from gridstride.targets.walks import FoldWalk
-from gridstride.targets.writers import counter_of
 
 
 @pytest.mark.parametrize(

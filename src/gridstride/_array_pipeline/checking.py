@@ -17,6 +17,7 @@ from gridstride._runtime import tracking
 from gridstride._source.reduction import ReductionSource, entry, reduction_form, reduction_program
 from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CopyDirection
+from gridstride.targets.block_loops.spaces import fold_space_bytes
 from gridstride.targets.walks import (
     FoldLoop,
     FoldWalk,
@@ -25,7 +26,6 @@ from gridstride.targets.walks import (
     folded_bytes,
     operand_bytes,
 )
-from gridstride.targets.writers import fold_space_bytes
 
 _CAPACITY = 4
 _ELEMENTS = 4

@@ -26,8 +26,8 @@ from gridstride._source.types import alignment_of
 from gridstride.arrays.view import ArrayView
 from gridstride.errors import CompileError
 from gridstride.targets.base import Access, Function, LaunchConfig, Program
+from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import LoopWriters
-from gridstride.targets.writers import BlockLoops
 
 _BLOCK_LOOPS = BlockLoops()
 

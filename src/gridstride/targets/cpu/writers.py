@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
+from gridstride.targets.block_loops.large_folds import large_fold
+from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
-from gridstride.targets.large_folds import large_fold
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
@@ -18,12 +19,6 @@ from gridstride.targets.walks import (
     inputs_along,
     walk_of_parts,
     walked_operands,
-)
-from gridstride.targets.writers import (
-    WORKSPACE_AT,
-    fold_space_bytes,
-    folds_innermost,
-    room_of,
 )
 
 _LOOPS = "gridstride_cpu/loops.h"

@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.permuted import permuted_tiles
+from gridstride.targets.block_loops.permuted import permuted_tiles
 from gridstride.targets.walks import (
     IN_LAUNCH,
     THREADS,
@@ -228,7 +228,7 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
         return None
     strip = strip_of(walk, length)
     if strip is not None:
-        from gridstride.targets.interleaving import interleaving
+        from gridstride.targets.block_loops.interleaving import interleaving
 
         if (loop := interleaving(strip, limits)) is not None:
             return loop

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import (
+    MOST_BYTE_ROWS,
+    MOST_PARTS,
+    MOST_ROWS,
+    counter_of,
+    fold_loop,
+    fold_space_bytes,
+    folds_innermost,
+    packet_length,
+    room_of,
+)
 from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
@@ -20,16 +31,6 @@ from gridstride.targets.walks import (
     power_of_two_from,
     walk_of_parts,
 )
-from gridstride.targets.writers import (
-    MOST_BYTE_ROWS,
-    MOST_PARTS,
-    counter_of,
-    fold_loop,
-    fold_space_bytes,
-    folds_innermost,
-    packet_length,
-    room_of,
-)
 
 _REDUCTION = "gridstride/reduction.h"
 _COLUMNS, _FEW = "gridstride/fold_columns.h", "gridstride/fold_few_rows.h"
@@ -41,8 +42,6 @@ _LEAST_WORD = 4
 _TINY = 8
 #: Rows that one thread folds; and those where there are enough results for all threads of a device.
 _FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 63, 1024
-#: Rows that a thread folds at most.
-_MOST_ROWS = 1 << 22
 #: Packets of a row from which on blocks take stretches of it.
 _STRETCH = 16
 #: Blocks for each multiprocessor, at most: four times five, or five times four, which it holds at once.
@@ -193,7 +192,7 @@ def _values(length: int) -> int:
 
 def _parts(blocks: int, rows: int, height: int, limits: Limits) -> int:
     wanted = _BLOCKS * limits.multiprocessors
-    return max(1, min(wanted // max(1, blocks), rows // (height * 16), MOST_PARTS), -(-rows // _MOST_ROWS))
+    return max(1, min(wanted // max(1, blocks), rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
 
 
 def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:

@@ -6,7 +6,7 @@ The loops are those of include/gridstride/interleaved.h and deinterleaved.h.
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
-from gridstride.targets.planes import ALONG_Y, BETWEEN_WORDS, Plane, begins_as
+from gridstride.targets.block_loops.planes import ALONG_Y, BETWEEN_WORDS, Plane, begins_as
 from gridstride.targets.walks import Loop, power_of_two_from
 
 _INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, room_of
 from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
@@ -16,7 +17,6 @@ from gridstride.targets.walks import (
     walk_of_parts,
     walked_operands,
 )
-from gridstride.targets.writers import WORKSPACE_AT, fold_space_bytes, room_of
 
 _HEADER, _NAME = "gridstride/fold_large.h", "fold_large"
 _WARP = 32

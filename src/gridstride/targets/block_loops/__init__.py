@@ -1,0 +1,1 @@
+"""Loops for devices that run blocks of threads: elementwise calls and folds."""

@@ -1,0 +1,72 @@
+"""Folds by blocks of threads along the axis on which elements lie closest."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import (
+    blocks_for,
+    counter_of,
+    fold_loop,
+    fold_space_bytes,
+    packet_length,
+    power_of_two_up_to,
+    room_of,
+)
+from gridstride.targets.walks import (
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    axes_bytes,
+    configuration,
+    inputs_along,
+    power_of_two_from,
+)
+
+_REDUCTION = "gridstride/reduction.h"
+_LINES = "gridstride/fold_lines.h"
+_WARP, _LARGEST_WORD = 32, 16
+#: Packets that a thread loads at once, along a row.
+_AT_ONCE = 4
+
+
+def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    """Return the fold of packets along the axis on which elements lie closest, in parts where results are few."""
+    length = packet_length([each.itemsize for each in walk.inputs])
+    row, *outer = walk.fold
+    packets = -(-row // length)
+    total = packets * prod(outer)
+    results = prod(walk.kept)
+    takes_long = walk.in_structures and length == _LARGEST_WORD
+    group = _threads_for(total, takes_long)
+    if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
+        group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
+    wanted = (16 if outer or takes_long else 32) * limits.multiprocessors
+    blocks = blocks_for(results * group, THREADS)
+    parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
+    if parts > 1:
+        group, blocks = THREADS, blocks_for(results * THREADS, THREADS)
+        parts = max(1, min(-(-wanted // blocks), total // (group * 8), 65535))
+    tile = group * _AT_ONCE
+    part = max(1, total if parts == 1 else blocks_for(blocks_for(total, parts), tile) * tile)
+    parts = max(1, -(-total // part))
+    fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
+    kept_axes = axes_bytes(results, walk.kept, capacity)
+    inputs = inputs_along(walk, capacity)
+    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
+    lines = f"fold_{'long_' if group >= _WARP else ''}lines<4, {counter_of(walk)}>"
+    loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
+    return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
+
+
+def _threads_for(packets: int, takes_long: bool) -> int:
+    """Return how many threads share a result: so many that each has several packets to load at once.
+
+    Fewer have less to join, where it is not memory that is waited for.
+    """
+    if packets <= 8:
+        return 1
+    if packets <= 128:
+        return power_of_two_up_to(packets // 4)
+    return min(THREADS, max(32, power_of_two_up_to(packets // (64 if takes_long else 32))))

@@ -1,0 +1,220 @@
+"""Folds by blocks of threads of few elements for each result, and of all elements of a few columns."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.folds_across import joining_of_rows
+from gridstride.targets.block_loops.spaces import (
+    MOST_BYTE_ROWS,
+    MOST_PARTS,
+    MOST_ROWS,
+    blocks_for,
+    fold_loop,
+    fold_space_bytes,
+    packet_length,
+    power_of_two_up_to,
+    room_of,
+)
+from gridstride.targets.walks import (
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    Walked,
+    axes_bytes,
+    configuration,
+    inputs_across,
+    inputs_along,
+)
+
+_SMALL = "gridstride/fold_small.h"
+_FEW_ROWS = "gridstride/fold_few.h"
+_SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
+_LARGEST_WORD = 16
+#: Packets that a thread loads at once, along a row.
+_AT_ONCE = 4
+#: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
+_NARROW_BLOCKS = 10
+#: Bytes of a row from which on it is long, results that are many, and columns that are still few.
+_LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
+#: Elements of a row, if they are no word, of which a thread takes neighboring ones, and bytes of those.
+_FEW, _FEW_BYTES = 8, 144
+#: Words of those that a thread loads itself, as in the header.
+_MOST_OWN_WORDS = 3
+#: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
+_STRETCH_BYTES, _IN_FOURS = 18432, 2
+
+
+def is_small(walk: FoldWalk) -> bool:
+    """Return whether one block can load all elements at once; where they lie makes no difference."""
+    if not walk.inputs or len(walk.fold) > 1 or prod(walk.kept) > 1:
+        return False
+    packets, rest = divmod(walk.fold[0], packet_length([each.itemsize for each in walk.inputs]))
+    return rest == 0 and 0 < packets <= _AT_ONCE * THREADS
+
+
+def small_fold(walk: FoldWalk) -> FoldLoop:
+    """Return the fold of so few elements that one block loads all of them at once."""
+    capacity = room_of(walk)
+    length = packet_length([each.itemsize for each in walk.inputs])
+    packets = walk.fold[0] // length
+    are_words = all(
+        _fits_a_word(each.itemsize)
+        and each.fold_strides[0] == each.itemsize
+        and each.address % (length * each.itemsize) == 0
+        for each in walk.inputs
+    )
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(packets, (packets,), capacity), axes_bytes(1, walk.kept, capacity)
+    space = fold_space_bytes(walk, capacity, packets, 1, THREADS, kept_axes, fold_axes, walk.kept_numbers)
+    name = f"fold_small<{str(are_words).lower()}, {_AT_ONCE}>"
+    return fold_loop((_SMALL, name), walk, space, inputs, configuration(1, THREADS))
+
+
+def has_short_rows(walk: FoldWalk) -> bool:
+    """Return whether many short folds have their elements one after another in all inputs."""
+    row, results = walk.fold[0], walk.kept[0]
+    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY:
+        return False
+    return all(
+        _fits_a_word(each.itemsize)
+        and each.fold_strides[0] == each.itemsize
+        and each.strides[0] == row * each.itemsize < _LONG_ROW
+        for each in walk.inputs
+    )
+
+
+def short_fold(walk: FoldWalk) -> FoldLoop:
+    """Return the fold of short rows, which blocks bring to shared memory as they lie."""
+    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    sizes = [each.itemsize for each in walk.inputs]
+    size, stretch, group = row * sum(sizes), _STRETCH_BYTES, 1
+    if len(sizes) == 1 and size <= row * _IN_FOURS and THREADS * size > stretch:
+        # A row a thread, in more room, though not for all threads: so elements are taken four bytes at a time.
+        stretch *= 2
+        rows = min(THREADS, stretch // size)
+    else:
+        while THREADS // group * size > stretch:
+            group *= 2
+        step = THREADS // group
+        rows = max(step, stretch // size // step * step)
+    rows = _rows_brought(rows, row * max(sizes))
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
+    space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(blocks_for(results, rows), THREADS)
+    # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
+    has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
+    name = f"fold_short<{str(has_gaps).lower()}, {stretch}>::"
+    return fold_loop((_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+
+
+def _rows_brought(rows: int, size: int) -> int:
+    """Return how many rows of so many bytes to bring: fewer where a few threads alone would load once more."""
+    at_once = _AT_ONCE * THREADS * _LARGEST_WORD
+    whole = rows * size // at_once * at_once
+    return (whole - _LARGEST_WORD) // size if rows * size // 16 * 15 < whole < rows * size else rows
+
+
+def has_few(walk: FoldWalk) -> bool:
+    """Return whether the elements of short rows are so few and small that neighboring results are in a few words."""
+    row, results = walk.fold[0], _results_of_few(walk)
+    size = row * max(each.itemsize for each in walk.inputs)
+    is_small = size <= _LARGEST_WORD and (row <= _FEW or size == _LARGEST_WORD)
+    return (
+        row > 1
+        and (is_small or size == row * 2 == 2 * _LARGEST_WORD)
+        and row * results * sum(each.itemsize for each in walk.inputs) <= _FEW_BYTES
+        and all(_is_at_words_of_few(each, row * results * each.itemsize) for each in walk.inputs)
+    )
+
+
+def _is_at_words_of_few(operand: Walked, size: int) -> bool:
+    """Return whether packets of so many bytes begin at their words, or those of a warp do, which hands them on."""
+    own = gcd(_LARGEST_WORD, size)
+    return operand.address % (own if size // own <= _MOST_OWN_WORDS else _LARGEST_WORD) == 0
+
+
+def _results_of_few(walk: FoldWalk) -> int:
+    """Return for how many results a thread takes elements: for a word of them, and of each output."""
+    largest = max(each.itemsize for each in walk.outputs) if walk.outputs else 1
+    row = walk.fold[0] * max(each.itemsize for each in walk.inputs)
+    return min(power_of_two_up_to(max(1, _LARGEST_WORD // largest)), _LARGEST_WORD // gcd(_LARGEST_WORD, row))
+
+
+def fold_of_few(walk: FoldWalk) -> FoldLoop:
+    """Return the fold of a few elements for each result, of which a thread takes several."""
+    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    each = _results_of_few(walk)
+    size = row * each * max(one.itemsize for one in walk.inputs)
+    count = 4 if size <= 16 else 2 if size <= 32 else 1
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
+    space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(blocks_for(results // each, THREADS * count), THREADS)
+    name = f"fold_few<{row}, {each}>::"
+    return fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+
+
+def is_narrow(walk: FoldWalk) -> bool:
+    """Return whether rows of a few results lie one after another in all inputs."""
+    columns = walk.kept[0]
+    length = packet_length([each.itemsize for each in walk.inputs])
+    if (
+        not walk.inputs
+        or len(walk.fold) > 1
+        or not 1 < columns <= _MOST_COLUMNS
+        or walk.fold[0] * columns < _MANY
+    ):
+        return False
+    # Words in which bytes are added have no room for more.
+    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
+        return False
+    return _period(columns, length) <= THREADS and all(
+        _fits_a_word(each.itemsize)
+        and each.strides[0] == each.itemsize
+        and each.fold_strides[0] == columns * each.itemsize
+        for each in walk.inputs
+    )
+
+
+def _period(columns: int, length: int) -> int:
+    """Return how many packets begin in different columns."""
+    return columns // gcd(columns, length)
+
+
+def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
+
+    length = packet_length([each.itemsize for each in walk.inputs])
+    columns, *outer = walk.kept
+    rows, group = walk.fold[0], _period(columns, length)
+    each_round = THREADS // group * group
+    rounds = blocks_for(blocks_for(rows * columns, length), each_round)
+    blocks = prod(outer)
+    wanted = _NARROW_BLOCKS * limits.multiprocessors // max(1, blocks)
+    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
+    parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // most))
+    part = max(1, -(-rounds // parts))
+    parts = -(-rounds // part)
+    capacity = room_of(walk)
+    inputs = inputs_across(walk, capacity)
+    fold_axes, kept_axes = (
+        axes_bytes(rounds, (rows,), capacity),
+        axes_bytes(prod(walk.kept), walk.kept, capacity),
+    )
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+    )
+    how = configuration(blocks, THREADS, parts)
+    # Parts of many results, larger than what is read, are stored together.
+    join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
+    name = f"fold_narrow<4, {str(join is not None).lower()}>"
+    return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join)
+
+
+def _fits_a_word(itemsize: int) -> bool:
+    """Return the fold of all rows of a few columns, which threads take as they lie."""
+    return itemsize <= _LARGEST_WORD and _LARGEST_WORD % itemsize == 0

@@ -1,0 +1,140 @@
+"""What all folds by blocks of threads are told, and how the parts of a result are joined."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from math import prod
+
+from gridstride.targets.base import LaunchConfig
+from gridstride.targets.walks import (
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    Ints,
+    Loop,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    numbering_bytes,
+    power_of_two_from,
+    walk_of_parts,
+    walked_operands,
+)
+
+#: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
+LARGEST_FOLDING = 184
+_LINES = "gridstride/fold_lines.h"
+_LARGEST_WORD = 16
+#: Rows that a thread folds at most, and such rows of bytes: in the headers sums of bytes count on it.
+MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
+MOST_PARTS = 65535
+#: Where `workspace` stands in ``fold_space``.
+WORKSPACE_AT = 48
+
+
+def packet_length(itemsizes: Sequence[int]) -> int:
+    """Return how many elements a thread takes at once, as ``packet_length`` in the headers does."""
+    largest = max(itemsizes, default=1)
+    return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
+
+
+def counter_of(walk: FoldWalk) -> str:
+    """Return the type in which a loop counts the places of a fold along one axis, for values that may hold them."""
+    return "int" if walk.in_structures and walk.fold[0] < 1 << 31 else "long long"
+
+
+def fold_space_bytes(
+    walk: FoldWalk,
+    capacity: int,
+    part: int,
+    parts: int,
+    group: int,
+    kept: bytes,
+    fold: bytes,
+    kept_numbers: Ints,
+    width: int = 0,
+    kept_row: int | None = None,
+) -> bytes:
+    """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
+    results = prod(walk.kept)
+    size, kept_row = results * prod(walk.fold), walk.kept[0] if kept_row is None else kept_row
+    return (
+        struct.pack("<5q2iQq", size, results, walk.fold[0], kept_row, part, parts, group, 0, width)
+        + kept
+        + fold
+        + numbering_bytes(walk.kept_numbers[0], kept_numbers, capacity)
+        + numbering_bytes(walk.fold_numbers[0], walk.fold_numbers, capacity)
+        + numbering_bytes(walk.positions[0], walk.positions, capacity)
+        + numbering_bytes(walk.results[0], walk.results, capacity)
+    )
+
+
+def fold_loop(
+    loop: tuple[str, str],
+    walk: FoldWalk,
+    space: bytes,
+    inputs: tuple[bytes, ...],
+    how: LaunchConfig,
+    shared: str = "fold_bytes",
+    values: int = 1,
+    join: Callable[[int, int, int], Loop] | None = None,
+) -> FoldLoop:
+    """Return a loop over a walk's outputs too, and the joining of its parts.
+
+    Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost.
+    """
+    capacity, parts = room_of(walk), how.grid[1]
+    joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 else None
+    operands = (*inputs, *walked_operands(walk.outputs, capacity))
+    largest = LARGEST_FOLDING // values
+    return FoldLoop(
+        *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
+        widens=True,
+    )  # fmt: skip
+
+
+def _joining(results: int, parts: int, capacity: int) -> Loop:
+    """Return the fold of the parts of each result, which lie next to each other in the workspace."""
+    walk = walk_of_parts(results, parts)
+    group = min(THREADS if results < 4096 else 32, power_of_two_from(parts))
+    space = fold_space_bytes(
+        walk,
+        capacity,
+        parts,
+        1,
+        group,
+        axes_bytes(results, (results,), capacity),
+        axes_bytes(parts, (parts,), capacity),
+        (0,),
+    )
+    how = configuration(blocks_for(results * group, THREADS), THREADS)
+    return Loop(_LINES, "fold_parts", "fold_bytes", capacity, space, (), how)
+
+
+def room_of(walk: FoldWalk) -> int:
+    """Return the room for a walk's axes."""
+    return capacity_for(max(len(walk.kept), len(walk.fold)))
+
+
+def blocks_for(items: int, each: int) -> int:
+    """Return how many blocks there must be where each takes so many items."""
+    return -(-items // each)
+
+
+def power_of_two_up_to(number: int) -> int:
+    """Return the largest power of two that is no larger than a number."""
+    return 1 << (number.bit_length() - 1)
+
+
+def folds_innermost(walk: FoldWalk) -> bool:
+    """Return whether the elements of the first input lie closest along a folded axis."""
+    if not walk.inputs:
+        return True
+    first = walk.inputs[0]
+    fold, kept = _closest(first.fold_strides, walk.fold), _closest(first.strides, walk.kept)
+    return kept == 0 or 0 < fold <= kept
+
+
+def _closest(strides: Ints, shape: Ints) -> int:
+    return abs(strides[0]) if shape[0] > 1 else 0

@@ -1,0 +1,56 @@
+"""The loops of every target that has none of its own: for devices that run blocks of threads.
+
+They are those of include/gridstride, valid on every target; what is chosen depends on the walk and on the
+device's limits.
+"""
+
+from __future__ import annotations
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.folds_along import fold_along
+from gridstride.targets.block_loops.planes import plane_loop
+from gridstride.targets.block_loops.rows import even_rows, flat_rows, rows
+from gridstride.targets.block_loops.short_folds import (
+    fold_of_few,
+    has_few,
+    has_short_rows,
+    is_narrow,
+    is_small,
+    narrow_fold,
+    short_fold,
+    small_fold,
+)
+from gridstride.targets.block_loops.spaces import packet_length
+from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
+
+
+class BlockLoops:
+    """Choose loops for blocks of threads."""
+
+    def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return packets of rows, or planes where operands lie along different axes."""
+        length = packet_length([operand.itemsize for operand in walk.operands])
+        return (
+            flat_rows(walk, length)
+            or plane_loop(walk, length, limits)
+            or even_rows(walk, length)
+            or rows(walk, length, limits)
+        )
+
+    def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
+        """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        if is_small(walk):
+            return small_fold(walk)
+        if has_short_rows(walk):
+            return fold_of_few(walk) if has_few(walk) else short_fold(walk)
+        if is_narrow(walk):
+            return narrow_fold(walk, limits)
+        from gridstride.targets.block_loops.folds_across import fold_across
+
+        return fold_across(walk, limits) or fold_along(walk, limits)
+
+    def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
+        """Return a fold without shared memory, which has no room for a value of each thread."""
+        from gridstride.targets.block_loops.large_folds import large_fold
+
+        return large_fold(walk, limits)
