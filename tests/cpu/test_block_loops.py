@@ -654,6 +654,20 @@ def test_numbers_of_elements_are_wide_only_where_there_are_that_many() -> None:
         assert (count, ndim, bool(wide)) == (rows, 2, is_wide)
 
 
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+@pytest.mark.parametrize("side", [16384, 16371])
+def test_elements_that_rows_repeat_are_not_turned(side: int, itemsize: int) -> None:
+    """An outer product and a column beside a square are rows, of which packets are stored as they are read."""
+    limits = registry.get("cpu").limits(0)
+    column, row, square = (
+        Walked(0, itemsize, (x * itemsize, y * itemsize)) for x, y in ((0, 1), (1, 0), (1, side))
+    )
+    for inputs in ((column, row), (square, column), (square, row)):
+        walk = ElementWalk((side, side), (1, side), (*inputs, square._replace(written=True)))
+        loop = writers.BlockLoops().elementwise(walk, limits)
+        assert loop.name.startswith(("long_rows<true>", "repeated_rows<")), loop.name
+
+
 def test_raw_and_empty() -> None:
     np.testing.assert_array_equal(
         gs.ElementwiseKernel("", "raw float64 y", "y[i] = i", "raw_only")(size=5), np.arange(5.0)

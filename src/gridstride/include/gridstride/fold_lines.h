@@ -51,7 +51,7 @@ struct between_two<__length, __stored, false> {
 };
 
 // How the packets of a tile are loaded.
-enum loading { by_words, by_pieces, between_words };
+enum loading { by_words, by_pieces, by_shifting };
 
 // What a thread holds of an input: packets of it, and where the elements of its result begin.
 template <class __operand, int __length, int __count>
@@ -229,7 +229,7 @@ GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __
                                  const __counted& __from, const line_tile& __tile, __inputs&... __all) {
     // Packets that take two words are fewer at once, beside values that take registers too.
     constexpr int __room = sizeof(__folding) > 8 ? 1 : sizeof(__folding) > 4 || !__are_all ? 2 : __count;
-    constexpr int __at_once = __how == between_words && __count > __room ? __room : __count;
+    constexpr int __at_once = __how == by_shifting && __count > __room ? __room : __count;
 #pragma unroll 1
     for (int __begin = 0; __begin < __count; __begin += __at_once) {
 #pragma unroll
@@ -271,9 +271,9 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
         }
     } else if (all_of(__all.is_between()...)) {
         for (; __is_short && __tile.first <= __full; __tile.first += __step)
-            add_tile<__length, __count, between_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
+            add_tile<__length, __count, by_shifting, true>(__do_map, __do, __sums, __from, __tile, __all...);
         for (; __tile.first < __end; __tile.first += __step) {
-            add_tile<__length, __count, between_words, false>(__do_map, __do, __sums, __from, __tile, __all...);
+            add_tile<__length, __count, by_shifting, false>(__do_map, __do, __sums, __from, __tile, __all...);
             if (__is_short) break;
         }
     } else {

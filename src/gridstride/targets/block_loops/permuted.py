@@ -88,7 +88,7 @@ def _sides(walk: ElementWalk, tile: tuple[int, int]) -> _Sides | None:
     outputs = [operand for operand in walk.operands if operand.written]
     for operand in walk.operands:
         inner = _innermost(operand)
-        if operand.written or not inner:
+        if operand.written or not inner or not operand.strides[0]:  # a row may repeat an element
             continue
         x = _consecutive(walk, outputs, 0, _ENOUGH * tile[0], {inner})
         y = _consecutive(walk, [operand], inner, _ENOUGH * tile[1], x)
