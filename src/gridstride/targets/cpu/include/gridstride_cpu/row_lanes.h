@@ -1,0 +1,261 @@
+// Rows in lanes: how elements come, and the sums into which they go.
+#ifndef GRIDSTRIDE_CPU_ROW_LANES_H
+#define GRIDSTRIDE_CPU_ROW_LANES_H
+
+#include <gridstride_cpu/folds_joined.h>
+
+namespace gridstride {
+
+// Fetch what is `bytes_ahead`: a processor does not look so far where an element takes several instructions.
+template <class __stored>
+GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, int __ahead) {
+    for (long long __k = 0; __k < __count * int(sizeof(__stored)); __k += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(__at) + __ahead + __k);
+    return 0;
+}
+
+// An input on its way along a row.
+template <class __operand, int __buffered>
+struct streamed_input {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char* base;
+    const char* row;
+    const stored* items;
+    int ahead;
+    alignas(64) char buffer[__buffered * sizeof(stored)];
+
+    GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
+    // Fetch what follows on a row, unless that is mostly between rows.
+    GRIDSTRIDE_INLINED int look_ahead(long long __row) {
+        const long long __bytes = __row * source.step;
+        ahead = __bytes >= 8 * bytes_ahead || __bytes == source.kept_strides[0] ? int(bytes_ahead) : 0;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED bool is_direct() const { return gridstride::is_direct<stored>(row, source.step); }
+    GRIDSTRIDE_INLINED int begin(long long __element, int __count) {
+        const char* const __at = row + __element * source.step;
+        items = reinterpret_cast<const stored*>(__at);
+        if (is_direct()) return 0;
+        gather(reinterpret_cast<stored*>(buffer), __at, source.step, __count);
+        items = reinterpret_cast<const stored*>(buffer);
+        return 0;
+    }
+    // Go to a row that lies in order, and to a copy of it, which anything may follow.
+    GRIDSTRIDE_INLINED int find_row(int __row) {
+        items = reinterpret_cast<const stored*>(base + __row * source.kept_strides[0]);
+        return 0;
+    }
+    GRIDSTRIDE_APART int bring(long long __count) {
+        __builtin_memcpy(buffer, items, __count * sizeof(stored));
+        items = reinterpret_cast<const stored*>(buffer);
+        return 0;
+    }
+};
+
+// Values are joined as the digits of a counter carry: in pairs of equally many.
+template <class __type>
+struct pairs {
+    unsigned long count = 0;
+    __type levels[48];
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void push(const __reduce& __do, __type __value) {
+        int __level = 0;
+        for (unsigned long __rest = count++; __rest & 1; __rest >>= 1, ++__level)
+            __value = __do(levels[__level], __value);
+        levels[__level] = __value;
+    }
+    template <class __reduce>
+    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) const {
+        int __level = __builtin_ctzl(count);
+        __type __value = levels[__level];
+        for (unsigned long __rest = count >> __level >> 1; ++__level, __rest; __rest >>= 1)
+            if (__rest & 1) __value = __do(levels[__level], __value);
+        return __value;
+    }
+};
+
+constexpr int fold_chunk_bytes = 65536;  // of the largest input, as in writers.py
+constexpr int neighbors_along = 256;      // results that are handed over at once
+
+// How many values are folded side by side: as many as make whole vectors of everything; of large ones one.
+template <class __type, class __brief, class... __operands>
+struct lanes_of {
+    static constexpr int largest = largest_stored<__operands...>();
+    static constexpr int fitting = power_of_two_up_to(vector_bytes / smaller(int(sizeof(__brief)), smallest_stored<__operands...>()));
+    static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > buffer_bytes ? 1 : fitting;
+    static constexpr int round = 8 * count;  // values that are folded in one turn
+    // Elements of a block, which have room in a buffer.
+    static constexpr int block = larger(buffer_bytes / (round * largest) * round, 1);
+};
+
+// The first lane of all, after halves have been folded with each other.
+template <class __type, int __lanes>
+struct halves {
+    template <class __reduce, class __brief>
+    GRIDSTRIDE_INLINED static __type join(const __reduce& __do, const __brief* __values) {
+        __type __half[__lanes / 2];
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes / 2; ++__lane)
+            __half[__lane] = __do(static_cast<__type>(__values[__lane]), static_cast<__type>(__values[__lane + __lanes / 2]));
+        return halves<__type, __lanes / 2>::join(__do, __half);
+    }
+};
+template <class __type>
+struct halves<__type, 1> {
+    template <class __reduce, class __brief>
+    GRIDSTRIDE_INLINED static __type join(const __reduce&, const __brief* __values) { return static_cast<__type>(__values[0]); }
+};
+
+// What is folded of a chunk: most of it in lanes, what is too short for them apart.
+template <class __type, int __lanes>
+struct folded_chunk {
+    // Vectors across lines of the cache would wait for each other.
+    alignas(__lanes > 1 ? 64 : alignof(__type)) __type lanes[__lanes];
+    __type apart;
+    bool has_lanes = false, has_apart = false;
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void add(const __reduce& __do, const __type& __value) {
+        apart = has_apart ? __do(apart, __value) : __value;
+        has_apart = true;
+    }
+    template <class __reduce, class __brief>
+    GRIDSTRIDE_INLINED void add_lanes(const __reduce& __do, const __brief* __values) {
+        if (has_lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                lanes[__lane] = __do(lanes[__lane], static_cast<__type>(__values[__lane]));
+        } else {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) lanes[__lane] = static_cast<__type>(__values[__lane]);
+        }
+        has_lanes = true;
+    }
+    template <class __reduce>
+    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) {
+        if (!has_lanes) return apart;
+        const __type __most = halves<__type, __lanes>::join(__do, lanes);
+        return has_apart ? __do(__most, apart) : __most;
+    }
+};
+
+// Sums of integers in twice as many bytes: words of two elements are parted by a shift and a mask, since vectors of what
+// they would be converted to take longer to make. Numbers with signs are counted from the least one.
+template <class __type, class __reduce, class... __operands>
+struct adds_words { static constexpr bool value = false; };
+template <class __type, class __reduce, class __operand>
+struct adds_words<__type, integer_sum<__reduce>, __operand> {
+    static constexpr bool value = sizeof(__type) > sizeof(typename __operand::stored);
+};
+template <int __size> struct word_of { static constexpr bool exists = false; };
+template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };
+template <> struct word_of<2> { static constexpr bool exists = true; typedef unsigned short type; };
+template <> struct word_of<4> { static constexpr bool exists = true; typedef unsigned type; };
+template <> struct word_of<8> { static constexpr bool exists = true; typedef unsigned long long type; };
+
+template <class __stored>
+struct words_of_two {
+    typedef typename word_of<2 * sizeof(__stored)>::type word;
+    static constexpr int bits = 8 * sizeof(__stored);
+    static constexpr word lower = word((word(1) << bits) - 1);
+    static constexpr word least = __stored(-1) < __stored(0) ? word(word(1) << (bits - 1)) : word(0), flipped = word(least | least << bits);
+
+    GRIDSTRIDE_INLINED static word at(const __stored* __items, long long __number) {
+        word __some;
+        __builtin_memcpy(&__some, __items + 2 * __number, sizeof(__some));
+        return word(__some ^ flipped);
+    }
+};
+
+// How a block gets into lanes.
+template <bool __in_words>
+struct lanes_by {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class... __inputs>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at,
+                                        const __inputs&... __all) {
+        typedef several<4, __in_trees> __four;
+        alignas(64) __brief __others[__lanes];
+        auto __turns = [&__value_at](long long __from) {
+            return [&__value_at, __from](int __turn) { return __value_at(__from + __turn * __lanes); };
+        };
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __some[__lane] = __four::template fold<__brief>(__do, __turns(__lane), 0);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane)
+            __others[__lane] = __four::template fold<__brief>(__do, __turns(__lane + 4 * __lanes), 0);
+        for (long long __k = 8 * __lanes; __k < __count; __k += 8 * __lanes) {
+            swallow(fetch_ahead(__all.items + __k, 8 * __lanes, __all.ahead)...);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __some[__lane] = __four::join(__do, __some[__lane], __turns(__k + __lane), 0);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __others[__lane] = __four::join(__do, __others[__lane], __turns(__k + 4 * __lanes + __lane), 0);
+        }
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
+    }
+};
+template <>
+struct lanes_by<true> {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class __input>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __value&, const __input& __its) {
+        typedef words_of_two<typename __input::stored> __words;
+        typedef typename __words::word __word;
+        alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
+        GRIDSTRIDE_ROLLED
+        for (long long __k = 0; __k < __count; __k += 2 * __lanes) {
+            // A line at once.
+            fetch_ahead(__its.items + __k, 2 * __lanes, __its.ahead);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+                const __word __first = __words::at(__its.items + __k, __lane), __second = __words::at(__its.items + __k + __lanes, __lane);
+                __low[__lane] = __word(__low[__lane] + ((__first & __words::lower) + (__second & __words::lower)));
+                __high[__lane] = __word(__high[__lane] + ((__first >> __words::bits) + (__second >> __words::bits)));
+            }
+        }
+        const __word __start = __word(__count / __lanes * __words::least);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
+            __some[__lane] = static_cast<__brief>(__low[__lane] - __start);
+            __some[__lane + __lanes / 2] = static_cast<__brief>(__high[__lane] - __start);
+        }
+    }
+};
+
+// Fold what is too short for turns.
+template <class __brief, int __lanes, class __type, class __brief_reduce, class __reduce, class __value>
+GRIDSTRIDE_INLINED void fold_rest(folded_chunk<__type, __lanes>& __sums, const __brief_reduce& __do_briefly,
+                                  const __reduce& __do, long long __count, const __value& __value_at) {
+    long long __k = 0;
+    if (__lanes > 1 && __count >= __lanes) {
+        alignas(64) __brief __some[__lanes];
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
+        for (__k = __lanes; __k + __lanes <= __count; __k += __lanes) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __some[__lane] = __do_briefly(__some[__lane], __brief(__value_at(__k + __lane)));
+        }
+        __sums.add_lanes(__do, __some);
+    }
+    for (; __k < __count; ++__k) __sums.add(__do, __value_at(__k));
+}
+
+template <class __type, class __map, class... __operands>
+GRIDSTRIDE_INLINED auto values_of(const __map& __do_map, long long __number, long long __step, long long __position,
+                                  long long __position_step, const typename __operands::stored* const... __items) {
+    return [&__do_map, __number, __step, __position, __position_step, __items...](long long __k) -> __type {
+        return __do_map(__number + __k * __step, __position + __k * __position_step,
+                        element<__operands>(const_cast<typename __operands::stored&>(__items[__k])).get()...);
+    };
+}
+
+}
+
+#endif
