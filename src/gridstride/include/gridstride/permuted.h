@@ -11,6 +11,7 @@
 #define GRIDSTRIDE_PERMUTED_H
 
 #include <gridstride/async_words.h>
+#include <gridstride/word_squares.h>
 
 namespace gridstride {
 
@@ -44,22 +45,6 @@ GRIDSTRIDE_INLINED long long offset_along(const axes<__axes>& __space, unsigned 
     return __offset;
 }
 
-// Squares of a word by as many lines as it has elements.
-template <class __word>
-GRIDSTRIDE_INLINED void turn_words(__word (&)[1]) {}
-GRIDSTRIDE_INLINED void turn_words(unsigned (&__words)[2]) {
-    const unsigned __a = __words[0], __b = __words[1];
-    __words[0] = __byte_perm(__a, __b, 0x5410);
-    __words[1] = __byte_perm(__a, __b, 0x7632);
-}
-GRIDSTRIDE_INLINED void turn_words(unsigned (&__words)[4]) {
-    const unsigned __ab = __byte_perm(__words[0], __words[1], 0x5140), __cd = __byte_perm(__words[2], __words[3], 0x5140);
-    const unsigned __ab2 = __byte_perm(__words[0], __words[1], 0x7362), __cd2 = __byte_perm(__words[2], __words[3], 0x7362);
-    __words[0] = __byte_perm(__ab, __cd, 0x5410);
-    __words[1] = __byte_perm(__ab, __cd, 0x7632);
-    __words[2] = __byte_perm(__ab2, __cd2, 0x5410);
-    __words[3] = __byte_perm(__ab2, __cd2, 0x7632);
-}
 // The word that begins so many bits into the first.
 GRIDSTRIDE_INLINED unsigned word_between(unsigned __low, unsigned __high, unsigned __bits) {
     return __funnelshift_r(__low, __high, __bits);

@@ -8,6 +8,7 @@
 #define GRIDSTRIDE_SHIFTED_TILES_H
 
 #include <gridstride/turning.h>
+#include <gridstride/word_squares.h>
 
 namespace gridstride {
 
@@ -24,21 +25,6 @@ struct shifted_shape {
     // A warp has 9 squares, and a thread packets of two rounds.
     static constexpr int squares_at_once = 3, rows_at_once = height / rows / 2;
 };
-
-// Turn a square of four bytes of as many lines as a word has elements.
-GRIDSTRIDE_INLINED void turn_square(unsigned (&__words)[2]) {
-    const unsigned __a = __words[0], __b = __words[1];
-    __words[0] = __byte_perm(__a, __b, 0x5410);
-    __words[1] = __byte_perm(__a, __b, 0x7632);
-}
-GRIDSTRIDE_INLINED void turn_square(unsigned (&__words)[4]) {
-    const unsigned __ab = __byte_perm(__words[0], __words[1], 0x5140), __cd = __byte_perm(__words[2], __words[3], 0x5140);
-    const unsigned __ab2 = __byte_perm(__words[0], __words[1], 0x7362), __cd2 = __byte_perm(__words[2], __words[3], 0x7362);
-    __words[0] = __byte_perm(__ab, __cd, 0x5410);
-    __words[1] = __byte_perm(__ab, __cd, 0x7632);
-    __words[2] = __byte_perm(__ab2, __cd2, 0x5410);
-    __words[3] = __byte_perm(__ab2, __cd2, 0x7632);
-}
 
 template <class __operand, class __shape>
 struct shifted_place {
@@ -206,7 +192,7 @@ struct shifted<__operand, along_y, __shape> : shifted_place<__operand, __shape> 
 #pragma unroll
                 for (int __l = 0; __l < each; ++__l)
                     __words[__l] = __funnelshift_r(__low[__k][__l], __high[__k][__l], __past[__l] * 8);
-                turn_square(__words);
+                turn_words(__words);
 #pragma unroll
                 for (int __l = 0; __l < each; ++__l)
                     *reinterpret_cast<unsigned*>(__to + __l * shape::row_bytes + __k * apart * 4) = __words[__l];

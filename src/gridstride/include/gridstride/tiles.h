@@ -5,6 +5,7 @@
 #define GRIDSTRIDE_TILES_H
 
 #include <gridstride/turning.h>
+#include <gridstride/word_squares.h>
 
 namespace gridstride {
 
@@ -16,7 +17,7 @@ GRIDSTRIDE_INLINED unsigned four_bytes(const uint4& __word, int __at) {
 
 // Turn the squares of lines, number `__at` of each: of four bytes by four lines, two elements of two bytes by two lines,
 // or one element.
-template <class __stored, int __length, int __lines, int = sizeof(__stored) * __lines == 4 ? __lines : 1>
+template <class __stored, int __length, int __lines, bool = __lines != 1 && sizeof(__stored) * __lines == 4>
 struct squares {
     template <class __words>
     static GRIDSTRIDE_INLINED void turn(const __words (&__from)[__lines], int __at, packet<__stored, __lines> (&__to)[__lines]) {
@@ -29,27 +30,16 @@ struct squares {
         }
     }
 };
-template <class __stored, int __length>
-struct squares<__stored, __length, 2, 2> {
+template <class __stored, int __length, int __lines>
+struct squares<__stored, __length, __lines, true> {
     template <class __words>
-    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[2], int __at, packet<__stored, 2> (&__to)[2]) {
-        const unsigned __a = four_bytes(__from[0].low, __at), __b = four_bytes(__from[1].low, __at);
-        whole<2, __stored>::unpack(__to[0], __byte_perm(__a, __b, 0x5410));
-        whole<2, __stored>::unpack(__to[1], __byte_perm(__a, __b, 0x7632));
-    }
-};
-template <class __stored, int __length>
-struct squares<__stored, __length, 4, 4> {
-    template <class __words>
-    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[4], int __at, packet<__stored, 4> (&__to)[4]) {
-        const unsigned __a = four_bytes(__from[0].low, __at), __b = four_bytes(__from[1].low, __at);
-        const unsigned __c = four_bytes(__from[2].low, __at), __d = four_bytes(__from[3].low, __at);
-        const unsigned __ab = __byte_perm(__a, __b, 0x5140), __cd = __byte_perm(__c, __d, 0x5140);
-        const unsigned __ab2 = __byte_perm(__a, __b, 0x7362), __cd2 = __byte_perm(__c, __d, 0x7362);
-        whole<4, __stored>::unpack(__to[0], __byte_perm(__ab, __cd, 0x5410));
-        whole<4, __stored>::unpack(__to[1], __byte_perm(__ab, __cd, 0x7632));
-        whole<4, __stored>::unpack(__to[2], __byte_perm(__ab2, __cd2, 0x5410));
-        whole<4, __stored>::unpack(__to[3], __byte_perm(__ab2, __cd2, 0x7632));
+    static GRIDSTRIDE_INLINED void turn(const __words (&__from)[__lines], int __at, packet<__stored, __lines> (&__to)[__lines]) {
+        unsigned __bits[__lines];
+#pragma unroll
+        for (int __l = 0; __l < __lines; ++__l) __bits[__l] = four_bytes(__from[__l].low, __at);
+        turn_words(__bits);
+#pragma unroll
+        for (int __r = 0; __r < __lines; ++__r) whole<__lines, __stored>::unpack(__to[__r], __bits[__r]);
     }
 };
 

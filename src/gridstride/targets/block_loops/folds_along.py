@@ -6,6 +6,7 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.spaces import (
+    MOST_PARTS,
     blocks_for,
     counter_of,
     fold_loop,
@@ -44,10 +45,10 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
     wanted = (16 if outer or takes_long else 32) * limits.multiprocessors
     blocks = blocks_for(results * group, THREADS)
-    parts = max(1, min(wanted // blocks, total // (group * 8), 65535)) if blocks < wanted else 1
+    parts = max(1, min(wanted // blocks, total // (group * 8), MOST_PARTS)) if blocks < wanted else 1
     if parts > 1:
         group, blocks = THREADS, blocks_for(results * THREADS, THREADS)
-        parts = max(1, min(-(-wanted // blocks), total // (group * 8), 65535))
+        parts = max(1, min(-(-wanted // blocks), total // (group * 8), MOST_PARTS))
     tile = group * _AT_ONCE
     part = max(1, total if parts == 1 else blocks_for(blocks_for(total, parts), tile) * tile)
     parts = max(1, -(-total // part))
@@ -55,7 +56,7 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    lines = f"fold_{'long_' if group >= _WARP else ''}lines<4, {counter_of(walk)}>"
+    lines = f"{'fold_long_lines' if group >= _WARP else 'fold_lines'}<4, {counter_of(walk)}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, room_of
+from gridstride.targets.block_loops.spaces import MOST_PARTS, WORKSPACE_AT, fold_space_bytes, room_of
 from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
@@ -29,7 +29,7 @@ def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     results, total = prod(walk.kept), prod(walk.fold)
     wanted = limits.multiprocessors * THREADS
     group = 1 if results >= wanted or total < _WARP else _WARP
-    parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), 65535))
+    parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), MOST_PARTS))
     part = -(-total // parts)
     parts = -(-total // part)
     capacity = room_of(walk)

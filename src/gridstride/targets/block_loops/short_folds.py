@@ -196,7 +196,7 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     wanted = _NARROW_BLOCKS * limits.multiprocessors // max(1, blocks)
     are_bytes = any(each.itemsize == 1 for each in walk.inputs)
     most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
-    parts = max(1, min(wanted, rounds // 16, 65535), -(-rounds // most))
+    parts = max(1, min(wanted, rounds // 16, MOST_PARTS), -(-rounds // most))
     part = max(1, -(-rounds // parts))
     parts = -(-rounds // part)
     capacity = room_of(walk)
