@@ -333,6 +333,22 @@ def test_bfloat16(recorder, number):
     replayed(recorder, lambda: k(1, 32, (number,)))
 
 
+@pytest.mark.parametrize("ctype", ["__nv_bfloat16", "__half", "float", "double", "complex<float>"])
+@pytest.mark.parametrize("number", [0.0, -1.5, 1.00390625, 65280.0, float("-inf")])
+def test_scalars_of_bfloat16(recorder, ctype, number):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    k = kernel(f"{ctype} a")
+    replayed(recorder, lambda: k(1, 32, (ml_dtypes.bfloat16(number),)))
+
+
+def test_integers_take_no_scalars_of_bfloat16(recorder):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    k = kernel("int a")
+    k(1, 32, (1,))
+    with pytest.raises(TypeError, match="takes no float"):
+        k(1, 32, (ml_dtypes.bfloat16(1),))
+
+
 def test_numbers_beyond_bfloat16_are_left_to_the_pipeline(recorder):
     k = kernel("__nv_bfloat16 a")
     k(1, 32, (1.0,))

@@ -112,6 +112,27 @@ def test_calls_that_differ_are_no_hits(recorder, change):
         assert recorder.who()[-1] == who
 
 
+def test_another_librarys_dtype_is_known_whenever_it_comes(recorder):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    _native.know_bfloat16(None)  # as before any array of it
+    k = add()
+    for _ in range(3):
+        k(*(np.zeros(8, ml_dtypes.bfloat16) for _ in range(3)))
+    assert recorder.who() == ["pipeline", "pipeline", "native"]
+
+
+def test_bfloat16_scalars_are_known(recorder):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    scale = gs.ElementwiseKernel("T a, T x", "T z", f"z = a * x; // {next(_numbers)}", "scale")
+    x, z = (np.zeros(8, ml_dtypes.bfloat16) for _ in range(2))
+    for number in (3.0, 3.0, 3.0, -0.5, float("nan")):
+        scale(ml_dtypes.bfloat16(number), x, z)
+    assert recorder.who() == ["pipeline"] * 2 + ["native"] * 3
+    packed = [launch[1][4] for launch in recorder.launches]
+    assert packed[2] == packed[0]
+    assert packed[3].count(struct.pack("<H", 0xBF00)) == 1
+
+
 def test_read_only_outputs_get_the_pipelines_error(recorder):
     k, (x, y, z) = add(), arrays()
     for _ in range(3):

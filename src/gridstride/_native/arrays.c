@@ -39,17 +39,22 @@ const struct known_type *met_type_of(PyObject *value)
     return NULL;
 }
 
+static int ask_about(PyObject *type, PyObject *value)
+{
+    PyObject *recognized = recognize == NULL ? NULL : PyObject_CallFunctionObjArgs(recognize, type, value, NULL);
+    int is_known = recognized == Py_True;
+    Py_XDECREF(recognized);
+    PyErr_Clear();
+    return is_known;
+}
+
 const struct known_type *known_type_of(PyObject *value)
 {
     const struct known_type *met = met_type_of(value);
-    if (met != NULL || recognize == NULL)
+    if (met != NULL)
         return met;
     PyTypeObject *type = Py_TYPE(value);
-    PyObject *recognized = PyObject_CallFunctionObjArgs(recognize, (PyObject *)type, value, NULL);
-    int is_known = recognized == Py_True;
-    Py_XDECREF(recognized);
-    if (recognized == NULL)
-        PyErr_Clear();
+    int is_known = ask_about((PyObject *)type, value);
     return is_known && known_types[known_count - 1].type == type ? &known_types[known_count - 1] : NULL;
 }
 
@@ -73,9 +78,13 @@ static enum dtype dtype_of_numpy(PyObject *dtype)
         return BFLOAT16;
     const struct numpy_dtype *fields = (const struct numpy_dtype *)dtype;
     int is_native = fields->byte_order == '=' || fields->byte_order == '|';
-    if (!is_native || fields->number < 0 || fields->number >= NUMPY_NUMBERS)
+    if (!is_native || fields->number < 0)
         return NO_DTYPE;
-    return numpy_dtypes[fields->number];
+    if (fields->number < NUMPY_NUMBERS)
+        return numpy_dtypes[fields->number];
+    /* Another library's, which may have been loaded just now. */
+    ask_about((PyObject *)Py_TYPE(dtype), dtype);
+    return dtype == bfloat16 ? BFLOAT16 : NO_DTYPE;
 }
 
 static int view_numpy(PyObject *object, struct array_view *seen)
@@ -272,9 +281,9 @@ int loaded_cupy_stream(PyObject *module, int device, unsigned long long *stream)
 {
     if (cupy.current_stream == NULL && recognize != NULL) {
         PyObject *kind = PyObject_GetAttrString(module, "ndarray");
-        PyObject *met = kind == NULL ? NULL : PyObject_CallFunctionObjArgs(recognize, kind, Py_None, NULL);
+        if (kind != NULL)
+            ask_about(kind, Py_None);
         Py_XDECREF(kind);
-        Py_XDECREF(met);
         PyErr_Clear();
     }
     return cupy.current_stream != NULL && find_cupy_stream(device, stream);

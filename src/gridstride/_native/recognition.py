@@ -35,7 +35,9 @@ def start() -> None:
 
 
 def recognize(kind: type, value: object) -> bool:
-    """Return whether the C code can look at objects of a class from now on."""
+    """Return whether the C code can look at objects of a class, or at arrays of a dtype, from now on."""
+    if isinstance(value, np.dtype):
+        return _introduce_dtype(value)
     known = _met.get(kind)
     if known is None:
         known = _met[kind] = _introduce(kind, value)
@@ -79,9 +81,17 @@ def _introduce(kind: type, value: Any) -> bool:
     return False
 
 
+def _introduce_dtype(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype that is none of NumPy's own is one that the C code knows from now on."""
+    is_bfloat16 = dtype.name == "bfloat16" and dtype.itemsize == 2
+    if is_bfloat16:
+        _launcher.know_bfloat16(dtype)
+    return is_bfloat16
+
+
 def _introduce_scalar(kind: type, value: Any) -> bool:
     name = value.dtype.name
-    if kind is not np.dtype(name).type or name not in DTYPES or name == "bfloat16":
+    if name not in DTYPES or kind is not value.dtype.type:
         return False
     if _launcher.scalar_bytes(value, value.nbytes) != value.tobytes():
         return False

@@ -72,6 +72,10 @@ static int read_numpy(enum dtype dtype, const char *bytes, struct number *number
         float f32[2];
         double f64[2];
     } content;
+    union {
+        uint32_t bits;
+        float value;
+    } widened;
     memcpy(&content, bytes, dtype_sizes[dtype]);
     switch (dtype) {
     case BOOL:
@@ -83,6 +87,10 @@ static int read_numpy(enum dtype dtype, const char *bytes, struct number *number
     case INT16: hold_signed(number, content.i16); return 1;
     case INT32: hold_signed(number, content.i32); return 1;
     case INT64: hold_signed(number, content.i64); return 1;
+    case BFLOAT16:
+        widened.bits = (uint32_t)content.u16 << 16;
+        hold_floating(number, REAL, widened.value, 0);
+        return 1;
     case FLOAT32: hold_floating(number, REAL, content.f32[0], 0); return 1;
     case FLOAT64: hold_floating(number, REAL, content.f64[0], 0); return 1;
     case COMPLEX64: hold_floating(number, COMPLEX, content.f32[0], content.f32[1]); return 1;
@@ -191,8 +199,8 @@ static int pack_half(enum dtype dtype, PyObject *value, unsigned char *packed)
     const struct known_type *known = is_plain_number(value) ? NULL : known_type_of(value);
     struct number number;
     uint16_t half;
-    if (known != NULL && known->library == NUMPY_SCALAR && known->dtype == FLOAT16 && dtype == FLOAT16) {
-        memcpy(packed, ((const struct numpy_scalar *)value)->value, dtype_sizes[FLOAT16]);
+    if (known != NULL && known->library == NUMPY_SCALAR && known->dtype == dtype) {
+        memcpy(packed, ((const struct numpy_scalar *)value)->value, dtype_sizes[dtype]);
         return 1;
     }
     if (!read_number(value, &number) || number.form == COMPLEX)
