@@ -178,9 +178,8 @@ int read_array_call(PyObject *positional, PyObject *keywords, struct array_call 
     return 1;
 }
 
-int intern_array_names(void)
-{
-    stream_name = PyUnicode_InternFromString("stream");
-    out_name = PyUnicode_InternFromString("out");
-    return stream_name != NULL && out_name != NULL;
-}
+const struct name array_key_names[] = {
+    {&stream_name, "stream"},
+    {&out_name, "out"},
+    {NULL, NULL},
+};

@@ -418,17 +418,12 @@ PyType_Spec array_launcher_spec = {
     .slots = slots,
 };
 
-int intern_launcher_names(void)
-{
-    static const struct {
-        PyObject **name;
-        const char *text;
-    } wanted[] = {
-        {&launch_name, "_launch"},    {&record_name, "native_record"}, {&result_name, "result"},
-        {&outputs_name, "outputs"},   {&workspace_name, "workspace"},  {&replayed_name, "replayed_form"},
-    };
-    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; ++k)
-        if ((*wanted[k].name = PyUnicode_InternFromString(wanted[k].text)) == NULL)
-            return 0;
-    return 1;
-}
+const struct name array_launcher_names[] = {
+    {&launch_name, "_launch"},
+    {&record_name, "native_record"},
+    {&result_name, "result"},
+    {&outputs_name, "outputs"},
+    {&workspace_name, "workspace"},
+    {&replayed_name, "replayed_form"},
+    {NULL, NULL},
+};

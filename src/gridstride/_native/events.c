@@ -1,9 +1,7 @@
 /* Shortcuts of events: make one, record it, and let a stream wait for it. */
 #include "objects.h"
 
-static struct target_method create_method = {"create_event"}, destroy_method = {"destroy_event"},
-                            record_method = {"record_event"}, wait_method = {"wait_event"};
-static PyObject *no_flags;
+static struct target_method create_method, destroy_method, record_method, wait_method;
 
 /* Places in `event_shortcuts`. */
 enum { CREATE, DESTROY, RECORD, WAIT };
@@ -15,7 +13,7 @@ int is_ending(void)
 
 static int fill_event(struct event_record *self, PyObject *target, PyObject *device)
 {
-    PyObject *handle = call_target(&create_method, target, &no_flags, 1);
+    PyObject *handle = call_target(&create_method, target, &zero /* no flags */, 1);
     if (handle == NULL)
         return -1;
     set_reference(&self->target, target);
@@ -120,9 +118,10 @@ struct shortcut event_shortcuts[] = {
     {NULL},
 };
 
-int prepare_events(void)
-{
-    no_flags = PyLong_FromLong(0);
-    struct target_method *const methods[] = {&create_method, &destroy_method, &record_method, &wait_method, NULL};
-    return no_flags != NULL && name_target_methods(methods);
-}
+const struct name event_names[] = {
+    {&create_method.name, "create_event"},
+    {&destroy_method.name, "destroy_event"},
+    {&record_method.name, "record_event"},
+    {&wait_method.name, "wait_event"},
+    {NULL, NULL},
+};

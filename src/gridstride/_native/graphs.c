@@ -112,8 +112,7 @@ struct shortcut graph_shortcuts[] = {
     {NULL},
 };
 
-int prepare_graphs(void)
-{
-    launch_name = PyUnicode_InternFromString("launch_graph");
-    return launch_name != NULL;
-}
+const struct name graph_names[] = {
+    {&launch_name, "launch_graph"},
+    {NULL, NULL},
+};

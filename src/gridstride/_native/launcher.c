@@ -3,151 +3,19 @@
 
 #include <string.h>
 
-enum { MOST_ENTRIES = 16, USUAL_BYTES = 64 /* of packed arguments */ };
-
-/* An extent as it was last given. Loops give the same object again; tuples and ints do not change. */
-struct given_extent {
-    PyObject *value;
-    unsigned extent[3];
-};
+enum { MOST_ENTRIES = 16 };
 
 struct launcher {
     PyObject_HEAD
-    struct given_extent grid, block;
+    struct given_extents given;
     struct entry *entries[MOST_ENTRIES];
     int entry_count, oldest;
     int is_foreseen; /* `_foresee` was asked already */
 };
 
-/* A call as it goes through the steps. */
-struct call {
-    PyObject *arguments, *stream; /* a new reference, a borrowed one */
-    struct gridstride_configuration configuration;
-    struct array_view first; /* the first array; library NO_LIBRARY where there is none */
-    const struct known_type *first_type;
-    Py_ssize_t first_position;
-    unsigned long long stream_handle;
-    unsigned char packed[MOST_BYTES];
-};
-
-static PyObject *names[5]; /* of the arguments, in their order */
-static PyObject *launch_name, *foresee_name, *native_entry_name, *replayed_name, *target_name, *ptr_name;
-
-/* ---- reading the call ---- */
-
-static int read_count(PyObject *value, unsigned *count)
-{
-    if (!PyLong_CheckExact(value))
-        return 0;
-    int overflow;
-    long number = PyLong_AsLongAndOverflow(value, &overflow);
-    *count = (unsigned)number;
-    return overflow == 0 && number >= 0 && number <= 0xffffffffL;
-}
-
-static int read_extent(PyObject *value, unsigned extent[3])
-{
-    extent[1] = extent[2] = 1;
-    if (!PyTuple_CheckExact(value))
-        return read_count(value, &extent[0]) && extent[0] > 0;
-    Py_ssize_t size = PyTuple_Size(value);
-    if (size < 1 || size > 3)
-        return 0;
-    for (Py_ssize_t k = 0; k < size; ++k)
-        if (!read_count(PyTuple_GetItem(value, k), &extent[k]) || extent[k] == 0)
-            return 0;
-    return 1;
-}
-
-static int read_given_extent(struct given_extent *last, PyObject *value, unsigned extent[3])
-{
-    if (value != last->value) {
-        unsigned read[3];
-        if (!read_extent(value, read))
-            return 0;
-        memcpy(last->extent, read, sizeof read);
-        set_reference(&last->value, value);
-    }
-    memcpy(extent, last->extent, sizeof last->extent);
-    return 1;
-}
-
-static int read_keywords(PyObject *keywords, PyObject **values, Py_ssize_t positional)
-{
-    Py_ssize_t found = 0;
-    for (Py_ssize_t k = positional; k < 5; ++k) {
-        PyObject *value = PyDict_GetItemWithError(keywords, names[k]);
-        if (value != NULL) {
-            values[k] = value;
-            ++found;
-        }
-    }
-    return found == PyDict_Size(keywords);
-}
-
-/* Make `tuple` a new reference to the arguments as a tuple, which keeps them alive during the call. */
-static int read_arguments(PyObject *arguments, PyObject **tuple)
-{
-    if (arguments != NULL && PyTuple_CheckExact(arguments)) {
-        *tuple = Py_NewRef(arguments);
-        return 1;
-    }
-    if (arguments == NULL)
-        *tuple = PyTuple_New(0);
-    else if (PyList_CheckExact(arguments))
-        *tuple = PyList_AsTuple(arguments);
-    PyErr_Clear();
-    return *tuple != NULL;
-}
-
-static int read_call(struct launcher *self, PyObject *positional, PyObject *keywords, struct call *call)
-{
-    PyObject *values[5] = {NULL};
-    call->arguments = NULL;
-    Py_ssize_t count = PyTuple_Size(positional);
-    if (count > 5)
-        return 0;
-    for (Py_ssize_t k = 0; k < count; ++k)
-        values[k] = PyTuple_GetItem(positional, k);
-    if (keywords != NULL && !read_keywords(keywords, values, count))
-        return 0;
-    call->stream = values[4];
-    call->configuration.shared_mem = 0;
-    call->configuration.flags = 0;
-    return values[0] != NULL && values[1] != NULL &&
-           read_given_extent(&self->grid, values[0], call->configuration.grid) &&
-           read_given_extent(&self->block, values[1], call->configuration.block) &&
-           (values[3] == NULL || read_count(values[3], &call->configuration.shared_mem)) &&
-           read_arguments(values[2], &call->arguments);
-}
+static PyObject *launch_name, *foresee_name, *native_entry_name, *replayed_name;
 
 /* ---- place: the first array's device ---- */
-
-typedef const struct known_type *(*type_finder)(PyObject *value);
-
-static int find_first_array(struct call *call, type_finder find_type)
-{
-    Py_ssize_t count = PyTuple_Size(call->arguments);
-    call->first.library = NO_LIBRARY;
-    call->first.device_type = NO_DEVICE;
-    call->first.device = 0;
-    call->first_type = NULL;
-    call->first_position = -1;
-    for (Py_ssize_t k = 0; k < count; ++k) {
-        PyObject *value = PyTuple_GetItem(call->arguments, k);
-        if (is_plain_number(value))
-            continue;
-        const struct known_type *known = find_type(value);
-        if (known == NULL)
-            return 0;
-        if (known->library == NUMPY_SCALAR)
-            continue;
-        call->first_type = known;
-        call->first_position = k;
-        return view_array(known, value, &call->first);
-    }
-    return 1;
-}
 
 static int is_exactly(const struct entry *entry, const struct gridstride_configuration *configuration)
 {
@@ -158,7 +26,7 @@ static int is_exactly(const struct entry *entry, const struct gridstride_configu
 }
 
 /* Return a held entry, or null. */
-static struct entry *find_entry(const struct launcher *self, const struct call *call)
+static struct entry *find_entry(const struct launcher *self, const struct raw_call *call)
 {
     for (int k = 0; k < self->entry_count; ++k) {
         struct entry *entry = self->entries[k];
@@ -171,125 +39,9 @@ static struct entry *find_entry(const struct launcher *self, const struct call *
     return NULL;
 }
 
-/* ---- check and bind ---- */
-
-static int is_allowed(const struct entry *entry, const struct gridstride_configuration *configuration)
-{
-    for (int k = 0; k < 3; ++k)
-        if (configuration->grid[k] > entry->max_grid[k] || configuration->block[k] > entry->max_block[k])
-            return 0;
-    unsigned long long threads = (unsigned long long)configuration->block[0] * configuration->block[1];
-    return threads <= entry->max_threads && threads * configuration->block[2] <= entry->max_threads &&
-           configuration->shared_mem <= entry->max_shared_mem;
-}
-
-static int bind_array(const struct parameter *parameter, PyObject *array, struct array_view *seen,
-                      unsigned char *packed)
-{
-    if (seen->dtype == NO_DTYPE || !(parameter->dtypes >> seen->dtype & 1) || !seen->contiguous)
-        return 0;
-    if (parameter->written && !seen->writable)
-        return 0;
-    if (seen->address & parameter->unaligned_bits)
-        return 0;
-    if (parameter->unit > 0 &&
-        (!array_size(array, seen) || seen->size * dtype_sizes[seen->dtype] % parameter->unit != 0))
-        return 0;
-    uint64_t address = seen->address;
-    memcpy(packed, &address, sizeof address);
-    return 1;
-}
-
-/* Return what is known of the type of an array that lies beside the first one, or null. */
-static const struct known_type *type_beside_first(PyObject *value, const struct call *call)
-{
-    const struct known_type *first = call->first_type;
-    return first != NULL && Py_IS_TYPE(value, first->type) ? first : known_type_of(value);
-}
-
-static int bind_pointer(const struct parameter *parameter, PyObject *value, struct call *call,
-                        Py_ssize_t position, unsigned char *packed)
-{
-    if (value == Py_None)
-        return 1; /* the bytes are zero */
-    if (position == call->first_position)
-        return bind_array(parameter, value, &call->first, packed);
-    const struct known_type *known = type_beside_first(value, call);
-    struct array_view seen;
-    return known != NULL && known->library == call->first.library && view_array(known, value, &seen) &&
-           seen.device_type == call->first.device_type && seen.device == call->first.device &&
-           bind_array(parameter, value, &seen, packed);
-}
-
-/* What no argument writes is zero: null pointers, and the space between arguments. */
-static void clear_packed(unsigned char *packed, size_t size)
-{
-    memset(packed, 0, USUAL_BYTES); /* of constant size: a few instructions */
-    if (size > USUAL_BYTES)
-        memset(packed + USUAL_BYTES, 0, size - USUAL_BYTES);
-}
-
-static int bind(const struct entry *entry, struct call *call)
-{
-    if (PyTuple_Size(call->arguments) != entry->parameter_count || !is_allowed(entry, &call->configuration))
-        return 0;
-    clear_packed(call->packed, entry->packed_size);
-    for (Py_ssize_t k = 0; k < entry->parameter_count; ++k) {
-        const struct parameter *parameter = &entry->parameters[k];
-        PyObject *value = PyTuple_GetItem(call->arguments, k);
-        unsigned char *packed = call->packed + parameter->offset;
-        if (!(parameter->is_pointer ? bind_pointer(parameter, value, call, k, packed)
-                                    : pack_scalar(parameter->dtype, value, packed)))
-            return 0;
-    }
-    call->configuration.flags = entry->is_cooperative ? 1 : 0;
-    return 1;
-}
-
-/* ---- stream ---- */
-
-static int read_handle(PyObject *number, unsigned long long *handle)
-{
-    if (number == NULL || !PyLong_CheckExact(number)) {
-        PyErr_Clear();
-        return 0;
-    }
-    *handle = PyLong_AsUnsignedLongLong(number);
-    int is_read = !PyErr_Occurred();
-    PyErr_Clear();
-    return is_read;
-}
-
-static int read_stream_object(PyObject *target, PyObject *stream, unsigned long long *handle)
-{
-    PyObject *own = PyObject_GetAttr(stream, target_name);
-    int is_of_target = own == target;
-    Py_XDECREF(own);
-    PyErr_Clear();
-    if (!is_of_target)
-        return 0;
-    PyObject *number = PyObject_GetAttr(stream, ptr_name);
-    int is_read = read_handle(number, handle);
-    Py_XDECREF(number);
-    return is_read;
-}
-
-int find_launch_stream(PyObject *target, const struct array_view *first, PyObject *stream, unsigned long long *handle)
-{
-    int is_on_gpu = first->device_type == CUDA;
-    *handle = 0;
-    int is_read;
-    if (stream == NULL || stream == Py_None)
-        is_read = is_on_gpu ? library_stream(first->library, first->device, handle) : !has_entered_stream(target);
-    else
-        is_read = PyLong_CheckExact(stream) ? read_handle(stream, handle) : read_stream_object(target, stream, handle);
-    /* The pipeline knows which streams of a host target exist, and begins to keep arguments for a second stream. */
-    return is_read && (*handle == 0 || (is_on_gpu && keeper != NULL));
-}
-
 /* ---- hit ---- */
 
-static PyObject *replayed_form(const struct entry *entry, const struct call *call)
+static PyObject *replayed_form(const struct entry *entry, const struct raw_call *call)
 {
     const struct gridstride_configuration *of = &call->configuration;
     return Py_BuildValue("(O(III)(III)IIy#K)", entry->choice.target, of->grid[0], of->grid[1], of->grid[2], of->block[0],
@@ -312,7 +64,7 @@ void report_refusal(PyObject *replayed)
 
 /* Let the pipeline do a call that is a hit, and compare what both made of it. */
 static enum outcome verify(PyObject *self, PyObject *positional, PyObject *keywords, const struct entry *entry,
-                           const struct call *call)
+                           const struct raw_call *call)
 {
     PyObject *replayed = replayed_form(entry, call);
     PyObject *launch = PyObject_GetAttr(self, launch_name);
@@ -330,7 +82,7 @@ static enum outcome verify(PyObject *self, PyObject *positional, PyObject *keywo
     return is_same == 1 ? HIT : RAISED;
 }
 
-static int keep_arguments(const struct entry *entry, const struct call *call)
+static int keep_arguments(const struct entry *entry, const struct raw_call *call)
 {
     if (keeper == NULL || call->first.device_type != CUDA)
         return 1;
@@ -341,7 +93,7 @@ static int keep_arguments(const struct entry *entry, const struct call *call)
 }
 
 static enum outcome launch(PyObject *self, PyObject *positional, PyObject *keywords, struct entry *entry,
-                           struct call *call)
+                           struct raw_call *call)
 {
     if (entry->is_verified)
         return verify(self, positional, keywords, entry, call);
@@ -355,7 +107,7 @@ static enum outcome launch(PyObject *self, PyObject *positional, PyObject *keywo
     return RAISED;
 }
 
-static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *keywords, struct call *call)
+static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *keywords, struct raw_call *call)
 {
     if (!find_first_array(call, known_type_of))
         return MISS;
@@ -363,7 +115,7 @@ static enum outcome replay_call(PyObject *self, PyObject *positional, PyObject *
     if (entry == NULL)
         return UNKNOWN_PLACE;
     enum outcome outcome = MISS;
-    if (bind(entry, call) && find_launch_stream(entry->choice.target, &call->first, call->stream, &call->stream_handle))
+    if (bind_raw_call(entry, call) && find_launch_stream(entry->choice.target, &call->first, call->stream, &call->stream_handle))
         outcome = launch(self, positional, keywords, entry, call);
     release_entry(entry);
     return outcome;
@@ -388,7 +140,7 @@ static int remember(struct launcher *self, PyObject *description)
 }
 
 /* Ask the pipeline what would replay such a call, which also finds or compiles the function. */
-static enum outcome foresee(PyObject *self, const struct call *call)
+static enum outcome foresee(PyObject *self, const struct raw_call *call)
 {
     const struct gridstride_configuration *of = &call->configuration;
     PyObject *foresee = PyObject_GetAttr(self, foresee_name);
@@ -407,7 +159,7 @@ static enum outcome foresee(PyObject *self, const struct call *call)
 }
 
 /* A device's array of a class that was met before decides alone where the call runs. */
-static enum outcome replay_foreseen(PyObject *self, PyObject *positional, PyObject *keywords, struct call *call)
+static enum outcome replay_foreseen(PyObject *self, PyObject *positional, PyObject *keywords, struct raw_call *call)
 {
     if (!find_first_array(call, met_type_of) || call->first.device_type != CUDA || call->first.dtype == NO_DTYPE)
         return UNKNOWN_PLACE;
@@ -418,8 +170,8 @@ static enum outcome replay_foreseen(PyObject *self, PyObject *positional, PyObje
 static enum outcome replay_first(PyObject *self, PyObject *positional, PyObject *keywords)
 {
     struct launcher *launcher = (struct launcher *)self;
-    struct call call;
-    if (launcher->is_foreseen || !read_call(launcher, positional, keywords, &call))
+    struct raw_call call;
+    if (launcher->is_foreseen || !read_raw_call(&launcher->given, positional, keywords, &call))
         return UNKNOWN_PLACE;
     launcher->is_foreseen = 1;
     enum outcome outcome = replay_foreseen(self, positional, keywords, &call);
@@ -429,12 +181,12 @@ static enum outcome replay_first(PyObject *self, PyObject *positional, PyObject 
 
 static enum outcome replay(PyObject *self, PyObject *positional, PyObject *keywords)
 {
-    struct call call;
+    struct raw_call call;
     if (watchers > 0)
         return MISS;
     if (((struct launcher *)self)->entry_count == 0)
         return replay_first(self, positional, keywords);
-    if (!read_call((struct launcher *)self, positional, keywords, &call))
+    if (!read_raw_call(&((struct launcher *)self)->given, positional, keywords, &call))
         return MISS;
     enum outcome outcome = replay_call(self, positional, keywords, &call);
     Py_DECREF(call.arguments);
@@ -479,8 +231,8 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg)
 {
     struct launcher *launcher = (struct launcher *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(launcher->grid.value);
-    Py_VISIT(launcher->block.value);
+    Py_VISIT(launcher->given.grid.value);
+    Py_VISIT(launcher->given.block.value);
     for (int k = 0; k < launcher->entry_count; ++k) {
         int stopped = visit_entry(launcher->entries[k], visit, arg);
         if (stopped)
@@ -495,8 +247,8 @@ static int launcher_clear(PyObject *self)
     while (launcher->entry_count > 0)
         release_entry(launcher->entries[--launcher->entry_count]);
     launcher->oldest = 0;
-    Py_CLEAR(launcher->grid.value);
-    Py_CLEAR(launcher->block.value);
+    Py_CLEAR(launcher->given.grid.value);
+    Py_CLEAR(launcher->given.block.value);
     return 0;
 }
 
@@ -538,19 +290,10 @@ PyType_Spec launcher_spec = {
     .slots = launcher_slots,
 };
 
-int intern_names(void)
-{
-    static const struct {
-        PyObject **name;
-        const char *text;
-    } wanted[] = {
-        {&names[0], "grid"},        {&names[1], "block"},          {&names[2], "args"},
-        {&names[3], "shared_mem"},  {&names[4], "stream"},         {&launch_name, "_launch"},
-        {&target_name, "target"},   {&ptr_name, "ptr"},            {&native_entry_name, "native_entry"},
-        {&foresee_name, "_foresee"}, {&replayed_name, "replayed_form"},
-    };
-    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; ++k)
-        if ((*wanted[k].name = PyUnicode_InternFromString(wanted[k].text)) == NULL)
-            return 0;
-    return 1;
-}
+const struct name launcher_names[] = {
+    {&launch_name, "_launch"},
+    {&foresee_name, "_foresee"},
+    {&native_entry_name, "native_entry"},
+    {&replayed_name, "replayed_form"},
+    {NULL, NULL},
+};

@@ -6,7 +6,7 @@
 long watchers, streams_entered, targets_chosen, target_generation;
 int targets_were_chosen;
 unsigned long long hits, misses;
-PyObject *keeper;
+PyObject *keeper, *zero;
 
 void set_reference(PyObject **slot, PyObject *value)
 {
@@ -94,31 +94,52 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "_launcher", .m_doc = "The compiled fast path.", .m_size = -1, .m_methods = functions,
 };
 
-static int add_type(PyObject *module, PyType_Spec *spec)
+static int make_constants(void)
 {
-    PyObject *type = PyType_FromSpec(spec);
-    int is_added = type != NULL && PyModule_AddType(module, (PyTypeObject *)type) == 0;
-    Py_XDECREF(type);
-    return is_added;
+    static const struct name *const tables[] = {
+        raw_call_names, launch_stream_names, launcher_names, array_key_names, array_launcher_names,
+        cupy_names,     current_names,       event_names,    pool_names,      graph_names,
+    };
+    for (size_t table = 0; table < sizeof tables / sizeof *tables; ++table)
+        for (const struct name *name = tables[table]; name->string != NULL; ++name)
+            if ((*name->string = PyUnicode_InternFromString(name->text)) == NULL)
+                return 0;
+    zero = PyLong_FromLong(0);
+    return zero != NULL;
+}
+
+static int add_types(PyObject *module)
+{
+    static PyType_Spec *const specs[] = {
+        &launcher_spec, &array_launcher_spec, &prepared_launch_spec, &buffer_spec, &driver_function_spec, &contexts_spec,
+    };
+    for (size_t k = 0; k < sizeof specs / sizeof *specs; ++k) {
+        PyObject *type = PyType_FromSpec(specs[k]);
+        int is_added = type != NULL && PyModule_AddType(module, (PyTypeObject *)type) == 0;
+        Py_XDECREF(type);
+        if (!is_added)
+            return 0;
+    }
+    return add_entries(module) && add_records(module);
+}
+
+static int add_functions(PyObject *module)
+{
+    static PyMethodDef *const tables[] = {
+        shortcut_functions, current_functions, with_stream_functions, pool_functions,       array_functions,
+        cupy_functions,     torch_functions,   entry_functions,       allocation_functions,
+    };
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; ++k)
+        if (PyModule_AddFunctions(module, tables[k]) != 0)
+            return 0;
+    return 1;
 }
 
 PyMODINIT_FUNC PyInit__launcher(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL)
-        return NULL;
-    if (intern_names() && intern_array_names() && intern_launcher_names() && add_type(module, &launcher_spec) &&
-        add_type(module, &array_launcher_spec) && add_type(module, &prepared_launch_spec) &&
-        add_type(module, &buffer_spec) && add_type(module, &driver_function_spec) &&
-        add_type(module, &contexts_spec) && add_entries(module) && prepare_shortcuts() && prepare_current() &&
-        prepare_events() && prepare_pools() && prepare_graphs() &&
-        add_records(module) && PyModule_AddFunctions(module, shortcut_functions) == 0 &&
-        PyModule_AddFunctions(module, current_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&
-        PyModule_AddFunctions(module, array_functions) == 0 &&
-        PyModule_AddFunctions(module, torch_functions) == 0 &&
-        PyModule_AddFunctions(module, entry_functions) == 0 &&
-        PyModule_AddFunctions(module, allocation_functions) == 0)
+    if (module != NULL && make_constants() && prepare_shortcuts() && add_types(module) && add_functions(module))
         return module;
-    Py_DECREF(module);
+    Py_XDECREF(module);
     return NULL;
 }

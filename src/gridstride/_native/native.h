@@ -58,17 +58,28 @@ const struct known_type *known_type_of(PyObject *value);
 /* The same without a look at types that were not met before, which can take long. */
 const struct known_type *met_type_of(PyObject *value);
 int view_array(const struct known_type *known, PyObject *array, struct array_view *seen);
-/* The same for memory of CuPy's that is no array yet. */
-int view_cupy_memory(PyObject *memory, struct array_view *seen);
 int array_size(PyObject *array, struct array_view *seen);
 /* Read the axes of an array that was viewed; they are valid as long as it is not changed. */
 int read_axes(PyObject *array, const struct array_view *seen, struct array_axes *axes);
 int is_numpy_dtype(PyObject *object);
+enum dtype dtype_of_numpy(PyObject *dtype);
 int library_stream(enum library library, int device, unsigned long long *stream);
-/* The same for CuPy, which is loaded though none of its arrays may have been seen yet. */
-int loaded_cupy_stream(PyObject *cupy, int device, unsigned long long *stream);
 /* Look at arrays of a class from now on. */
 int remember_type(PyObject *type, enum library library, enum dtype dtype);
+/* Return whether the objects of a class, or the arrays of another library's dtype, can be looked at from now on;
+   the value is None where there is no object yet. */
+int ask_about(PyObject *type, PyObject *value);
+
+/* ---- cupy_arrays.c ---- */
+
+int view_cupy(PyObject *object, struct array_view *seen);
+/* The same for memory that is no array yet. */
+int view_cupy_memory(PyObject *memory, struct array_view *seen);
+int size_of_cupy(PyObject *array, size_t *size);
+int read_axes_of_cupy(PyObject *array, struct array_axes *axes);
+int cupy_stream(int device, unsigned long long *stream);
+/* The same where CuPy is loaded though none of its arrays may have been seen yet. */
+int loaded_cupy_stream(PyObject *cupy, int device, unsigned long long *stream);
 
 /* ---- torch_tensors.c ---- */
 
@@ -150,12 +161,45 @@ int read_driver_value(PyObject *argument, unsigned long long *read);
 /* Call a DriverFunction without a result. */
 PyObject *call_with_handles(PyObject *function, unsigned long long first, unsigned long long second);
 
+/* ---- raw_call.c ---- */
+
+/* An extent as it was last given. Loops give the same object again; tuples and ints do not change. */
+struct given_extent {
+    PyObject *value;
+    unsigned extent[3];
+};
+
+struct given_extents {
+    struct given_extent grid, block;
+};
+
+/* A call of a raw kernel as it goes through the steps. */
+struct raw_call {
+    PyObject *arguments, *stream; /* a new reference, a borrowed one */
+    struct gridstride_configuration configuration;
+    struct array_view first; /* the first array; library NO_LIBRARY where there is none */
+    const struct known_type *first_type;
+    Py_ssize_t first_position;
+    unsigned long long stream_handle;
+    unsigned char packed[MOST_BYTES];
+};
+
+typedef const struct known_type *(*type_finder)(PyObject *value);
+
+int read_raw_call(struct given_extents *given, PyObject *positional, PyObject *keywords, struct raw_call *call);
+int find_first_array(struct raw_call *call, type_finder find_type);
+/* Check the call against the entry, and pack its arguments. */
+int bind_raw_call(const struct entry *entry, struct raw_call *call);
+
+/* ---- launch_stream.c ---- */
+
+/* Find the handle of the stream for a launch beside its first array; `stream` as it was passed, or null. */
+int find_launch_stream(PyObject *target, const struct array_view *first, PyObject *stream, unsigned long long *handle);
+
 /* ---- launcher.c ---- */
 
 enum outcome { HIT, MISS, UNKNOWN_PLACE, RAISED };
 
-/* Find the handle of the stream for a launch beside its first array; `stream` as it was passed, or null. */
-int find_launch_stream(PyObject *target, const struct array_view *first, PyObject *stream, unsigned long long *handle);
 /* Turn an exception about the arguments into an AssertionError: the fast path had none. */
 void report_refusal(PyObject *replayed);
 
@@ -176,7 +220,6 @@ struct array_call {
 };
 
 int read_array_call(PyObject *positional, PyObject *keywords, struct array_call *call);
-int intern_array_names(void);
 
 /* ---- array_record.c ---- */
 
@@ -230,10 +273,6 @@ int lie_apart(const struct array_record *record, const struct array_call *call);
 int fill_step(const struct array_step *step, const struct array_call *call, const uintptr_t *made,
               unsigned char *packed);
 
-/* ---- array_launcher.c ---- */
-
-int intern_launcher_names(void);
-
 /* ---- cuda_launch.c ---- */
 
 int launch_cuda(void *context, const struct gridstride_configuration *configuration, const void *packed,
@@ -255,10 +294,18 @@ extern PyObject *keeper;
 /* Put a new reference into a slot and drop the one it held. */
 void set_reference(PyObject **slot, PyObject *value);
 
+/* A string of Python's, made with the module. A table of them ends with nulls. */
+struct name {
+    PyObject **string;
+    const char *text;
+};
+
+extern const struct name raw_call_names[], launch_stream_names[], launcher_names[], array_key_names[],
+    array_launcher_names[], cupy_names[];
+
 /* ---- types ---- */
 
 extern PyType_Spec launcher_spec, array_launcher_spec, prepared_launch_spec, buffer_spec, driver_function_spec, contexts_spec;
-extern PyMethodDef array_functions[], torch_functions[], entry_functions[], allocation_functions[];
-int intern_names(void);
+extern PyMethodDef array_functions[], cupy_functions[], torch_functions[], entry_functions[], allocation_functions[];
 
 #endif

@@ -104,6 +104,11 @@ static inline int is_record(PyObject *object, struct record_type *of)
     return Py_TYPE(object) == of->met || is_record_of_other_class(object, of);
 }
 
+/* ---- module.c ---- */
+
+extern PyObject *zero; /* the number */
+extern const struct name current_names[], event_names[], pool_names[], graph_names[];
+
 /* ---- entries.c ---- */
 
 int add_entries(PyObject *module);
@@ -120,15 +125,12 @@ enum { MOST_OF_TARGET_METHOD = 3 }; /* arguments */
 
 /* A method of targets, and what it is on the last target that has a function of C that we know there. */
 struct target_method {
-    const char *text;
     PyObject *name, *target, *self;
     PyCFunction function;
     int flags;
 };
 
 PyObject *call_target(struct target_method *method, PyObject *target, PyObject *const *arguments, Py_ssize_t count);
-/* Make the names; the list ends with null. */
-int name_target_methods(struct target_method *const *methods);
 
 /* ---- shortcuts.c ---- */
 
@@ -155,7 +157,6 @@ PyObject *call_definition(const struct shortcut *shortcut, PyObject *self, PyObj
 
 extern struct shortcut current_shortcuts[];
 extern PyMethodDef current_functions[];
-int prepare_current(void);
 
 /* Return the default target (borrowed); null without an exception where the definition must be asked. */
 PyObject *default_target(void);
@@ -165,18 +166,22 @@ PyObject *current_device(PyObject *target);
 PyObject *entered_stream(PyObject *target, PyObject *device);
 /* The same, or the default stream; device null: the current one. Null without an exception: ask the definition. */
 PyObject *stream_of_thread(PyObject *target, PyObject *device);
+/* Make a stream (None: the default one) the thread's; return what was (a new reference). */
+PyObject *exchange_stream(PyObject *target, PyObject *device, PyObject *stream);
 int is_same_number(PyObject *one, PyObject *other);
 /* Return whether a stream has one handle for all threads, and all fields. */
 int is_plain_stream(const struct stream_record *stream);
+
+/* ---- with_stream.c ---- */
+
+extern struct shortcut with_stream_shortcuts[];
+extern PyMethodDef with_stream_functions[];
 
 /* ---- events.c, pools.c, graphs.c, files.c ---- */
 
 extern struct shortcut event_shortcuts[], pool_shortcuts[], graph_shortcuts[], file_shortcuts[];
 extern PyMethodDef pool_functions[];
 extern long hooks_entered; /* memory hooks, in all threads */
-int prepare_events(void);
-int prepare_pools(void);
-int prepare_graphs(void);
 /* Return whether the interpreter is ending: handles are not given back any more. */
 int is_ending(void);
 

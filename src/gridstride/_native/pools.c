@@ -9,9 +9,8 @@ enum { UNIT = 512, MOST_LOOKED_AT = 16 };
 long hooks_entered;
 static PyTypeObject *pooled_memory, *memory_pointer, *async_memory;
 static PyObject *streams_of_memory; /* by address: in whose order memory goes back */
-static struct target_method allocate_method = {"allocate_async"}, of_pool_method = {"allocate_from_pool"},
-                            free_method = {"free_async"};
-static PyObject *after_failure_name, *cupy_name, *zero;
+static struct target_method allocate_method, of_pool_method, free_method;
+static PyObject *after_failure_name, *cupy_name;
 
 /* Places in `pool_shortcuts`. */
 enum { MALLOC, RETURN, ASYNC_MALLOC, ASYNC_RETURN };
@@ -300,11 +299,11 @@ PyMethodDef pool_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int prepare_pools(void)
-{
-    zero = PyLong_FromLong(0);
-    after_failure_name = PyUnicode_InternFromString("_after_failure");
-    cupy_name = PyUnicode_InternFromString("cupy");
-    struct target_method *const methods[] = {&allocate_method, &of_pool_method, &free_method, NULL};
-    return zero && after_failure_name && cupy_name && name_target_methods(methods);
-}
+const struct name pool_names[] = {
+    {&after_failure_name, "_after_failure"},
+    {&cupy_name, "cupy"},
+    {&allocate_method.name, "allocate_async"},
+    {&of_pool_method.name, "allocate_from_pool"},
+    {&free_method.name, "free_async"},
+    {NULL, NULL},
+};

@@ -5,8 +5,8 @@
 
 int shortcuts_are_on = 1;
 
-static struct shortcut *const tables[] = {current_shortcuts, event_shortcuts, pool_shortcuts,
-                                          graph_shortcuts,   file_shortcuts,  NULL};
+static struct shortcut *const tables[] = {current_shortcuts, with_stream_shortcuts, event_shortcuts, pool_shortcuts,
+                                          graph_shortcuts,   file_shortcuts,        NULL};
 
 static struct shortcut *find_shortcut(const char *name)
 {

@@ -45,11 +45,3 @@ PyObject *call_target(struct target_method *method, PyObject *target, PyObject *
     Py_DECREF(self);
     return result;
 }
-
-int name_target_methods(struct target_method *const *methods)
-{
-    for (; *methods != NULL; ++methods)
-        if (((*methods)->name = PyUnicode_InternFromString((*methods)->text)) == NULL)
-            return 0;
-    return 1;
-}
