@@ -11,47 +11,23 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gridstride import _forks, _native
 from gridstride.targets.cpu import host
-from gridstride.targets.cpu.recording import Recording, run_in_order
+from gridstride.targets.cpu.operations import (
+    Execution,
+    Operation,
+    Run,
+    in_random_order,
+    needed_for,
+    unfinished,
+)
+from gridstride.targets.cpu.recording import Recording
 
 #: Stream handles that exist without being created, as in CUDA: default, legacy default, per thread.
 _DEFAULT, _LEGACY, _PER_THREAD = 0, 1, 2
-
-Run = Callable[[], object]
-
-
-@dataclass(eq=False, slots=True)
-class Operation:
-    """Hold a piece of work until it has run.
-
-    Attributes
-    ----------
-    label : str
-        For pictures of graphs.
-    run : callable
-    after : tuple of Operation
-        What has to run before.
-    kept : object
-        Kept alive until the work has run.
-    """
-
-    label: str
-    run: Run
-    after: tuple[Operation, ...] = ()
-    kept: object = None
-    done: bool = False
-
-    def perform(self) -> None:
-        """Run the work and let go of all that was needed for it, whatever it raises."""
-        run = self.run
-        try:
-            run()
-        finally:
-            self.done, self.run, self.after, self.kept = True, _nothing, (), None
 
 
 @dataclass(eq=False, slots=True)
@@ -113,8 +89,7 @@ class Queues:
 
     def __init__(self, seed: int | None = None) -> None:
         self._lock = _forks.RLock()
-        self._execution = _forks.RLock()
-        self._is_running = False
+        self._execution = Execution()
         self._devices: dict[int, _Device] = {}
         self._streams: dict[int, Lane] = {}
         self._threads = threading.local()
@@ -163,7 +138,7 @@ class Queues:
             lane.is_destroyed = True
             of_device = self._device(lane.device)
             for lanes in (of_device.blocking, of_device.independent):
-                lanes[:] = [other for other in lanes if not other.is_destroyed or _unfinished(other.ends)]
+                lanes[:] = [other for other in lanes if not other.is_destroyed or unfinished(other.ends)]
 
     def is_blocking(self, handle: int) -> bool:
         """Return whether a stream waits for the default stream, and that one for it."""
@@ -250,7 +225,7 @@ class Queues:
                     message = "a stream in capture cannot wait for an event that was recorded outside"
                     raise _invalidated(lane.recording, "ISOLATION", message, "wait_event")
             elif event.marker is not None and not event.marker.done:
-                lane.ends = (*_unfinished(lane.ends), event.marker)
+                lane.ends = (*unfinished(lane.ends), event.marker)
 
     def synchronize_event(self, event: Event) -> None:
         """Run what is in front of an event; raise what failed."""
@@ -299,7 +274,7 @@ class Queues:
 
     def replay(self, nodes: Sequence[Operation]) -> None:
         """Run the nodes of a graph, as they were recorded or in a random order that they allow."""
-        for node in nodes if self._order is None else run_in_order(nodes, self._order):
+        for node in nodes if self._order is None else in_random_order(nodes, self._order):
             node.run()
 
     # details
@@ -377,65 +352,26 @@ class Queues:
     def _waited_for(self, lane: Lane) -> tuple[Operation, ...]:
         """Return what the next operation of a stream has to wait for."""
         with self._lock:
-            lane.ends = _unfinished(lane.ends)
+            lane.ends = unfinished(lane.ends)
             of_device = self._device(lane.device)
             if lane is of_device.default:
-                others = [end for other in of_device.blocking for end in _unfinished(other.ends)]
+                others = [end for other in of_device.blocking for end in unfinished(other.ends)]
                 return tuple(dict.fromkeys((*lane.ends, *others)))
             if lane.blocking:
-                return tuple(dict.fromkeys((*lane.ends, *_unfinished(of_device.default.ends))))
+                return tuple(dict.fromkeys((*lane.ends, *unfinished(of_device.default.ends))))
             return lane.ends
 
     def _is_done(self, wanted: Sequence[Operation]) -> bool:
-        needed = _needed(wanted)
+        needed = needed_for(wanted)
         if needed:
-            self._perform(needed[:1])
+            self._execution.perform(needed[:1])
         return not needed
 
     def _complete(self, wanted: Iterable[Operation], order: random.Random | None = None) -> None:
         """Run operations and all in front of them; afterwards raise the first failure."""
-        needed = _needed(wanted)
+        needed = needed_for(wanted)
         if needed:
-            self._perform(run_in_order(needed, order or self._order or random.Random(0)))
-
-    def _perform(self, operations: Iterable[Operation]) -> None:
-        failures: list[Exception] = []
-        with self._execution:
-            if self._is_running:
-                message = "work in a stream, such as a callback, cannot wait for streams"
-                raise host.device_error("CUDA_ERROR_NOT_PERMITTED", message, "synchronize")
-            self._is_running = True
-            try:
-                for operation in operations:
-                    if not operation.done:  # else another thread was faster
-                        try:
-                            operation.perform()
-                        except Exception as error:
-                            failures.append(error)
-            finally:
-                self._is_running = False
-        if failures:
-            for other in failures[1:]:
-                failures[0].add_note(f"Also failed: {other}")
-            raise failures[0]
-
-
-def _needed(wanted: Iterable[Operation]) -> list[Operation]:
-    """Return the operations that have not run among those wanted and all in front of them, first ones first."""
-    found: dict[Operation, None] = {}
-    path = [(operation, False) for operation in wanted]
-    while path:
-        operation, has_its_needs = path.pop()
-        if has_its_needs:
-            found[operation] = None
-        elif not operation.done and operation not in found:
-            path.append((operation, True))
-            path.extend((before, False) for before in operation.after)
-    return list(found)
-
-
-def _unfinished(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
-    return tuple(operation for operation in operations if not operation.done)
+            self._execution.perform(in_random_order(needed, order or self._order or random.Random(0)))
 
 
 def _markers(event: Event, call: str) -> tuple[Operation, ...]:
@@ -461,7 +397,3 @@ def _invalidated(recording: Recording, reason: str, message: str, call: str) -> 
     """Spoil a capture, as CUDA does, and return the error that says so."""
     recording.is_valid = False
     return host.device_error(f"CUDA_ERROR_STREAM_CAPTURE_{reason}", message, call)
-
-
-def _nothing() -> None:
-    pass

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gridstride.targets.cpu import host
+from gridstride.targets.cpu.operations import Operation, needed_for
 
 if TYPE_CHECKING:
-    from gridstride.targets.cpu.queues import Lane, Operation
+    from gridstride.targets.cpu.queues import Lane
 
 _numbers = itertools.count(1)
 
@@ -58,7 +58,7 @@ class Recording:
         if not self.is_valid:
             message = "an earlier call was not allowed during the capture and spoiled it"
             raise host.device_error("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", message, "end_capture")
-        if len(_reached(last)) < len(self.nodes):
+        if len(needed_for(last)) < len(self.nodes):
             message = (
                 "a stream that joined the capture has work that the first stream does not wait for: "
                 "record an event there and let the first stream wait for it"
@@ -71,36 +71,6 @@ class Recording:
         lines = [f'  {name} [label="{_escaped(node.label)}"];' for node, name in names.items()]
         lines += [f"  {names[before]} -> {name};" for node, name in names.items() for before in node.after]
         return "\n".join(["digraph graph {", "  node [shape=box];", *lines, "}", ""])
-
-
-def run_in_order(operations: Sequence[Operation], order: random.Random) -> Iterator[Operation]:
-    """Yield operations in a random order in which each comes after those it waits for."""
-    followers: dict[Operation, list[Operation]] = {operation: [] for operation in operations}
-    missing = {}
-    for operation in operations:
-        before = [other for other in operation.after if other in followers]
-        missing[operation] = len(before)
-        for other in before:
-            followers[other].append(operation)
-    ready = [operation for operation in operations if not missing[operation]]
-    while ready:
-        chosen = ready.pop(order.randrange(len(ready)))
-        yield chosen
-        for follower in followers[chosen]:
-            missing[follower] -= 1
-            if not missing[follower]:
-                ready.append(follower)
-
-
-def _reached(last: Sequence[Operation]) -> set[Operation]:
-    reached: set[Operation] = set()
-    path = list(last)
-    while path:
-        node = path.pop()
-        if node not in reached:
-            reached.add(node)
-            path.extend(node.after)
-    return reached
 
 
 def _escaped(label: str) -> str:
