@@ -14,6 +14,7 @@ from gridstride._runtime.capture import capture_in
 from gridstride._runtime.current import current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
 from gridstride._runtime.foreign_events import let_wait, record_in
+from gridstride._runtime.library_streams import Switched, put_back, switch_libraries
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 _DEFAULT_STREAM = 0
 _PER_THREAD_STREAM = 2  # CUDA's CU_STREAM_PER_THREAD
-
-#: What puts back the current streams of libraries: functions, each followed by what it is called with.
-Switched = tuple[Any, ...]
 
 
 class BaseStream(_native.StreamRecord):
@@ -64,7 +62,7 @@ class BaseStream(_native.StreamRecord):
     ) -> None:
         device, previous, outer_capture, *switched = self._entries.pop()
         exchange_stream(self.target, device, previous)
-        _put_back(self.target, device, tuple(switched))
+        put_back(self.target, device, tuple(switched))
         capture = capture_in(self) if kind is not None else None
         if capture is not None and capture is not outer_capture:
             capture.abandon()
@@ -219,7 +217,7 @@ class BaseStream(_native.StreamRecord):
 
     def _make_current(self) -> tuple[Switched, int, BaseStream | None]:
         target, device = self.target, self.device_id
-        return _switch_libraries(target, self.ptr, device), device, exchange_stream(target, device, self)
+        return switch_libraries(target, self.ptr, device), device, exchange_stream(target, device, self)
 
 
 class Stream(BaseStream):
@@ -391,38 +389,6 @@ def _foreign_handle(stream: Any) -> int | None:
     attribute = {"cupy": "ptr", "torch": "cuda_stream"}.get(library, "")
     handle = getattr(stream, attribute, None)
     return None if handle is None else int(handle)
-
-
-def _switch_libraries(target: Target, handle: int, device: int) -> Switched:
-    """Make a stream current for the loaded libraries whose streams the target has."""
-    switches = _switches_of(target)
-    if not switches:
-        return ()
-    switched: list[Any] = []
-    try:
-        with on_device(target, device):
-            for switch in switches:
-                before = switch.current(device)
-                switch.use(switch.of(handle, device))
-                switched += switch.use, before
-    except BaseException:
-        _put_back(target, device, tuple(switched))
-        raise
-    return tuple(switched)
-
-
-def _put_back(target: Target, device: int, switched: Switched) -> None:
-    if switched:
-        with on_device(target, device):
-            for use, before in reversed([*zip(switched[::2], switched[1::2], strict=True)]):
-                use(before)
-
-
-def _switches_of(target: Target) -> tuple[arrays.StreamSwitch, ...]:
-    return arrays.stream_switches(target.device_types)
-
-
-_native.follow_libraries(arrays.LIBRARIES_WITH_STREAMS, _switches_of)
 
 
 class _ThreadStreams(threading.local):
