@@ -45,8 +45,7 @@ struct of_two_rows<__length, __stored, true> {
 #pragma unroll
         for (int __k = 0; __k < 5; ++__k)
             if (4 * __k - __past < __to && 4 * __k + 4 - __past > __from) __bits[__k] = __words[__k];
-#pragma unroll
-        for (int __k = 0; __k < 4; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __past * 8);
+        shift_words<4>(__bits, __past * 8);
     }
     static GRIDSTRIDE_INLINED uint4 load(const char* __at, int __left, long long __back) {
         const int __end = __left * int(sizeof(__stored));

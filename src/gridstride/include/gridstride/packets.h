@@ -93,6 +93,13 @@ GRIDSTRIDE_INLINED bool all_of() { return true; }
 template <class... __rest>
 GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
+// Words between words: each begins so many bits, modulo 32, into a given one. One more is given than is made.
+template <int __count>
+GRIDSTRIDE_INLINED void shift_words(unsigned* __bits, unsigned __shift) {
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __shift);
+}
+
 // A packet of consecutive elements between two words, from the words that it touches: of 16 bytes, or of four.
 template <int __length, class __stored>
 struct kind_between {
@@ -113,8 +120,7 @@ struct between<__length, __stored, 4> {
 #pragma unroll
         for (int __k = 0; __k < __words; ++__k) __bits[__k] = __from[__k];
         __bits[__words] = __shift ? __from[__words] : 0;
-#pragma unroll
-        for (int __k = 0; __k < __words; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __shift);
+        shift_words<__words>(__bits, __shift);
         memcpy(&__to, __bits, 4 * __words);
         return true;
     }
@@ -133,9 +139,7 @@ struct between<__length, __stored, 16> {
         if (alignof(__stored) < 8 && __off & 4)
 #pragma unroll
             for (int __k = 0; __k < 5; ++__k) __bits[__k] = __bits[__k + 1];
-        if (sizeof(__stored) < 4)
-#pragma unroll
-            for (int __k = 0; __k < 4; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __off % 4 * 8);
+        if (sizeof(__stored) < 4) shift_words<4>(__bits, __off % 4 * 8);
         uint4 __whole = {__bits[0], __bits[1], __bits[2], __bits[3]};
         return __whole;
     }

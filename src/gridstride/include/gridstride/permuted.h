@@ -73,8 +73,7 @@ struct waiting_packet<__length, __stored, true> {
         unsigned __bits[__words + 1];
 #pragma unroll
         for (int __k = 0; __k <= __words; ++__k) __bits[__k] = __from[__k];
-#pragma unroll
-        for (int __k = 0; __k < __words; ++__k) __bits[__k] = __funnelshift_r(__bits[__k], __bits[__k + 1], __place * 8);
+        shift_words<__words>(__bits, __place * 8);
         type __whole;
         memcpy(&__whole, __bits, 4 * __words);
         return __whole;

@@ -222,9 +222,7 @@ struct shifted<__operand, along_y, __shape> : shifted_place<__operand, __shape> 
         unsigned __words[5];
 #pragma unroll
         for (int __k2 = 0; __k2 < 5; ++__k2) __words[__k2] = __from[__k2];
-#pragma unroll
-        for (int __k2 = 0; __k2 < 4; ++__k2)
-            __words[__k2] = __funnelshift_r(__words[__k2], __words[__k2 + 1], __past * 8);
+        shift_words<4>(__words, __past * 8);
         memcpy(&items, __words, 16);
         return 0;
     }
