@@ -6,13 +6,16 @@ import fcntl
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import fake_cupy
 import pytest
+from native_support import Recorder
 
 from gridstride import _native
 from gridstride.errors import TargetUnavailable
@@ -33,6 +36,32 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
 def xp(target: Target) -> ModuleType:
     """The array library whose arrays the target runs on."""
     return import_module("numpy" if _HOST_ARRAYS in target.device_types else "cupy")
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """A target that tells who asked it to launch, as the default one."""
+    target = Recorder()
+    monkeypatch.setitem(registry._targets, target.name, target)
+    monkeypatch.setattr(registry, "_found", {})
+    monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
+    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
+    return target
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What stands for CuPy, whose arrays the C code has met."""
+    module = fake_cupy.make_module()
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    if _native.is_compiled():
+        from gridstride._native import recognition
+
+        # A class is looked at once in a process, which may have been while none was CuPy's.
+        if not recognition._met.get(module.ndarray):
+            recognition._met.pop(module.ndarray, None)
+    _native.meet()
+    return module
 
 
 @pytest.fixture(params=["shortcuts", "definitions"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import gridstride as gs
 from gridstride import _native
 from gridstride.errors import LaunchError
 from gridstride.targets.base import FunctionAttributes, FunctionRecord, LaunchConfig, ObjectCode, Program
@@ -136,3 +139,40 @@ class RecorderFunction(NullFunction):
 
     def failure(self, code: int) -> Exception:
         return LaunchError(f"`{self.name}` failed with code {code}", kernel=self.name, code=code)
+
+
+_numbers = itertools.count()
+
+
+def kernel(parameters: str, **options: Any) -> gs.RawKernel:
+    """Return a kernel that no other test has compiled."""
+    return gs.RawKernel(
+        f'extern "C" __global__ void f({parameters}) {{}}  // {next(_numbers)}', "f", **options
+    )
+
+
+def replayed(recorder: Recorder, call: Callable[[], object]) -> tuple[Any, ...]:
+    """Make a call through the pipeline, let it be learnt, and make it natively with the same result."""
+    through_pipeline(call)
+    call()
+    call()
+    (first, expected), _, (second, got) = recorder.launches[-3:]
+    assert (first, second) == ("pipeline", "native")
+    assert got == expected
+    return got
+
+
+def through_pipeline(call: Callable[[], object]) -> None:
+    """Make a call while somebody watches."""
+    _native.watchers(+1)
+    try:
+        call()
+    finally:
+        _native.watchers(-1)
+
+
+def left_to_pipeline(recorder: Recorder, call: Callable[[], object]) -> tuple[Any, ...]:
+    """Make a call that the pipeline makes though the kernel was launched before."""
+    call()
+    assert recorder.who()[-1] == "pipeline"
+    return recorder.launches[-1][1]

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from cuda_support import Stub
 
+from gridstride.targets import registry
 from gridstride.targets.cuda import create, nvrtc
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.runtime import CudaTarget
@@ -56,3 +58,13 @@ def stub(_stub_target: CudaTarget) -> Iterator[Stub]:
 def cuda(_stub_target: CudaTarget, stub: Stub) -> CudaTarget:
     """The CUDA target over the stub, its devices' limits and contexts not yet read."""
     return CudaTarget(_stub_target.driver, _stub_target.nvrtc)
+
+
+@pytest.fixture
+def cupy(cuda: CudaTarget, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What stands for CuPy, on the devices of the stub, device 0 being current."""
+    monkeypatch.setitem(registry._targets, "cuda", cuda)
+    monkeypatch.setattr(registry, "_found", {})
+    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
+    cuda.set_device(0)
+    return cupy

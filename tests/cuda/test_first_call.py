@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import fake_cupy
@@ -31,19 +30,6 @@ from gridstride.targets.cuda.runtime import CudaTarget
 pytestmark = pytest.mark.skipif(not _native.is_compiled(), reason="the extension is not built")
 
 TEXT = 'extern "C" __global__ void k(float* x, float y, int n) { if (n) x[0] = y; }'
-
-
-@pytest.fixture
-def cupy(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """CuPy's arrays, met before, on the devices of the stub, device 0 being current."""
-    monkeypatch.setitem(registry._targets, "cuda", cuda)
-    monkeypatch.setattr(registry, "_found", {})
-    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
-    module = fake_cupy.make_module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    _native.meet()
-    cuda.set_device(0)
-    return module
 
 
 def who(call: Callable[[], object]) -> str:

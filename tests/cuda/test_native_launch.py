@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import gc
 import struct
-import sys
 import weakref
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-import fake_cupy
 import numpy as np
 import pytest
 from cuda_support import Stub
@@ -20,25 +17,11 @@ from gridstride import _native
 from gridstride._runtime import keeping
 from gridstride._runtime.stream import Stream
 from gridstride.errors import CUDAError
-from gridstride.targets import registry
 from gridstride.targets.cuda.runtime import CudaTarget
 
 pytestmark = pytest.mark.skipif(not _native.is_compiled(), reason="the extension is not built")
 
 TEXT = 'extern "C" __global__ void k(float* x, char c, double d) { x[0] = c + d; }'
-
-
-@pytest.fixture
-def cupy(cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """CuPy's arrays on the devices of the stub, device 0 being current."""
-    monkeypatch.setitem(registry._targets, "cuda", cuda)
-    monkeypatch.setattr(registry, "_found", {})
-    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
-    module = fake_cupy.make_module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    _native.meet()
-    cuda.set_device(0)
-    return module
 
 
 def launched(stub: Stub, kernel: Any, *call: Any, **options: Any) -> tuple[dict[str, Any], bool]:

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from native_support import Recorder
+from native_support import kernel
 
 import gridstride as gs
 from gridstride import _native
-from gridstride.targets import registry
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(
@@ -42,21 +41,6 @@ DTYPES = {
     "complex<double>": torch.complex128,
 }
 _numbers = itertools.count()
-
-
-@pytest.fixture
-def recorder(monkeypatch):
-    target = Recorder()
-    monkeypatch.setitem(registry._targets, target.name, target)
-    monkeypatch.setattr(registry, "_found", {})
-    monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
-    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
-    return target
-
-
-def kernel(parameters):
-    text = f'extern "C" __global__ void f({parameters}) {{}}  // torch {next(_numbers)}'
-    return gs.RawKernel(text, "f")
 
 
 @pytest.mark.parametrize("ctype", DTYPES)

@@ -18,13 +18,6 @@ from gridstride import arrays
 from gridstride.errors import ArgumentTypeError
 
 
-@pytest.fixture
-def cupy(monkeypatch):
-    module = fake_cupy.make_module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
-
-
 def test_a_cupy_view(cupy):
     with cupy.cuda.Device(1):
         x = cupy.ndarray((2, 3), np.float32)

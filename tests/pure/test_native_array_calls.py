@@ -10,42 +10,15 @@ import weakref
 import fake_cupy
 import numpy as np
 import pytest
-from native_support import Recorder
 
 import gridstride as gs
 from gridstride import _native
 from gridstride._runtime import keeping
 from gridstride.errors import LaunchError
-from gridstride.targets import registry
 
 pytestmark = pytest.mark.skipif(not _native.is_compiled(), reason="the extension is not built")
 
 _numbers = itertools.count()
-
-
-@pytest.fixture
-def recorder(monkeypatch):
-    target = Recorder()
-    monkeypatch.setitem(registry._targets, target.name, target)
-    monkeypatch.setattr(registry, "_found", {})
-    monkeypatch.setenv("GRIDSTRIDE_TARGET", target.name)
-    monkeypatch.setenv("GRIDSTRIDE_NATIVE", "1")
-    return target
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    from gridstride._native import recognition
-
-    module = fake_cupy.make_module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    # The class stands for CuPy's in this module only.
-    monkeypatch.setattr(module, "ndarray", fake_cupy.Array)
-    # A class is looked at once in a process: before a test replaces the name, and again where none was CuPy's yet.
-    if not recognition._met.get(fake_cupy.Array):
-        recognition._met.pop(fake_cupy.Array, None)
-    assert recognition.recognize(fake_cupy.Array, None)
-    return module
 
 
 def add():

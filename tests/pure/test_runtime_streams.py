@@ -1,11 +1,9 @@
 """Streams and events, and the stream that a launch goes to."""
 
 import gc
-import sys
 import threading
 from types import SimpleNamespace
 
-import fake_cupy
 import numpy as np
 import pytest
 from fake_target import FakeTarget, make_default
@@ -31,13 +29,6 @@ def gpu(fake):
     fake.features = frozenset({"gpu"})
     fake.array_protocol, fake.memory_device_type = "__cuda_array_interface__", 2
     return fake
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    module = fake_cupy.make_module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
 
 
 def on_gpu(library, address=4096, producer_stream=None):
