@@ -183,6 +183,29 @@ def test_another_target_chosen_by_a_block(recorder):
     assert len(recorder.launches) == 6
 
 
+def test_arrays_whose_elements_lie_unaligned_are_copied_around_the_launch(recorder):
+    k, (x, y, z) = add(), arrays()
+    shifted, out = (np.empty(40, np.uint8)[1:33].view(np.float32) for _ in range(2))
+    for _ in range(3):
+        k(x, y, z)
+    del recorder.launches[:]
+    for _ in range(3):
+        k(shifted, y, out)
+    assert recorder.who() == ["pipeline"] * 12
+    touched = [
+        [struct.pack("<Q", each.ctypes.data) in launch[1][4] for each in (shifted, y, out)]
+        for launch in recorder.launches
+    ]
+    assert touched == 3 * [
+        [True, False, False],
+        [False, False, True],
+        [False, True, False],
+        [False, False, True],
+    ]
+    k(x, y, z)
+    assert recorder.who()[-1] == "native"
+
+
 def test_cupy_arrays(recorder, cupy):
     k, given = add(), arrays(xp=cupy)
     for _ in range(3):

@@ -5,6 +5,7 @@ bind        _arguments      arity, dtypes, broadcasting, outputs (pure)
 place       _arguments      the target and device that the arguments decide
 allocate    arrays          the outputs, in the caller's library, on the stream of the launch
 separate    _arguments      inputs that overlap an output otherwise than element for element
+align       targets         arrays whose elements lie where the device does not reach them
 walk        _arguments      the fewest axes, in the order in which memory is walked
 size        targets         loop and launch configuration, from the device's limits
 specialize  _source         one CUDA C++ text for these dtypes and this loop
@@ -23,6 +24,7 @@ from gridstride import config
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, bind_elementwise
 from gridstride._arguments.place import Place, place_of
+from gridstride._array_pipeline.alignment import aligned, hand_back
 from gridstride._array_pipeline.finished import FinishedCall
 from gridstride._array_pipeline.launching import PreparedCall, execute, prepare_elements
 from gridstride._array_pipeline.operands import Operand, handed_over, make_outputs, operands_of, roles_of
@@ -117,11 +119,13 @@ def run(
         if not call.results:
             return finished()
         given = operands_of(source.declaration, call.roles, arguments, views, made)
-        operands = separated(name, given, call.bound, place, handle)
+        apart = separated(name, given, call.bound, place, handle)
+        operands = aligned(name, apart, place, handle)
         if config.debug() and not isinstance(call.bound, Bound):
             _check_rules(source, call.bound, operands, place, handle)
         if operands is not given:
             execute(name, prepare(source, call.bound, operands, place), operands, place, handle)
+            hand_back(name, apart, operands, place, handle)
             return finished()
         prepared = _prepared(source, prepare, call, operands, place)
         launched = execute(name, prepared, operands, place, handle)

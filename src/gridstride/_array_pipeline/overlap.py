@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gridstride._arguments import axes
-from gridstride._arguments.elementwise import Bound, Passed, operand_strides
+from gridstride._arguments.elementwise import Bound, operand_strides
 from gridstride._arguments.place import Place
-from gridstride._array_pipeline.launching import execute, prepare_elements
-from gridstride._array_pipeline.operands import Operand, make_outputs
-from gridstride._source.elementwise import (
-    copy_source,
-)
-from gridstride._source.types import Role
-from gridstride.arrays.view import ArrayView
+from gridstride._array_pipeline.copies import copied
+from gridstride._array_pipeline.operands import Operand
 
 if TYPE_CHECKING:
     from gridstride._arguments.reduction import BoundFold
@@ -47,12 +42,12 @@ def separated(
                 names = f"{first.role.parameter.name!r} and {second.role.parameter.name!r}"
                 raise ValueError(f"`{kernel}`: outputs {names} share memory: pass arrays that lie apart")
     shape = bound.shape if isinstance(bound, Bound) else None
-    copied = [_needs_copy(each, outputs, shape) for each in operands]
-    if not any(copied):
+    needed = [_needs_copy(each, outputs, shape) for each in operands]
+    if not any(needed):
         return operands
     return tuple(
-        each._replace(view=_copied(kernel, each, place, stream)) if needed else each
-        for each, needed in zip(operands, copied, strict=True)
+        each._replace(view=copied(kernel, each, place, stream)) if is_needed else each
+        for each, is_needed in zip(operands, needed, strict=True)
     )
 
 
@@ -81,21 +76,3 @@ def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints | None
         if not same and axes.may_share(view, output.view):
             return True
     return False
-
-
-def _copied(kernel: str, operand: Operand, place: Place, stream: int) -> ArrayView:
-    """Return a C-contiguous copy of an array, made in stream order."""
-    view = operand.view
-    assert view is not None
-    (made,) = make_outputs(kernel, [view], [operand.passed.value], [(view.dtype, view.shape)], place, stream)
-    source = copy_source()
-    parameter, target = source.declaration.parameters
-    given = Passed(parameter, 0, operand.passed.value, view, False)
-    taken = Passed(target, 1, made.array, made.view, True)
-    operands = (
-        Operand(Role(parameter, "element", view.dtype, view.dtype), given, view, False),
-        Operand(Role(target, "element", view.dtype, view.dtype), taken, made.view, True),
-    )
-    bound = Bound(source.declaration, (), (view.dtype,) * 2, {"T": view.dtype}, view.shape, ())
-    execute(kernel, prepare_elements(source, bound, operands, place), operands, place, stream)
-    return made.view

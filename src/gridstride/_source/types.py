@@ -62,6 +62,14 @@ class Role(NamedTuple):
         """The type in which its memory holds it."""
         return self.ctype if self.stored == self.value else value_ctype(self.stored)
 
+    @property
+    def alignment(self) -> int:
+        """At multiples of how many bytes its elements must lie for the text; at most, for a type of a preamble."""
+        if not self.is_structure or self.parameter.is_placeholder:
+            return alignment_of(self.stored)
+        size = self.stored.itemsize
+        return min(size & -size, max(alignment_of(each) for each in _scalars(self.stored)))
+
 
 def type_lines(types: Iterable[tuple[str, DType]]) -> str:
     """Return the typedefs of placeholders."""

@@ -35,6 +35,8 @@ class Limits(NamedTuple):
     compute_capability: str = ""
     #: Further attributes under CUDA's names without the prefix, for example "ClockRate".
     attributes: Mapping[str, int] = MappingProxyType({})
+    #: Up to which alignment elements may lie anywhere; those of a larger one must lie at its multiples.
+    largest_unaligned: int = 1
 
 
 class Program(NamedTuple):

@@ -21,6 +21,8 @@ SHARED_MEMORY_PER_BLOCK_OPTIN = 227 * 1024
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 _COMPUTE_CAPABILITY = (9, 0)
+#: Compilers move types that are aligned to 16 bytes by instructions that fault elsewhere on x86.
+_LARGEST_UNALIGNED = 8
 
 
 class HostMemory:
@@ -115,6 +117,7 @@ def limits(threads: int) -> Limits:
         shared_memory_per_block_optin=SHARED_MEMORY_PER_BLOCK_OPTIN,
         total_memory=total,
         compute_capability=f"{major}.{minor}",
+        largest_unaligned=_LARGEST_UNALIGNED,
         attributes={
             "AsyncEngineCount": 0,
             "CanMapHostMemory": 1,
