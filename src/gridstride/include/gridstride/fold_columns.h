@@ -127,24 +127,11 @@ GRIDSTRIDE_INLINED auto value_of_column(const __map& __do_map, const __place& __
 }
 
 // The fold of a column of neighboring rows of a thread, in pairs.
-template <int __first, int __count>
-struct pairs_of_rows {
-    typedef pairs_of_rows<__first, __count / 2> low;
-    typedef pairs_of_rows<__first + __count / 2, __count - __count / 2> high;
-    template <class __map, class __reduce, class __place, class __counter, class... __inputs>
-    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce& __do, const __place& __at, __counter __from,
-                                        int __j, __inputs&... __all) {
-        return __do(low::fold(__do_map, __do, __at, __from, __j, __all...), high::fold(__do_map, __do, __at, __from, __j, __all...));
-    }
-};
-template <int __first>
-struct pairs_of_rows<__first, 1> {
-    template <class __map, class __reduce, class __place, class __counter, class... __inputs>
-    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce&, const __place& __at, __counter __from,
-                                        int __j, __inputs&... __all) {
-        return value_of_column(__do_map, __at, __from, __first, __j, __all...);
-    }
-};
+template <int __rows, class __map, class __reduce, class __place, class... __inputs>
+GRIDSTRIDE_INLINED auto fold_of_rows(const __map& __do_map, const __reduce& __do, const __place& __at, int __j, __inputs&... __all) {
+    const auto __first = __at.first_place();
+    return in_pairs<0, __rows>::fold(__do, [&](int __k) { return value_of_column(__do_map, __at, __first, __k, __j, __all...); });
+}
 
 // Add what has been loaded of several rows.
 template <bool __are_costly>
@@ -170,7 +157,7 @@ struct loaded_rows<true> {
         for (int __k = 0; __k < __count; ++__k) swallow(__all.unpack(__k)...);
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j)
-            __all_sums[__j].add(__do, pairs_of_rows<0, __count>::fold(__do_map, __do, __at, __at.first_place(), __j, __all...));
+            __all_sums[__j].add(__do, fold_of_rows<__count>(__do_map, __do, __at, __j, __all...));
     }
 };
 
@@ -202,7 +189,7 @@ GRIDSTRIDE_INLINED int start_rows(const __map& __do_map, const __reduce& __do, f
     for (int __k = 0; __k < __rows; ++__k) swallow(__all.unpack(__k)...);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        __sums[__j] = pairs_of_rows<0, __rows>::fold(__do_map, __do, __at, __at.first_place(), __j, __all...);
+        __sums[__j] = fold_of_rows<__rows>(__do_map, __do, __at, __j, __all...);
     __at.skip_rows(__rows);
     swallow(__all.move(__rows * __at.height)...);
     return __row + __rows * __at.height;

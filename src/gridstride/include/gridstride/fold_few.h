@@ -91,14 +91,14 @@ GRIDSTRIDE_INLINED void place_few(char* __shared, __first& __one, __rest&... __o
 template <int __row, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED __folding fold_of_few(const __map& __do_map, const __reduce& __do, const __folding& __start,
                                          const counted_along<>& __from, int __first, __inputs&... __all) {
-    __folding __sums[most_sums];
+    constexpr bool __are_costly = is_costly<__folding, __reduce>::value;
+    __folding __sums[__are_costly ? 1 : most_sums];
 #pragma unroll
-    for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
-#pragma unroll
-    for (int __j = 0; __j < __row; ++__j)
-        __sums[__j % most_sums].add(
-            __do, __do_map(__from.number + __j * __from.number_step, __from.place(0, __j),
-                           element<typename __inputs::operand>(__all.packets[0].items[__first + __j]).get()...));
+    for (__folding& __sum : __sums) __sum = __start;
+    added_values<__are_costly>::template to<__row>(__do, __sums, [&](int __j) {
+        return __do_map(__from.number + __j * __from.number_step, __from.place(0, __j),
+                        item_of<typename __inputs::operand>(__all.packets[0], __first + __j)...);
+    });
     join_own(__do, __sums);
     return __sums[0];
 }

@@ -148,26 +148,20 @@ GRIDSTRIDE_INLINED void add_line(const __map& __do_map, const __reduce& __do, __
             __sums[__j % __sums_count].add(__do, value_of_line(__do_map, __from, __packet * __length, __from.first_place(__packet * __length), __k, __j, __all...));
 }
 
-// The fold of neighboring elements of a packet, in pairs. A loop would be unrolled only after the compiler has compared
-// what it knows of the places of two neighbors.
+// The fold of neighbors in pairs: `__value_of(number)` is one of them. A loop would be unrolled only after the compiler has
+// compared what it knows of the places of two neighbors.
 template <int __first, int __count>
-struct pairs_of_line {
-    typedef pairs_of_line<__first, __count / 2> low;
-    typedef pairs_of_line<__first + __count / 2, __count - __count / 2> high;
-    template <class __map, class __reduce, class __counted, class __counter, class... __inputs>
-    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce& __do, const __counted& __from,
-                                        long long __element, __counter __place, int __k, __inputs&... __all) {
-        return __do(low::fold(__do_map, __do, __from, __element, __place, __k, __all...),
-                    high::fold(__do_map, __do, __from, __element, __place, __k, __all...));
+struct in_pairs {
+    template <class __reduce, class __value>
+    static GRIDSTRIDE_INLINED auto fold(const __reduce& __do, const __value& __value_of) {
+        return __do(in_pairs<__first, __count / 2>::fold(__do, __value_of),
+                    in_pairs<__first + __count / 2, __count - __count / 2>::fold(__do, __value_of));
     }
 };
 template <int __first>
-struct pairs_of_line<__first, 1> {
-    template <class __map, class __reduce, class __counted, class __counter, class... __inputs>
-    static GRIDSTRIDE_INLINED auto fold(const __map& __do_map, const __reduce&, const __counted& __from,
-                                        long long __element, __counter __place, int __k, __inputs&... __all) {
-        return value_of_line(__do_map, __from, __element, __place, __k, __first, __all...);
-    }
+struct in_pairs<__first, 1> {
+    template <class __reduce, class __value>
+    static GRIDSTRIDE_INLINED auto fold(const __reduce&, const __value& __value_of) { return __value_of(__first); }
 };
 
 // Values that take more than an instruction to add to: elements of a packet are folded among themselves first.
@@ -180,6 +174,23 @@ template <class __type, bool __has_identity, class __reduce>
 struct is_costly<folding<__type, __has_identity>, integer_sum<__reduce>> { static constexpr bool value = false; };
 template <class __type, bool __has_identity, class __reduce, bool __is_largest>
 struct is_costly<folding<__type, __has_identity>, byte_extreme<__reduce, __is_largest>> { static constexpr bool value = false; };
+
+// Add a few values, `__value_of(number)`, to sums in turn, or their fold in pairs to the only one.
+template <bool __are_costly>
+struct added_values {
+    template <int __count, int __sums_count, class __folding, class __reduce, class __value>
+    static GRIDSTRIDE_INLINED void to(const __reduce& __do, __folding (&__sums)[__sums_count], const __value& __value_of) {
+#pragma unroll
+        for (int __j = 0; __j < __count; ++__j) __sums[__j % __sums_count].add(__do, __value_of(__j));
+    }
+};
+template <>
+struct added_values<true> {
+    template <int __count, class __folding, class __reduce, class __value>
+    static GRIDSTRIDE_INLINED void to(const __reduce& __do, __folding (&__sums)[1], const __value& __value_of) {
+        __sums[0].add(__do, in_pairs<0, __count>::fold(__do, __value_of));
+    }
+};
 
 // In which places are counted: others need not be known so well.
 template <class __counter, bool __is_costly> struct counter_of { typedef long long type; };
@@ -200,7 +211,10 @@ struct whole_line<true> {
     static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __sums& __all_sums, const __counted& __from,
                                        long long __packet, int __k, __inputs&... __all) {
         const long long __element = __packet * __length;
-        __all_sums[0].add(__do, pairs_of_line<0, __length>::fold(__do_map, __do, __from, __element, __from.first_place(__element), __k, __all...));
+        const auto __place = __from.first_place(__element);
+        __all_sums[0].add(__do, in_pairs<0, __length>::fold(__do, [&](int __j) {
+            return value_of_line(__do_map, __from, __element, __place, __k, __j, __all...);
+        }));
     }
 };
 

@@ -123,79 +123,89 @@ GRIDSTRIDE_INLINED void place_stretches(char* __shared, __first& __one, __rest&.
     place_stretches(__one.place_in(__shared), __others...);
 }
 
-template <class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED void add_stretched(const __map& __do_map, const __reduce& __do, __folding& __sum, const counted_along<>& __from,
-                                      int __begin, int __element, __inputs&... __all) {
-    __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
-                             __from.place(__element, 0),
-                             element<typename __inputs::operand>(__all.at(__begin + __element)).get()...));
+// Where costly values of elements `__apart` are folded, the compiler knows which of two comes first.
+template <class __map, class __counted, class __place, class... __inputs>
+GRIDSTRIDE_INLINED auto stretched_value(const __map& __do_map, const __counted& __from, int __begin, int __element, __place __first,
+                                        int __later, __inputs&... __all) {
+    return __do_map(__from.number + (__element + __later) * __from.number_step, __from.place(__first, __later),
+                    element<typename __inputs::operand>(__all.at(__begin + __element + __later)).get()...);
 }
 
 // Elements `__first`, that and `__apart`, and so on, before `__end`, of a row that begins with element `__begin`.
-template <class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED void add_each(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                 const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
+template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
+GRIDSTRIDE_INLINED void add_each(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                 const __counted& __from, int __begin, int __first, int __end, int __apart,
                                  __inputs&... __all) {
-    for (; __first + (most_sums - 1) * __apart < __end; __first += most_sums * __apart)
-#pragma unroll
-        for (int __j = 0; __j < most_sums; ++__j)
-            add_stretched(__do_map, __do, __sums[__j], __from, __begin, __first + __j * __apart, __all...);
+    constexpr bool __are_costly = is_costly<__folding, __reduce>::value;
+    for (; __first + (most_sums - 1) * __apart < __end; __first += most_sums * __apart) {
+        const auto __place = __from.first_place(__first);
+        added_values<__are_costly>::template to<most_sums>(__do, __sums, [&](int __j) {
+            return stretched_value(__do_map, __from, __begin, __first, __place, __j * __apart, __all...);
+        });
+    }
 #pragma unroll
     for (int __j = 0; __j < most_sums - 1; ++__j)
         if (__first + __j * __apart < __end)
-            add_stretched(__do_map, __do, __sums[__j], __from, __begin, __first + __j * __apart, __all...);
+            __sums[__j % __sums_count].add(__do, stretched_value(__do_map, __from, __begin, __first, __from.first_place(__first), __j * __apart, __all...));
 }
 
 // Elements of a row that begins with element `__begin`, by `__apart` threads of which this has number `__first`: each has
 // neighboring ones.
 template <class __input>
 struct short_row {
-    template <class __folding, class __map, class __reduce>
-    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                       const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+    template <int __sums_count, class __folding, class __map, class __reduce, class __counted>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                       const __counted& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
         constexpr int __length = sizeof(typename __input::quad) / sizeof(typename __input::stored);
         const int __quads = (__end + __length - 1) / __length, __own = (__quads + __apart - 1) >> (__ffs(__apart) - 1);
         int __element = __first * __own * __length;
         const int __left = __end - __element, __last = __left < __own * __length ? __left : __own * __length;
         if (__last <= 0) return;
-        typename __input::quad __items;
         __one.begin_quads(__begin + __element);
+        constexpr bool __are_costly = is_costly<__folding, __reduce>::value;
+        packet<typename __input::stored, most_sums> __few;
         int __k = 0;
         for (; __k + most_sums <= __last; __k += most_sums) {
-#pragma unroll
-            for (int __j = 0; __j < most_sums; ++__j) {
-                if (__j % __length == 0) __one.take_quad(__items);
-                add_item(__do_map, __do, __sums[__j], __from, __element + __k + __j, __items.items[__j % __length], __one);
-            }
+            const auto __place = __from.first_place(__element + __k);
+            take(__one, __few, most_sums);
+            added_values<__are_costly>::template to<most_sums>(__do, __sums, [&](int __j) { return value(__do_map, __from, __element + __k, __place, __j, __few); });
         }
+        take(__one, __few, __last - __k);
 #pragma unroll
         for (int __j = 0; __j < most_sums - 1; ++__j)
-            if (__k + __j < __last) {
-                if (__j % __length == 0) __one.take_quad(__items);
-                add_item(__do_map, __do, __sums[__j], __from, __element + __k + __j, __items.items[__j % __length], __one);
-            }
+            if (__k + __j < __last)
+                __sums[__j % __sums_count].add(__do, value(__do_map, __from, __element + __k, __from.first_place(__element + __k), __j, __few));
     }
-    template <class __folding, class __map, class __reduce, class __stored>
-    static GRIDSTRIDE_INLINED void add_item(const __map& __do_map, const __reduce& __do, __folding& __sum,
-                                            const counted_along<>& __from, int __element, __stored& __item, __input&) {
-        __sum.add(__do, __do_map(__from.number + __element * __from.number_step,
-                                 __from.place(__element, 0),
-                                 element<typename __input::operand>(__item).get()));
+    // The next few elements, `__last` of them at most.
+    static GRIDSTRIDE_INLINED void take(__input& __one, packet<typename __input::stored, most_sums>& __few, int __last) {
+        constexpr int __length = sizeof(typename __input::quad) / sizeof(typename __input::stored);
+#pragma unroll
+        for (int __j = 0; __j < most_sums; __j += __length) {
+            typename __input::quad __items;
+            if (__j < __last) __one.take_quad(__items);
+#pragma unroll
+            for (int __i = 0; __i < __length; ++__i) __few.items[__j + __i] = __items.items[__i];
+        }
+    }
+    template <class __map, class __counted, class __place, class __items>
+    static GRIDSTRIDE_INLINED auto value(const __map& __do_map, const __counted& __from, int __element, __place __first, int __j, __items& __few) {
+        return __do_map(__from.number + (__element + __j) * __from.number_step, __from.place(__first, __j),
+                        item_of<typename __input::operand>(__few, __j));
     }
 };
 
 template <bool __are_quads, class... __inputs> struct short_rows {
-    template <class __folding, class __map, class __reduce>
-    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                       const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __inputs&... __all) {
+    template <int __sums_count, class __folding, class __map, class __reduce, class __counted>
+    static GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                       const __counted& __from, int __begin, int __first, int __end, int __apart, __inputs&... __all) {
         add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
     }
 };
 template <class __input> struct short_rows<true, __input> : short_row<__input> {};
 
-template <class __folding, class __map, class __reduce, class... __inputs>
-GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
+template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart,
                                       __inputs&... __all) {
     short_rows<are_in_quads<__inputs...>(), __inputs...>::add(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
 }
@@ -226,9 +236,9 @@ GRIDSTRIDE_INLINED int fold_of_bytes(unsigned __byte, unsigned __bytes, unsigned
     return __fold.value();
 }
 
-template <class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED void add_integers_of_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[most_sums],
-                                            const counted_along<>& __from, int __begin, int __first, int __end, int __apart,
+template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_integers_of_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                            const __counted& __from, int __begin, int __first, int __end, int __apart,
                                             __input& __one) {
     constexpr int __size = sizeof(typename __input::stored);
     if (__end <= 0) return;
@@ -238,23 +248,24 @@ GRIDSTRIDE_INLINED void add_integers_of_row(const __map& __do_map, const __reduc
     else
         add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
 }
-template <class __folding, class __map, class __reduce, class __input>
-GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[most_sums],
-                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
     add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
 }
-template <class __folding, class __map, class __reduce, bool __is_largest, class __input>
-GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[most_sums],
-                                      const counted_along<>& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
+template <int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
     add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
 }
 
-template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <bool __is_alone, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      __inputs&&... __all) {
+    constexpr bool __is_costly = is_costly<__folding, __reduce>::value;
     // `part` rows a block, `group` threads a row.
-    const int __row = int(__space.fold_row), __group = __space.group, __lane = threadIdx.x & (__group - 1);
+    const int __row = int(__space.fold_row), __group = __is_alone ? 1 : __space.group, __lane = threadIdx.x & (__group - 1);
     const long long __first = blockIdx.x * __space.part, __left = __space.outputs - __first;
     const int __rows = __left < __space.part ? int(__left) : int(__space.part);
     place_stretches(__shared, __all...);
@@ -264,10 +275,10 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     // All threads of a group come as often, whether there is a row for them or not.
     for (int __begin = 0; __begin < __rows; __begin += __apart) {
         const int __result = __begin + __own, __end = __result < __rows ? __row : 0;
-        const counted_along<> __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
-        __folding __sums[most_sums];
+        const counted_along<typename counter_of<int, __is_costly>::type> __from(__space, (__first + __result) * __space.kept_numbers.strides[0]);
+        __folding __sums[__is_costly ? 1 : most_sums];
 #pragma unroll
-        for (int __j = 0; __j < most_sums; ++__j) __sums[__j] = __start;
+        for (__folding& __sum : __sums) __sum = __start;
         add_short_row(__do_map, __do, __sums, __from, __result * __row, __lane, __end, __group, __all...);
         join_own(__do, __sums);
         join_warp(__do, __sums[0], __group);
@@ -275,7 +286,8 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     }
 }
 
-template <bool __has_gaps, int __room>
+// `__is_alone`: whether a thread folds a row.
+template <bool __has_gaps, int __room, bool __is_alone>
 struct fold_short {
     template <class __folding, class... __inputs>
     static __device__ constexpr int shared_bytes() {
@@ -286,7 +298,7 @@ struct fold_short {
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         constexpr int __elements = stretch_elements<__room, __operands...>();
-        fold_stretch(__do_map, __do, __do_finish, __start, __space, __shared,
+        fold_stretch<__is_alone>(__do_map, __do, __do_finish, __start, __space, __shared,
                      stretch<__has_gaps, __operands, __elements>(__inputs)...);
     }
 };

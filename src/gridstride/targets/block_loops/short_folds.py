@@ -106,7 +106,7 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     how = configuration(blocks_for(results, rows), THREADS)
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
     has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
-    name = f"fold_short<{str(has_gaps).lower()}, {stretch}>::"
+    name = f"fold_short<{str(has_gaps).lower()}, {stretch}, {str(group == 1).lower()}>::"
     return fold_loop((_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
 
 
