@@ -193,6 +193,8 @@ def folds(n: int) -> Iterator[Fold]:
         yield Fold("all", (n,), None, kind=kind)
         yield Fold("square.1", (side, side), 1, kind=kind)
         yield Fold("square.0", (side, side), 0, kind=kind)
+    for width in (16, 5000):
+        yield Fold(f"by{width}.1", (n // width, width), 1, kind="argmax")
 
 
 def takes(kind: str, dtype: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride._source.reduction import extreme_of
+from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,72 @@ def test_which_of_two_values_a_text_keeps(text: str, kept: str | None) -> None:
 def test_functions_of_the_same_name_may_do_anything(around: str) -> None:
     assert extreme_of("max(a, b)", around) is None
     assert extreme_of("a > b ? a : b", around) == "largest"
+
+
+STRUCTURE = "struct best { T value; long long place; };"
+FIRST_LARGEST = "a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_largest", "is_first"),
+    [
+        (FIRST_LARGEST, True, True),
+        ("a.value > b.value || a.value == b.value && a.place > b.place ? a : b", True, False),
+        ("(b.value <= a.value && (b.value != a.value || a.place < b.place)) ? a : b", True, True),
+        ("a.value < b.value || (a.value == b.value && a.place < b.place) ? a : b", False, True),
+        ("!(a.value >= b.value) || (a.value == b.value && b.place <= a.place) ? a : b", False, False),
+        ("a.value > b.value || (a.value == b.value && a.place < b.place) ? b : a", False, False),
+    ],
+)
+def test_which_of_two_structures_a_text_keeps(text: str, is_largest: bool, is_first: bool) -> None:
+    kept = placed_extreme_of(STRUCTURE, "best{x, _J}", text, "x", "T", "best")
+    assert kept == PlacedExtreme(is_largest, is_first)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        f"__device__ best better(best a, best b) {{ return {FIRST_LARGEST}; }}",
+        f"static __host__ __device__ inline best better(const best& a, const best &b) {{\n return {FIRST_LARGEST};\n}}",
+    ],
+)
+def test_a_function_that_keeps_one_of_two_structures(function: str) -> None:
+    kept = placed_extreme_of(f"{STRUCTURE}\n{function}", "best{x, _J}", "better(a, b)", "x", "T", "best")
+    assert kept == PlacedExtreme(True, True)
+
+
+OTHER = f"__device__ best better(best a, best b) {{ return {FIRST_LARGEST}; }}"
+
+
+@pytest.mark.parametrize(
+    ("preamble", "map_expr", "reduce_expr"),
+    [
+        (STRUCTURE, "best{x, _J}", "a.value > b.value ? a : b"),
+        (STRUCTURE, "best{x, _J}", "a.value >= b.value ? a : b"),
+        (STRUCTURE, "best{x, _J}", "a.place < b.place ? a : b"),
+        (STRUCTURE, "best{x, _J}", "a.value > b.value || a.place < b.place ? a : b"),
+        (STRUCTURE, "best{x, _J}", "!a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b"),
+        (STRUCTURE, "best{x, _J}", "a.value > b.value || (a.value == b.value && a.place < b.place) ? a : a"),
+        (STRUCTURE, "best{x, _J}", "a.value > b.place || (a.value == b.value && a.place < b.place) ? a : b"),
+        (STRUCTURE, "best{x, _J}", f"a.value > 3 || {FIRST_LARGEST}"),
+        (STRUCTURE, "best{x, _J}", f"({FIRST_LARGEST})"),
+        (STRUCTURE, "best{x, i}", FIRST_LARGEST),
+        (STRUCTURE, "best{x, -_J}", FIRST_LARGEST),
+        (STRUCTURE, "best{T(-x), _J}", FIRST_LARGEST),
+        (STRUCTURE, "other{x, _J}", FIRST_LARGEST),
+        ("struct best { long long place; T value; };", "best{x, _J}", FIRST_LARGEST),
+        ("struct best { T value; int place; };", "best{x, _J}", FIRST_LARGEST),
+        ("struct best { T value : 4; long long place; };", "best{x, _J}", FIRST_LARGEST),
+        ("struct best { bool value; long long place; };", "best{x, _J}", FIRST_LARGEST),
+        ("struct best { T value; long long place; best(T x, long long at); };", "best{x, _J}", FIRST_LARGEST),
+        (f"{STRUCTURE}\n#define value place", "best{x, _J}", FIRST_LARGEST),
+        (f"{STRUCTURE} {OTHER}", "best{x, _J}", "better(b, a)"),
+        (f"{STRUCTURE} {OTHER}", "best{x, _J}", "max(a, b)"),
+        (f"{STRUCTURE} {OTHER} __device__ int other;", "best{x, _J}", "better(a, b)"),
+        (f"{STRUCTURE} {OTHER.replace('return', 'a.place = 0; return')}", "best{x, _J}", "better(a, b)"),
+        (f"{STRUCTURE} {OTHER.replace('best b', 'other b')}", "best{x, _J}", "better(a, b)"),
+        (f"{STRUCTURE} // {OTHER}", "best{x, _J}", "better(a, b)"),
+    ],
+)
+def test_texts_that_may_keep_another_structure(preamble: str, map_expr: str, reduce_expr: str) -> None:
+    assert placed_extreme_of(preamble, map_expr, reduce_expr, "x", "T", "best") is None

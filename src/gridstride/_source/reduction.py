@@ -19,6 +19,7 @@ from gridstride._source.elementwise import (
     structure_line,
     template,
 )
+from gridstride._source.extremes import extreme_of, placed_extreme_of
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
 from gridstride._source.widening import widened, widened_line, widened_role
 from gridstride._syntax.words import words
@@ -30,10 +31,6 @@ from gridstride.targets.walks import FoldLoop
 FOLDING_SIZE = "sizeof(gridstride_folding)"
 #: In which sums lose what does not fit, in whatever order they are made.
 _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
-
-#: The larger or the smaller of a and b, without spaces.
-_CHOICE = re.compile(r"\(?([ab])([<>]=?)([ab])\)?\?([ab]):([ab])")
-_CALLED = re.compile(r"(max|min)\(([ab]),([ab])\)")
 
 
 class ReductionSource(NamedTuple):
@@ -91,6 +88,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`.
     small_bytes : int
         See `FoldLoop`.
+    tells_places : bool
+        See `FoldLoop`; False where values are no structures.
     widened : tuple of str
         Placeholders, see `widened`.
     """
@@ -108,6 +107,7 @@ class ReductionForm(NamedTuple):
     largest: int | None = None
     tells_numberless: bool = False
     small_bytes: int = 2
+    tells_places: bool = False
     widened: tuple[str, ...] = ()
 
 
@@ -132,6 +132,7 @@ def reduction_form(
         loop.largest if in_structures else None,
         loop.tells_numberless,
         loop.small_bytes,
+        in_structures and loop.tells_places,
         _widened(source, roles, types) if in_structures and loop.widens else (),
     )
 
@@ -213,6 +214,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     types = ", ".join(
         f"gridstride::folded<{role.stored_ctype}, {role.ctype}, {form.capacity}>" for role in inputs
     )
+    reduce = _handed_reduce(source, form, inputs)
     text = template("reduction.cu").substitute(
         common,
         shared=shared_line(form.shared, f"gridstride_folding, {types}" if types else "gridstride_folding"),
@@ -240,13 +242,15 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         map_expr=section(f"map_expr of {name}", source.map_expr),
         loop=form.loop,
         map=_handed_map(source, form),
-        reduce=_handed_reduce(source, form, inputs),
+        reduce=reduce,
         operands="".join(f", gridstride_at_{role.parameter.name}" for role in inputs),
         joining=joining,
     )
     dtypes = [dtype for role in form.roles for dtype in (role.stored, role.value)]
     whole = "\n".join((*source.sections().values(), source.reduce_type or "", text))
     includes = [form.header, *needed_headers(whole, dtypes)]
+    if "placed_extreme" in reduce:
+        includes.append("gridstride/placed_extremes.h")
     if any(role.kind == "raw" for role in form.roles):
         includes.append("gridstride/raw_array.h")
     return Program(
@@ -325,44 +329,51 @@ def _handed_map(source: ReductionSource, form: ReductionForm) -> str:
 
 
 def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequence[Role]) -> str:
-    """Return what a loop folds with: it is told where it adds small integers as they are stored."""
+    """Return what a loop folds with: it is told where it folds small integers as they are stored, or their places."""
     if len(inputs) != 1:
         return "gridstride_reduce"
     (only,) = inputs
-    adds = "".join(source.reduce_expr.split()) in ("a+b", "b+a")
+    is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
+    if form.tells_places and is_byte:
+        return _reduce_with_places(source, only)
     is_small = (
         only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
     )
-    is_as_stored = source.map_expr.strip() == only.parameter.name
-    if not is_small or not is_as_stored:
+    if not is_small or source.map_expr.strip() != only.parameter.name:
         return "gridstride_reduce"
     reduce_type = _reduce_type(source, form)
-    if adds and reduce_type in _INTEGERS:
+    if "".join(source.reduce_expr.split()) in ("a+b", "b+a") and reduce_type in _INTEGERS:
         return "gridstride::as_integer_sum(gridstride_reduce)"
-    if only.stored.itemsize == 1 and reduce_type == _folded_ctype(only.stored):
+    if is_byte and reduce_type == _folded_ctype(only.stored):
         extreme = extreme_of(
             source.reduce_expr, " ".join((source.preamble, source.type_preamble, *source.options))
         )
         if extreme is not None:
-            return f"gridstride::as_byte_extreme<{str(extreme == 'largest').lower()}>(gridstride_reduce)"
+            return f"gridstride::as_byte_extreme<{_flag(extreme == 'largest')}>(gridstride_reduce)"
     return "gridstride_reduce"
 
 
-def extreme_of(text: str, around: str = "") -> str | None:
-    """Return "largest" or "smallest" for an expression that keeps that one of a and b, given the text around it."""
-    text = "".join(text.split())
-    called = _CALLED.fullmatch(text)
-    if called is not None:
-        name, *both = called.groups()
-        may_be_own = any(each in around for each in (name, "include", "##"))
-        return None if may_be_own or set(both) != {"a", "b"} else {"max": "largest", "min": "smallest"}[name]
-    found = _CHOICE.fullmatch(text)
-    if found is None:
-        return None
-    left, sign, right, first, second = found.groups()
-    if {left, right} != {"a", "b"} or {first, second} != {"a", "b"}:
-        return None
-    return "largest" if (sign[0] == ">") == (left == first) else "smallest"
+def _reduce_with_places(source: ReductionSource, only: Role) -> str:
+    if source.type_preamble or source.options or source.identity or source.reduce_type is None:
+        return "gridstride_reduce"
+    kept = placed_extreme_of(
+        source.preamble,
+        source.map_expr,
+        source.reduce_expr,
+        only.parameter.name,
+        only.parameter.ctype,
+        source.reduce_type,
+    )
+    if kept is None:
+        return "gridstride_reduce"
+    ranked = (
+        f"gridstride::ranked_bytes<{only.stored_ctype}, {_flag(kept.is_largest)}, {_flag(kept.is_first)}>"
+    )
+    return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:

@@ -150,6 +150,8 @@ class FoldLoop(NamedTuple):
         Whether the loop makes a difference for maps that do not ask for numbers of elements.
     small_bytes : int
         Up to which integers the loop makes a difference for their sums.
+    tells_places : bool
+        Whether the loop makes a difference for structures of bytes and their places.
     widens : bool
         Whether numbers in structures are better of four bytes than of fewer.
     """
@@ -168,6 +170,7 @@ class FoldLoop(NamedTuple):
     parts_outermost: bool = False
     tells_numberless: bool = False
     small_bytes: int = 2
+    tells_places: bool = False
     widens: bool = False
 
 

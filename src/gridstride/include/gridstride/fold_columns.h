@@ -280,7 +280,7 @@ GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, i
             int __sum = __columns_type::nothing();
 #pragma unroll 8
             for (int __k = __row; __k < __end; __k += __at.height) {
-                __columns_type::add_one(__sum, *reinterpret_cast<const typename __input::stored*>(__from));
+                __columns_type::add_one(__sum, *reinterpret_cast<const typename __input::stored*>(__from), __k);
                 __from += __at.height * __one.source.strides[0];
             }
             __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
@@ -292,20 +292,21 @@ GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, i
     add_bytes<1>(__columns, __at, __row, __end, __one);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.value(__j);
+        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.value(__j, __at.y, __at.height);
 }
 
 // Join what rows of threads hold of each column, and the columns of each result; hand over the results.
 template <int __length, bool __is_stacked, int __wide, class __counter, class __folding, class __value, class __reduce, class __finish>
 GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
-                                   const column_place<__is_stacked, __wide, __counter>& __at, long long __result, __value* __table) {
+                                   const column_place<__is_stacked, __wide, __counter>& __at, long long __result, long long __first_row,
+                                   __value* __table) {
     const int __x = threadIdx.x;
     __syncthreads();
     for (int __column = __x; __column < __at.width; __column += fold_threads) {
         __value __sum = __table[__at.template slot<__length>(0, __column)];
         for (int __y = 1; __y < __at.height; ++__y) joined(__do, __sum, __table[__at.template slot<__length>(__y, __column)]);
         if (__is_stacked) __table[__at.template slot<__length>(0, __column)] = __sum;
-        else __do_finish(__result + __column, int(blockIdx.y), one_result(as_folded(__do, __start, __sum)));
+        else __do_finish(__result + __column, int(blockIdx.y), one_result(as_folded(__do, __start, __sum, __first_row)));
     }
     if (!__is_stacked) return;
     __syncthreads();
@@ -313,7 +314,7 @@ GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_fi
     for (int __own = __x; __own < __results; __own += fold_threads) {
         __value __sum = __table[__at.template slot<__length>(0, __own * __at.inner)];
         for (int __k = 1; __k < __at.inner; ++__k) joined(__do, __sum, __table[__at.template slot<__length>(0, __own * __at.inner + __k)]);
-        __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum)));
+        __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum, __first_row)));
     }
 }
 
@@ -340,7 +341,7 @@ GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_
     __at.apart = __are_words ? 1 : __at.group;
     swallow((__all.base += __at.first * __all.source.step)...);
     if (__at.first < __at.width) __do_add(__at, __are_words, __at.y, __end);
-    join_table<__length>(__do, __do_finish, __start, __at, __result, __table);
+    join_table<__length>(__do, __do_finish, __start, __at, __result, __begin, __table);
 }
 
 // Blocks take stretches of packets of `__full` columns; threads, `__length` of them.

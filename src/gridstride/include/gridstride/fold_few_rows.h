@@ -138,7 +138,7 @@ struct few_values<true> {
                 __one.move(__count);
             }
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.value(__j);
+            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.value(__j, 0, 1);
             return;
         }
 #pragma unroll
@@ -147,7 +147,7 @@ struct few_values<true> {
             __sums[__j] = __columns_type::nothing();
 #pragma unroll 1
             for (int __row = 0; __row < __rows; ++__row) {
-                __columns_type::add_one(__sums[__j], *reinterpret_cast<const typename __input::stored*>(__from));
+                __columns_type::add_one(__sums[__j], *reinterpret_cast<const typename __input::stored*>(__from), __row);
                 __from += __one.source.strides[0];
             }
         }
@@ -171,7 +171,7 @@ struct few_handed {
             packet_of_results<__folding, __stored> __results;
             __results.last = __own.last - __at < __stored ? __own.last - __at : __stored;
 #pragma unroll
-            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __sums[__at + __j]);
+            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __sums[__at + __j], 0);
             if (__results.last > 0) __do_finish(__own.first + __at, 0, __results);
         }
     }
@@ -201,7 +201,7 @@ struct few_handed<true> {
             packet_of_results<__folding, __stored> __results;
             __results.last = __left < __stored ? int(__left) : __stored;
 #pragma unroll
-            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __table[__at + __j]);
+            for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __table[__at + __j], 0);
             __do_finish(__first, 0, __results);
         }
         __syncwarp();

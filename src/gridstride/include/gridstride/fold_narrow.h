@@ -198,7 +198,7 @@ struct narrow_block<true> {
         if (threadIdx.x < __place.threads)
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j);
-        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table));
+        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table), 0);
     }
 };
 

@@ -40,9 +40,10 @@ struct byte_columns {
         }
         ++packets;
     }
-    GRIDSTRIDE_INLINED static void add_one(int& __sum, __stored __item) { __sum += __item; }
+    GRIDSTRIDE_INLINED static void add_one(int& __sum, __stored __item, int) { __sum += __item; }
     GRIDSTRIDE_INLINED static int nothing() { return 0; }
-    GRIDSTRIDE_INLINED int value(int __j) const {
+    // Of a column, of which the packets are rows `__first` and so many apart, for those that tell rows.
+    GRIDSTRIDE_INLINED int value(int __j, int = 0, int = 0) const {
         const unsigned __pair = __j % 2 ? odd[__j / 4] : even[__j / 4];
         return int(__j % 4 / 2 ? __pair >> 16 : __pair & 0xffffu) - packets * int(bias & 0xff);
     }
@@ -74,10 +75,10 @@ struct extreme_columns {
         even[__k] = of_halves(even[__k], __word << 8);
         odd[__k] = of_halves(odd[__k], __word);
     }
-    GRIDSTRIDE_INLINED static void add_one(int& __value, __stored __item) {
+    GRIDSTRIDE_INLINED static void add_one(int& __value, __stored __item, int) {
         if (__is_largest ? __value < int(__item) : int(__item) < __value) __value = __item;
     }
-    GRIDSTRIDE_INLINED int value(int __j) const {
+    GRIDSTRIDE_INLINED int value(int __j, int = 0, int = 0) const {
         return __stored((__j % 2 ? odd[__j / 4] : even[__j / 4]) >> (__j % 4 / 2 ? 24 : 8));
     }
 };
@@ -151,7 +152,7 @@ struct columns_in_words<byte_extreme<__reduce, __is_largest>, __stored, __length
     typedef extreme_columns<__stored, __length, __is_largest> type;
 };
 
-// Their values are joined as integers, and become values of the fold last.
+// Their values are joined as integers, and become values of the fold last, given the first row's place.
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED void joined(const __reduce& __do, __folding& __sum, const __folding& __other) { __sum.add(__do, __other); }
 template <class __reduce>
@@ -161,9 +162,9 @@ GRIDSTRIDE_INLINED void joined(const byte_extreme<__reduce, __is_largest>&, int&
     if (__is_largest ? __value < __other : __other < __value) __value = __other;
 }
 template <class __folding, class __reduce>
-GRIDSTRIDE_INLINED __folding as_folded(const __reduce&, const __folding&, const __folding& __sum) { return __sum; }
+GRIDSTRIDE_INLINED __folding as_folded(const __reduce&, const __folding&, const __folding& __sum, long long) { return __sum; }
 template <class __folding, class __reduce>
-GRIDSTRIDE_INLINED __folding as_folded(const __reduce& __do, __folding __start, int __sum) {
+GRIDSTRIDE_INLINED __folding as_folded(const __reduce& __do, __folding __start, int __sum, long long) {
     __start.add(__do, static_cast<typename __folding::type>(__sum));
     return __start;
 }

@@ -116,7 +116,9 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     how = configuration(-(-count // (THREADS * each)), THREADS)
     name = f"few_rows<{length}, {stored}>::"
     inputs = inputs_across(walk, capacity)
-    return fold_loop((_FEW, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+    return fold_loop(
+        (_FEW, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
+    )
 
 
 def _results_make_a_row(walk: FoldWalk) -> bool:
@@ -154,6 +156,7 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
         "columns_bytes",
         _values(length),
         joining_of_rows,
+        tells_places=True,
     )
 
 

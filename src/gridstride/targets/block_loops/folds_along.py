@@ -58,7 +58,8 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     lines = f"{'fold_long_lines' if group >= _WARP else 'fold_lines'}<4, {counter_of(walk)}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
-    return fold_loop(loop, walk, space, inputs, configuration(blocks, THREADS, parts))
+    how = configuration(blocks, THREADS, parts)
+    return fold_loop(loop, walk, space, inputs, how, tells_places=not outer)
 
 
 def _threads_for(packets: int, takes_long: bool) -> int:

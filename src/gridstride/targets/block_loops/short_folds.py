@@ -107,7 +107,9 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
     has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
     name = f"fold_short<{str(has_gaps).lower()}, {stretch}, {str(group == 1).lower()}>::"
-    return fold_loop((_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+    return fold_loop(
+        (_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
+    )
 
 
 def _rows_brought(rows: int, size: int) -> int:
@@ -154,7 +156,9 @@ def fold_of_few(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks_for(results // each, THREADS * count), THREADS)
     name = f"fold_few<{row}, {each}>::"
-    return fold_loop((_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes")
+    return fold_loop(
+        (_FEW_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
+    )
 
 
 def is_narrow(walk: FoldWalk) -> bool:

@@ -80,10 +80,12 @@ def fold_loop(
     shared: str = "fold_bytes",
     values: int = 1,
     join: Callable[[int, int, int], Loop] | None = None,
+    tells_places: bool = False,
 ) -> FoldLoop:
     """Return a loop over a walk's outputs too, and the joining of its parts.
 
-    Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost.
+    Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost. `tells_places` as in
+    `FoldLoop`.
     """
     capacity, parts = room_of(walk), how.grid[1]
     joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 else None
@@ -91,7 +93,7 @@ def fold_loop(
     largest = LARGEST_FOLDING // values
     return FoldLoop(
         *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
-        widens=True,
+        tells_places=tells_places, widens=True,
     )  # fmt: skip
 
 

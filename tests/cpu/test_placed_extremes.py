@@ -1,0 +1,77 @@
+"""The places of the largest and the smallest of bytes, by the loops for blocks of threads, run on the CPU target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride import _native
+from gridstride.targets import registry
+
+#: Signs that compare numbers, and places of equal ones, for each of what may be kept.
+SIGNS = {"argmax": ">", "argmin": "<"}
+SIDES = {"first": "<", "last": ">"}
+#: By loops: along lines, across rows, of a few neighbors, of short rows and across a few rows.
+SHAPES = {
+    "fold_long_lines": ((3, 5003), 1),
+    "fold_lines": ((3, 700), 1),
+    "fold_long_lines in turns": ((2, 700_003), 1),
+    "fold_columns": ((1200, 403), 0),
+    "fold_few": ((4099, 16), 1),
+    "fold_short": ((4099, 33), 1),
+    "few_rows": ((9, 1008), 0),
+}
+
+
+@pytest.fixture(autouse=True)
+def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    _native.targets_forgotten()
+    yield
+    _native.targets_forgotten()
+
+
+def kernel(kept: str, side: str) -> gs.ReductionKernel:
+    return gs.ReductionKernel(
+        "T x", "int64 k, T v", "kept{x, _J}",
+        f"a.x {SIGNS[kept]} b.x || (a.x == b.x && a.at {SIDES[side]} b.at) ? a : b", "k = a.at; v = a.x", None,
+        f"{kept}_{side}", "kept", preamble="struct kept { T x; long long at; };",
+    )  # fmt: skip
+
+
+def expected(x: np.ndarray[Any, Any], kept: str, side: str, axis: int) -> Any:
+    if side == "first":
+        return getattr(x, kept)(axis)
+    return x.shape[axis] - 1 - getattr(np.flip(x, axis), kept)(axis)
+
+
+@pytest.mark.parametrize("loop", SHAPES)
+@pytest.mark.parametrize(
+    ("dtype", "kept", "side"),
+    [
+        ("int8", "argmax", "first"),
+        ("int8", "argmin", "last"),
+        ("uint8", "argmax", "last"),
+        ("uint8", "argmin", "first"),
+    ],
+)
+def test_places(loop: str, dtype: str, kept: str, side: str) -> None:
+    shape, axis = SHAPES[loop]
+    limits = np.iinfo(dtype)
+    find = kernel(kept, side)
+    draw = np.random.default_rng(1)
+    # Any numbers, a few of them, and nothing but the extremes: a byte of another row would be better, or as good.
+    lowest, highest = int(limits.min), int(limits.max)
+    for low, high in ((lowest, highest), (0, 5), (lowest, lowest), (highest, highest)):
+        flat = draw.integers(low, high, np.prod(shape) + 32, dtype, endpoint=True)
+        for start in (0, 5):
+            x = flat[start : start + np.prod(shape)].reshape(shape)
+            place, value = find(x, axis=axis)
+            np.testing.assert_array_equal(place, expected(x, kept, side, axis), f"{low} {high} {start}")
+            np.testing.assert_array_equal(
+                value, np.take_along_axis(x, np.expand_dims(place, axis), axis).squeeze(axis)
+            )
