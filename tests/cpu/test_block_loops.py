@@ -6,6 +6,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 
 import gridstride as gs
 from gridstride import _native
+from gridstride._compilation import functions
+from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.block_loops import short_folds, writers
 from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
@@ -718,3 +721,41 @@ def test_small_numbers_are_widened_only_where_that_makes_no_difference(dtype: st
         else:
             np.testing.assert_array_equal(total, x.sum(1, dtype=dtype), err_msg=name)
         assert not re.search("enum T|as_float", kernel.cached_code), name
+
+
+def test_what_was_refused_with_wider_numbers_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither for another layout nor in another run."""
+    target, seen = registry.get("cpu"), []
+    compile_ = target.compile
+
+    def counted(program: Any, arch: str) -> Any:
+        seen.append(program.text)
+        return compile_(program, arch)
+
+    monkeypatch.setattr(target, "compile", counted)
+    x = np.ones((3, 20_000), np.int8)
+
+    def compiled(axis: int) -> list[bool]:
+        """Return for each text that was compiled whether its numbers were wider."""
+        kernel = gs.ReductionKernel(
+            "T x", "T y", "Sum{x, 0}", "plus(a, b)", "y = a.x", None, "refused_sum", reduce_type="Sum",
+            preamble="""struct Sum { T x; int size; };
+            __device__ Sum plus(Sum a, Sum b) { a.x += b.x; return a; }""",
+        )  # fmt: skip
+        seen.clear()
+        np.testing.assert_array_equal(kernel(x, axis=axis), x.sum(axis, dtype=np.int8))
+        return ["enum T" in text for text in seen]
+
+    assert compiled(axis=1) == [True, False]
+    assert compiled(axis=0) == [False]
+    functions.forget_programs()
+    assert compiled(axis=1) == []
+    functions.forget_programs()
+    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
+    with pytest.raises(CompileError, match="forbidden"):
+        compiled(axis=1)
+    monkeypatch.delenv("GRIDSTRIDE_FORBID_COMPILATION")
+    assert compiled(axis=1) == [True, False]

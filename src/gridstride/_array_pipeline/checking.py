@@ -124,7 +124,7 @@ def _prepared(
     ]
     elements += [operand_bytes(each.address, each.dtype.itemsize, (0,), _CAPACITY) for each in scratch]
     loop = FoldLoop("gridstride/fold_orders.h", "fold_orders", "", _CAPACITY, space, tuple(elements), how)
-    form = reduction_form(source, tuple(each.role for each in operands), bound.types.items(), loop)
+    form = reduction_form(source, tuple(each.role for each in operands), bound.types.items(), loop, False)
     program = reduction_program(source, form, place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
     block = ParameterBlock()

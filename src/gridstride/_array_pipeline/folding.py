@@ -13,7 +13,7 @@ from gridstride._arguments.reduction import BoundFold, bind_reduction
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
-from gridstride._compilation.functions import LoadedProgram, load_program
+from gridstride._compilation.functions import LoadedProgram, load_program, remember_refusal, was_refused
 from gridstride._pipeline import view_arguments
 from gridstride._source.reduction import (
     FOLDING_SIZE,
@@ -63,11 +63,11 @@ def prepare_fold(
         in_structures=in_structures, has_identity=source.identity is not None
     )
     loop = writers.reduction(walk, limits)
-    loaded, text = _loaded(source, bound, operands, place, loop)
+    loaded, text = _loaded(source, bound, operands, place, loop, in_structures)
     size = loaded.object_code.constants[FOLDING_SIZE]
     if loop.largest is not None and size > loop.largest:
         loop = writers.large_reduction(walk, limits, size)
-        loaded, text = _loaded(source, bound, operands, place, loop)
+        loaded, text = _loaded(source, bound, operands, place, loop, in_structures)
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
@@ -87,17 +87,30 @@ def prepare_fold(
 
 
 def _loaded(
-    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place, loop: FoldLoop
+    source: ReductionSource,
+    bound: BoundFold,
+    operands: Sequence[Operand],
+    place: Place,
+    loop: FoldLoop,
+    in_structures: bool,
 ) -> tuple[LoadedProgram, str]:
-    form = reduction_form(source, tuple(operand.role for operand in operands), bound.types.items(), loop)
+    target, device = place.target, place.device
+    roles = tuple(operand.role for operand in operands)
+    form = reduction_form(source, roles, bound.types.items(), loop, in_structures)
+    refused = None
     if form.widened:
-        program = reduction_program(source, form, place.target.name)
-        try:
-            return load_program(place.target, place.device, program), program.text
-        except CompileError:
-            form = form._replace(widened=())
-    program = reduction_program(source, form, place.target.name)
-    return load_explained(program, source.sections(), bound.types, place), program.text
+        of_any_loop = reduction_program(source, form.of_any_loop(), target.name)
+        if not was_refused(target, device, of_any_loop):
+            program = reduction_program(source, form, target.name)
+            try:
+                return load_program(target, device, program), program.text
+            except CompileError:
+                refused = of_any_loop
+    program = reduction_program(source, form._replace(widened=()), target.name)
+    loaded = load_explained(program, source.sections(), bound.types, place)
+    if refused is not None:
+        remember_refusal(target, device, refused)
+    return loaded, program.text
 
 
 def check_sizes(source: ReductionSource, results: int) -> None:

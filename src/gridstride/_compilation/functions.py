@@ -65,6 +65,24 @@ def forget_programs() -> None:
     """Forget the loaded programs; kernels that hold one go on working."""
     _loaded.clear()
     _objects.clear()
+    _refused.clear()
+
+
+def was_refused(target: Target, device: int, program: Program) -> bool:
+    """Return whether it is remembered that the compiler refuses a program, perhaps since another run."""
+    key = cache_key(target, target.arch(device), program)
+    if key not in _refused and _store.read(key, target.name, program.name) == _REFUSAL:
+        _refused.add(key)
+    return key in _refused
+
+
+def remember_refusal(target: Target, device: int, program: Program) -> None:
+    """Remember that the compiler refuses a program for which there is another; not where it was not asked."""
+    if config.compilation_forbidden():
+        return
+    key = cache_key(target, target.arch(device), program)
+    _refused.add(key)
+    _store.write(key, target.name, program.name, _REFUSAL)
 
 
 def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
@@ -82,6 +100,9 @@ def compile_program(target: Target, arch: str, program: Program) -> ObjectCode:
 
 _loaded: dict[ModuleKey, LoadedProgram] = {}
 _objects: dict[str, ObjectCode] = {}
+#: What an entry holds in place of object code.
+_REFUSAL = b"refused"
+_refused: set[str] = set()
 _locks = _forks.Locks()
 
 

@@ -110,16 +110,23 @@ class ReductionForm(NamedTuple):
     tells_places: bool = False
     widened: tuple[str, ...] = ()
 
+    def of_any_loop(self) -> ReductionForm:
+        """Return the same for all loops: whether a compiler takes a text is so."""
+        return ReductionForm(self.roles, self.types, "", "", "", 0, 0, "", "", 0, widened=self.widened)
+
 
 def reduction_form(
-    source: ReductionSource, roles: tuple[Role, ...], types: Iterable[tuple[str, DType]], loop: FoldLoop
+    source: ReductionSource,
+    roles: tuple[Role, ...],
+    types: Iterable[tuple[str, DType]],
+    loop: FoldLoop,
+    in_structures: bool,
 ) -> ReductionForm:
-    """Return the form of a call's text."""
+    """Return the form of a call's text; `in_structures` is what `folds_structures` says."""
     types = tuple(types)
     joining: tuple[str, str, int] = ("", "", 0)
     if loop.joining is not None:
         joining = (loop.joining.name, loop.joining.shared, loop.joining.configuration.threads)
-    in_structures = folds_structures(source, roles, types)
     return ReductionForm(
         roles,
         types,
