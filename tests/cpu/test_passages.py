@@ -75,3 +75,12 @@ def test_kernels_are_compiled_whole_where_they_cannot_be(
 def test_elements_of_other_sizes_are_compiled_with_a_kernel(calls: list[list[str]]) -> None:
     turned(np.dtype("u4,u4,u4"))
     assert linked(calls) == [0]
+
+
+def test_folds_link_them_too(calls: list[list[str]]) -> None:
+    total = gs.ReductionKernel("T x", "int64 y", "x", "a + b", f"y = a /* {next(numbers)} */", "0", "total")
+    x = np.arange(300 * 7, dtype="i2").reshape(300, 7)
+    for axis in (1, None):
+        np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis))
+    # The passages, a fold across rows, and linking both; the fold along rows.
+    assert sorted(linked(calls)) == [0, 0, 1, 1]

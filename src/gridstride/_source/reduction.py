@@ -92,6 +92,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`; False where values are no structures.
     widened : tuple of str
         Placeholders, see `widened`.
+    linked : tuple of str
+        As in `Program`.
     """
 
     roles: tuple[Role, ...]
@@ -109,6 +111,7 @@ class ReductionForm(NamedTuple):
     small_bytes: int = 2
     tells_places: bool = False
     widened: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -141,6 +144,7 @@ def reduction_form(
         loop.small_bytes,
         in_structures and loop.tells_places,
         _widened(source, roles, types) if in_structures and loop.widens else (),
+        loop.linked,
     )
 
 
@@ -268,6 +272,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         constants=(FOLDING_SIZE,),
         includes=tuple(includes),
         path=f"{name}.cu",
+        linked=form.linked,
     )
 
 

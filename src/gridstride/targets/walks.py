@@ -154,6 +154,8 @@ class FoldLoop(NamedTuple):
         Whether the loop makes a difference for structures of bytes and their places.
     widens : bool
         Whether numbers in structures are better of four bytes than of fewer.
+    linked : tuple of str
+        As in `Program`.
     """
 
     header: str
@@ -172,6 +174,7 @@ class FoldLoop(NamedTuple):
     small_bytes: int = 2
     tells_places: bool = False
     widens: bool = False
+    linked: tuple[str, ...] = ()
 
 
 class LoopWriters(Protocol):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from gridstride import _store, config
 from gridstride.targets.cpu import calling, library, toolchain
 from gridstride.targets.options import CompileOptions
-from gridstride.targets.walks import ElementWalk
+from gridstride.targets.walks import Walked
 
 #: Says to the headers that the passages of these sizes are linked.
 MACRO = "GRIDSTRIDE_LINKS_PASSAGES"
@@ -22,9 +22,9 @@ _STORED_AS = "cpu-runtime"
 _known: dict[str, bytes] = {}
 
 
-def linked_for(walk: ElementWalk) -> tuple[str, ...]:
-    """Return what a loop over a walk may link, by the sizes of elements."""
-    sizes = sorted({operand.itemsize for operand in walk.operands})
+def linked_for(operands: Iterable[Walked]) -> tuple[str, ...]:
+    """Return what a loop that moves elements of operands may link, by their sizes."""
+    sizes = sorted({operand.itemsize for operand in operands})
     return tuple(f"passages {size}" for size in sizes if size in _SIZES)
 
 

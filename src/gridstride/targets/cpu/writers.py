@@ -59,7 +59,7 @@ class CpuLoops:
             tiling.operands_bytes(),
             shared(tiling.tiles, prod(walk.shape), limits, max(_BLOCK, _BLOCK_BYTES // largest_item(walk))),
             "tile_space",
-            passages.linked_for(walk),
+            passages.linked_for(walk.operands),
         )
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
@@ -109,6 +109,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _LARGEST_FOLDING,
         small_bytes=4,
         tells_numberless=True,
+        linked=passages.linked_for(walk.inputs),
     )
 
 
@@ -135,6 +136,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _LARGEST_FOLDING,
         parts_outermost=True,
         tells_numberless=True,
+        linked=passages.linked_for(walk.inputs),
     )
 
 

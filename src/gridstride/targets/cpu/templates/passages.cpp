@@ -1,13 +1,16 @@
-// What loops over elements share, whatever a kernel does: compiled once, and linked to every kernel.
+// What loops share, whatever a kernel does: compiled once, and linked to every kernel.
 #include <gridstride_cpu/qualifiers.h>
 #include <gridstride_cpu/core_language.h>
 #include <gridstride_cpu/vectors.h>
 #include <gridstride_cpu/execution.h>
 #include <gridstride_cpu/passages.h>
+#include <gridstride_cpu/untangling.h>
 
 namespace gridstride {
 
 GRIDSTRIDE_PASSAGES(, GRIDSTRIDE_SIZE)
+GRIDSTRIDE_GATHERING(, GRIDSTRIDE_SIZE)
+GRIDSTRIDE_UNTANGLING(, GRIDSTRIDE_SIZE)
 
 __attribute__((used)) static void* const functions[] = {
     reinterpret_cast<void*>(&settle),

@@ -56,7 +56,7 @@ struct input_rows {
         }
         items = buffer;
         stride = __width * sizeof(stored);
-        untangling<stored, int(__width * sizeof(stored)), __rows>::run(buffer, __at, source.step, source.strides[0], __width_ahead, __rows_ahead);
+        untangle<sizeof(stored)>({__at, source.step, source.strides[0], __rows_ahead, buffer, stride}, __width_ahead);
         return 0;
     }
 };

@@ -2,7 +2,7 @@
 #ifndef GRIDSTRIDE_CPU_GATHERING_H
 #define GRIDSTRIDE_CPU_GATHERING_H
 
-#include <gridstride_cpu/inlining.h>
+#include <gridstride_cpu/picking.h>
 
 namespace gridstride {
 
@@ -13,72 +13,21 @@ GRIDSTRIDE_INLINED void gather_every(char* __to, const char* __from, int __count
         __builtin_memcpy(__to + __k * __size, __from + __k * __times * __size, __size);
 }
 
-#if defined(__SSSE3__)
-typedef char picked_bytes __attribute__((vector_size(16)));
-
-// Where the bytes of 16 bytes of elements are that lie a few times their size apart, by the vectors they are in.
-template <int __size, int __times>
-struct picked_places {
-    alignas(16) signed char places[__times][16];
-    constexpr picked_places() : places() {
-        for (int __k = 0; __k < 16 * __times; ++__k) {
-            const int __byte = __k % 16, __vector = __k / 16;
-            const int __place = __byte / __size * __size * __times + __byte % __size - 16 * __vector;
-            places[__vector][__byte] = static_cast<signed char>(0 <= __place && __place < 16 ? __place : -1);
-        }
-    }
-};
-
-// Pick small elements 16 bytes at once. Return how many they were; the last ones are left, behind which vectors may reach.
-template <int __size, int __times>
-GRIDSTRIDE_APART int pick_bytes(char* __to, const char* __from, int __count) {
-    static constexpr picked_places<__size, __times> __picked_places;
-    constexpr int __some = 16 / __size;
-    int __done = 0;
-    for (; __done + __some < __count; __done += __some) {
-        picked_bytes __picked = {};
-#pragma GCC unroll 4
-        for (int __k = 0; __k < __times; ++__k) {
-            picked_bytes __bytes, __places;
-            __builtin_memcpy(&__bytes, __from + 16 * __k, 16);
-            __builtin_memcpy(&__places, __picked_places.places[__k], 16);
-            __picked |= __builtin_ia32_pshufb128(__bytes, __places);
-        }
-        __builtin_memcpy(__to, &__picked, 16);
-        __to += 16;
-        __from += 16 * __times;
-    }
-    return __done;
-}
-template <int __size, bool __is_small = (__size <= 2)>
-struct picking {
-    GRIDSTRIDE_INLINED static int run(char* __to, const char* __from, long long __step, int __count) {
-        if (__step == 3 * __size) return pick_bytes<__size, 3>(__to, __from, __count);
-        return __step == 4 * __size ? pick_bytes<__size, 4>(__to, __from, __count) : 0;
-    }
-};
-#else
-template <int __size, bool __is_small = false>
-struct picking;
-#endif
 template <int __size>
-struct picking<__size, false> {
-    GRIDSTRIDE_INLINED static int run(char*, const char*, long long, int) { return 0; }
-};
-
-template <int __size>
-GRIDSTRIDE_APART void gather_bytes(char* __to, const char* __from, long long __step, int __count) {
+__attribute__((noinline)) void gather_bytes(char* __to, const char* __from, long long __step, int __count) {
     switch (__step) {
     case -__size: return gather_every<__size, -1>(__to, __from, __count);
     case __size: __builtin_memcpy(__to, __from, (long long)__count * __size); return;
     case 2 * __size: return gather_every<__size, 2>(__to, __from, __count);
     }
-    const int __done = picking<__size>::run(__to, __from, __step, __count);
+    const int __done = pick<__size>(__to, __from, __step, __count);
     __count -= __done;
     __to += __done * __size;
     __from += __done * __step;
     for (; __count > 0; --__count, __to += __size, __from += __step) __builtin_memcpy(__to, __from, __size);
 }
+#define GRIDSTRIDE_GATHERING(start, size) start template void gather_bytes<size>(char*, const char*, long long, int);
+GRIDSTRIDE_LINKED(GRIDSTRIDE_GATHERING)
 template <class __stored>
 GRIDSTRIDE_INLINED void gather(__stored* __to, const char* __from, long long __step, int __count) {
     gather_bytes<sizeof(__stored)>(reinterpret_cast<char*>(__to), __from, __step, __count);

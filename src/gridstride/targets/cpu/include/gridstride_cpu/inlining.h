@@ -1,4 +1,4 @@
-// How the compiler is asked to inline, and to make loops into vectors.
+// How the compiler is asked to inline, and to make loops into vectors; what it finds compiled.
 #ifndef GRIDSTRIDE_CPU_INLINING_H
 #define GRIDSTRIDE_CPU_INLINING_H
 
@@ -22,6 +22,13 @@
 #define GRIDSTRIDE_LANES GRIDSTRIDE_INDEPENDENT
 #else
 #define GRIDSTRIDE_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
+
+// What is compiled once for elements of these sizes, by templates/passages.cpp, where it is linked.
+#if defined(GRIDSTRIDE_LINKS_PASSAGES)
+#define GRIDSTRIDE_LINKED(declare) declare(extern, 1) declare(extern, 2) declare(extern, 4) declare(extern, 8) declare(extern, 16)
+#else
+#define GRIDSTRIDE_LINKED(declare)
 #endif
 
 #endif

@@ -5,13 +5,9 @@
 #ifndef GRIDSTRIDE_CPU_MEMBERS_H
 #define GRIDSTRIDE_CPU_MEMBERS_H
 
-#include <gridstride_cpu/inlining.h>
+#include <gridstride_cpu/places.h>
 
 namespace gridstride {
-
-template <int... __k> struct places {};
-template <int __count, int... __k> struct places_up_to : places_up_to<__count - 1, __count - 1, __k...> {};
-template <int... __k> struct places_up_to<0, __k...> { typedef places<__k...> type; };
 
 #if defined(__cpp_structured_bindings) && defined(__cpp_if_constexpr)
 

@@ -257,13 +257,7 @@ __attribute__((noinline)) void turn_tile(const passage& __its, int __width, int 
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
     start template void put<size>(const passage&, int, long long, int);                       \
     start template void turn_tile<size>(const passage&, int, int);
-#if defined(GRIDSTRIDE_LINKS_PASSAGES)
-GRIDSTRIDE_PASSAGES(extern, 1)
-GRIDSTRIDE_PASSAGES(extern, 2)
-GRIDSTRIDE_PASSAGES(extern, 4)
-GRIDSTRIDE_PASSAGES(extern, 8)
-GRIDSTRIDE_PASSAGES(extern, 16)
-#endif
+GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 
 }
 

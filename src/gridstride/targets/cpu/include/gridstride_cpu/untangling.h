@@ -1,80 +1,104 @@
 // Interleaved columns, as those of an array whose short rows lie one after another, are brought apart: squares of a
-// vector's elements are transposed in registers.
+// vector's elements are transposed in registers, or the elements of each column are picked out of vectors.
 #ifndef GRIDSTRIDE_CPU_UNTANGLING_H
 #define GRIDSTRIDE_CPU_UNTANGLING_H
 
 #include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/shares.h>
 #include <gridstride_cpu/squares.h>
 
 namespace gridstride {
 
-// Bring `length` columns apart, of whole squares; return how many elements of each that were.
-template <int __size, int __to_stride>
-GRIDSTRIDE_INLINED int untangle_squares(char* __to, const char* __from, long long __step, int __count) {
+// Columns that are brought to where their elements are consecutive.
+struct tangled_columns {
+    const char* from;
+    long long step;    // between elements of a column
+    long long stride;  // between columns
+    int columns;
+    char* to;
+    long long pitch;   // between columns there
+};
+
+// Bring as many columns apart as a square has, of whole squares.
+template <int __size>
+GRIDSTRIDE_INLINED void untangle_squares(const tangled_columns& __its, int __column, int __from, int __count) {
     constexpr int __length = square<__size>::side;
-    int __done = 0;
-    for (; __done + __length <= __count; __done += __length) {
+    const long long __step = __its.step, __pitch = __its.pitch;
+    const char* __at = __its.from + __from * __step + __column * __size;
+    char* __to = __its.to + __column * __pitch + __from * __size;
+    for (int __done = 0; __done + __length <= __count; __done += __length) {
         typename square<__size>::vector __rows[__length];
-        const char* __at = __from;
 #pragma GCC unroll 16
         for (int __k = 0; __k < __length; ++__k, __at += __step) __builtin_memcpy(&__rows[__k], __at, 16);
-        __from = __at;
         turned<__size>::run(__rows);
+        char* __row = __to;
 #pragma GCC unroll 16
-        for (int __k = 0; __k < __length; ++__k) __builtin_memcpy(__to + __k * __to_stride, &__rows[__k], 16);
+        for (int __k = 0; __k < __length; ++__k, __row += __pitch) __builtin_memcpy(__row, &__rows[__k], 16);
         __to += 16;
     }
-    return __done;
 }
 
-// Bring columns to where their elements are consecutive, one by one. It stands apart, so that it is compiled once.
-template <class __stored>
-GRIDSTRIDE_APART void gather_columns(char* __to, long long __to_stride, const char* __from,
-                                                     long long __step, long long __stride, int __count, int __columns) {
-    for (int __column = 0; __column < __columns; ++__column)
-        gather(reinterpret_cast<__stored*>(__to + __column * __to_stride), __from + __column * __stride, __step, __count);
-}
-
-// Bring `columns` columns of `count` elements to where these are consecutive: elements are `step` bytes apart, columns
-// `stride` bytes. There is room for `rows` columns. It stands apart, since inlining it takes a compiler long.
-template <class __stored, int __to_stride, int __rows, int __size = int(sizeof(__stored)),
-          bool __is_for_squares = (square<__size>::side > 1 && __rows >= square<__size>::side)>
+template <int __size, bool __has_squares = (square<__size>::side > 1)>
 struct untangling {
-    static GRIDSTRIDE_APART void run(char* __to, const char* __from, long long __step, long long __stride, int __count,
-                                       int __columns) {
-        gather_columns<__stored>(__to, __to_stride, __from, __step, __stride, __count, __columns);
-    }
-};
-template <class __stored, int __to_stride, int __rows, int __size>
-struct untangling<__stored, __to_stride, __rows, __size, true> {
-    static constexpr int length = square<__size>::side, stretch_bytes = 2048;
+    static constexpr int length = square<__size>::side;
 
-    static GRIDSTRIDE_APART void run(char* __to, const char* __from, long long __step, long long __stride, int __count,
-                                       int __columns) {
-        int __done = 0;
-        if (__stride == __size && __step >= __columns * __size && __step > 2 * __size) {
-            // Squares may reach into the rows that follow, of which the last has none.
-            const int __beyond = __columns * __size < 16 ? 16 - __columns * __size : 0;
-            const int __reach = int((__beyond + __step - 1) / __step);
-            // A short stretch of memory at a time: what lies behind it is fetched ahead.
-            const int __some = __step < stretch_bytes / length ? int(stretch_bytes / __step) / length * length : length;
-            for (int __last = __count - __reach; __done + length <= __last;) {
-                const int __more = __last - __done < __some ? __last - __done : __some;
-                int __squares = 0;
-                for (int __column = 0; __column < __columns; __column += length) {
-                    // The last square may begin with columns of the one before.
-                    const int __first = __column == 0 || __column + length <= __columns ? __column : __columns - length;
-                    __squares = untangle_squares<__size, __to_stride>(
-                        __to + __first * __to_stride + __done * __size, __from + __done * __step + __first * __size, __step, __more);
-                }
-                __done += __squares;
-            }
+    // Return how many elements of each column were brought.
+    GRIDSTRIDE_INLINED static int run(const tangled_columns& __its, int __from, int __count, int __left) {
+        // Squares may reach into the rows that follow, of which the last has none.
+        const int __bytes = __its.columns * __size, __reach = __bytes < 16 ? int((15 - __bytes + __its.step) / __its.step) : 0;
+        const int __whole = smaller(__count, __left - __reach) / length * length;
+        for (int __column = 0; __column < __its.columns; __column += length) {
+            // The last square may begin with columns of the one before.
+            const bool __is_last = __column && __column + length > __its.columns;
+            untangle_squares<__size>(__its, __is_last ? __its.columns - length : __column, __from, __whole);
         }
-        if (__done < __count)
-            gather_columns<__stored>(__to + __done * __size, __to_stride, __from + __done * __step, __step, __stride,
-                                     __count - __done, __columns);
+        return __whole < 0 ? 0 : __whole;
     }
 };
+template <int __size>
+struct untangling<__size, false> {
+    static constexpr int length = 1;
+    GRIDSTRIDE_INLINED static int run(const tangled_columns&, int, int, int) { return 0; }
+};
+
+// Fetch what lies far behind so many bytes.
+GRIDSTRIDE_INLINED void fetch_far(const char* __at, long long __bytes) {
+    for (long long __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + bytes_ahead + __k);
+}
+
+// Bring columns apart one by one, and fetch so many bytes meanwhile.
+template <int __size>
+GRIDSTRIDE_INLINED void gather_columns(const tangled_columns& __its, int __from, int __count, long long __fetched) {
+    const char* const __at = __its.from + __from * __its.step;
+    const long long __each = __fetched / __its.columns;
+    for (int __column = 0; __column < __its.columns; ++__column) {
+        fetch_far(__at + __column * __each, __each);
+        gather_bytes<__size>(__its.to + __column * __its.pitch + __from * __size, __at + __column * __its.stride, __its.step, __count);
+    }
+}
+
+// Bring columns apart. Where there are several there is room for those of a square.
+template <int __size>
+__attribute__((noinline)) void untangle(const tangled_columns& __its, int __count) {
+    constexpr int __stretch = 2048, __length = untangling<__size>::length;
+    // What costs less than squares, of which those of bytes are large.
+    constexpr int __picked_up_to = larger(2, smaller(merged<__size>::most_times, __size == 1 ? 8 : 4));
+    const long long __bytes = __its.columns * __size, __all = __count * __its.step;
+    const bool __is_dense = __its.stride == __size && __its.step >= __bytes && __its.step <= 2 * __bytes;
+    if (__its.stride != __size || __its.step <= __picked_up_to * __size || __its.step < __bytes)
+        return gather_columns<__size>(__its, 0, __count, __is_dense ? __all : 0);
+    // A short stretch of memory at a time, while what is far behind it is fetched.
+    const int __some = larger(int(__stretch / __its.step) / __length * __length, __length);
+    for (int __done = 0; __done < __count;) {
+        const int __more = smaller(__some, __count - __done);
+        if (__is_dense) fetch_far(__its.from + __done * __its.step, __more * __its.step);
+        const int __in_squares = untangling<__size>::run(__its, __done, __more, __count - __done);
+        if (__in_squares < __more) gather_columns<__size>(__its, __done + __in_squares, __more - __in_squares, 0);
+        __done += __more;
+    }
+}
+#define GRIDSTRIDE_UNTANGLING(start, size) start template void untangle<size>(const tangled_columns&, int);
+GRIDSTRIDE_LINKED(GRIDSTRIDE_UNTANGLING)
 
 }
 
