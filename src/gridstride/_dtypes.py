@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -138,6 +139,17 @@ def dtype_of_name(name: str) -> DType:
 def dtype_of(given: Any) -> DType:
     """Return the dtype of whatever NumPy takes for one, and of ``"bfloat16"``."""
     return dtype_of_name(given) if isinstance(given, str) else np.dtype(given)
+
+
+def scalars_of(dtype: DType) -> Iterator[DType]:
+    """Yield the scalar dtypes that a dtype consists of: itself, or those of its fields."""
+    if dtype.subdtype is not None:
+        yield from scalars_of(dtype.subdtype[0])
+    elif dtype.names and not is_bfloat16(dtype):
+        for field in (dtype.fields or {}).values():
+            yield from scalars_of(field[0])
+    else:
+        yield dtype
 
 
 @cache

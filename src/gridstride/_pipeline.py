@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gridstride import _native, arrays
+from gridstride._arguments.parameters import ParameterInfo
 from gridstride._arguments.place import Place, place_of
 from gridstride._arguments.raw import BoundCall, bind_raw
 from gridstride._arguments.structs import StructLayout
@@ -213,18 +214,25 @@ def foresee(
     return prepare(kernel, place, configuration).native_entry(device_type, configuration)
 
 
-def view_arguments(kernel: str, arguments: Sequence[Any]) -> tuple[ArrayView | None, ...]:
-    """Return the view of each argument that is an array, None for the others."""
+def view_arguments(
+    kernel: str, arguments: Sequence[Any], parameters: Sequence[ParameterInfo] = ()
+) -> tuple[ArrayView | None, ...]:
+    """Return the view of each argument that is an array, None for the others.
+
+    Errors speak of `parameters` where these are known.
+    """
     views = []
     for position, argument in enumerate(arguments):
         try:
             views.append(arrays.view(argument))
-        except ArgumentTypeError as error:
-            error.args = (f"`{kernel}`: argument {position}: {error}",)
-            error.kernel, error.position = kernel, position
-            raise
-        except ValueError as error:  # memory that was given back, or what a library says of its array
-            error.args = (f"`{kernel}`: argument {position}: {error}",)
+        except (ArgumentTypeError, ValueError) as error:  # also memory that was given back
+            shown = ""
+            if position < len(parameters):
+                shown = f", parameter `{parameters[position].name}` (`{parameters[position].ctype}`)"
+            error.args = (f"`{kernel}`: argument {position}{shown}: {error}",)
+            if isinstance(error, ArgumentTypeError):
+                error.kernel, error.position = kernel, position
+                error.parameter = parameters[position].name if shown else ""
             raise
     return tuple(views)
 

@@ -14,11 +14,17 @@ Ints = tuple[int, ...]
 
 def broadcast_shapes(kernel: str, shapes: Sequence[tuple[str, Ints]]) -> Ints:
     """Return the shape to which shapes broadcast; ValueError names each where they do not."""
-    try:
-        return np.broadcast_shapes(*(shape for _, shape in shapes))
-    except ValueError:
-        listing = ", ".join(f"{name} {shape}" for name, shape in shapes)
-        raise ValueError(f"`{kernel}`: the shapes do not broadcast together: {listing}") from None
+    found = []
+    # NumPy's own function knows 32 axes at most.
+    for axis in range(-max(len(shape) for _, shape in shapes), 0):
+        lengths = {shape[axis] for _, shape in shapes if len(shape) >= -axis} - {1}
+        if len(lengths) > 1:
+            listing = ", ".join(f"{name} {shape}" for name, shape in shapes)
+            raise ValueError(
+                f"`{kernel}`: the shapes do not broadcast together: {listing}: each axis must have one length, or 1"
+            )
+        found.append(lengths.pop() if lengths else 1)
+    return tuple(found)
 
 
 def strides_of(view: ArrayView) -> Ints:

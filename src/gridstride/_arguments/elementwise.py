@@ -173,7 +173,7 @@ def value_dtypes(
     dtypes = []
     for position, parameter in enumerate(declaration.parameters):
         if parameter.is_placeholder:
-            dtypes.append(types[parameter.ctype])
+            dtypes.append(_known(declaration.name, parameter, types[parameter.ctype]))
         elif parameter.dtype is not None:
             dtypes.append(parameter.dtype)
         elif position < len(passed):
@@ -189,6 +189,22 @@ def value_dtypes(
                 f"declares, cannot be made: pass it"
             )
     return tuple(dtypes)
+
+
+def _known(kernel: str, parameter: ParameterInfo, dtype: DType) -> DType:
+    """Return the dtype of a placeholder; TypeError where it has no C++ counterpart."""
+    for each in _dtypes.scalars_of(dtype):
+        if _dtypes.name_of_dtype(each) not in _dtypes.SCALAR_NAMES:
+            known = ", ".join(_dtypes.SCALAR_NAMES)
+            raise ArgumentTypeError(
+                f"`{kernel}`: parameter `{parameter.name}` (`{parameter.ctype}`) is to be of dtype {dtype}, but {each} "
+                f"has no CUDA C++ counterpart. Pass one of {known}, or a structure of them",
+                kernel=kernel,
+                parameter=parameter.name,
+                expected=known,
+                got=str(dtype),
+            )
+    return dtype
 
 
 def check_inputs(kernel: str, inputs: Sequence[Passed], dtypes: Sequence[DType]) -> None:
@@ -235,7 +251,7 @@ def check_output_layout(kernel: str, output: Passed, shape: Ints) -> None:
     if view.shape != shape:
         raise ValueError(
             f"`{kernel}`: non-broadcastable output: {output.parameter.name!r} has the shape {view.shape}, "
-            f"the result {shape}"
+            f"the result {shape}: pass an array of that shape"
         )
     if view.strides is not None and may_overlap_itself(view.shape, view.strides, view.dtype.itemsize):
         raise ValueError(

@@ -173,7 +173,10 @@ def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
 
 
 def _checked_dtype(declaration: Declaration, dtype: Any) -> DType:
-    wanted = _dtypes.dtype_of(dtype)
+    try:
+        wanted = _dtypes.dtype_of(dtype)
+    except TypeError as error:
+        raise TypeError(f"`{declaration.name}`: dtype={dtype!r} is none: {error}") from None
     first = declaration.outputs[0]
     if not first.is_placeholder and first.dtype != wanted:
         raise TypeError(

@@ -87,7 +87,7 @@ def run_elementwise(
     CompileError, CUDAError, LaunchError, TargetUnavailable
         The world failed.
     """
-    views = view_arguments(source.declaration.name, arguments)
+    views = view_arguments(source.declaration.name, arguments, source.declaration.parameters)
     key = signature(arguments, views, repr(size))
     call = known.get(key) if key is not None else None
     if call is None:

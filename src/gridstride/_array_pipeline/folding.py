@@ -40,7 +40,7 @@ def run_reduction(
     form: int,
 ) -> FinishedCall:
     """Run a reduction. It raises what `run_elementwise` raises."""
-    views = view_arguments(source.declaration.name, arguments)
+    views = view_arguments(source.declaration.name, arguments, source.declaration.parameters)
     key = signature(arguments, views, (repr(axis), bool(keepdims), dtype))
     call = known.get(key) if key is not None else None
     if call is None:

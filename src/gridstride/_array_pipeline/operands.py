@@ -96,6 +96,10 @@ def make_outputs(
             raise TypeError(
                 f"`{kernel}`: no output of dtype {dtype} can be made beside an array of {library}{reason}"
             ) from None
+        except ValueError as error:
+            raise ValueError(
+                f"`{kernel}`: no output of dtype {dtype} and shape {shape} can be made: {error}"
+            ) from None
         view = arrays.view(array)
         assert view is not None
         made.append(Made(array, view, library))

@@ -20,6 +20,8 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
+    (r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b",
+     "an upper-case letter, which digits may follow, is a type placeholder: give a type of a preamble another name"),
     (r"not declared|undefined|undeclared",
      "names in the text are the kernel's parameters, i, n, what a preamble declares, and CUDA's functions"),
     (r"no match for|no operator|invalid operands",

@@ -68,7 +68,7 @@ class Role(NamedTuple):
         if not self.is_structure or self.parameter.is_placeholder:
             return alignment_of(self.stored)
         size = self.stored.itemsize
-        return min(size & -size, max(alignment_of(each) for each in _scalars(self.stored)))
+        return min(size & -size, max(alignment_of(each) for each in _dtypes.scalars_of(self.stored)))
 
 
 def type_lines(types: Iterable[tuple[str, DType]]) -> str:
@@ -99,7 +99,7 @@ def layout_lines(roles: Sequence[Role]) -> str:
 
 def needed_headers(text: str, dtypes: Iterable[DType]) -> tuple[str, ...]:
     """Return the headers for the types of a kernel: those it uses, no others."""
-    names = {_dtypes.name_of_dtype(each) for dtype in dtypes for each in _scalars(dtype)}
+    names = {_dtypes.name_of_dtype(each) for dtype in dtypes for each in _dtypes.scalars_of(dtype)}
     used, headers = words(text), []
     if names.union(used).intersection(_SMALL):
         headers.append("gridstride/small_floats.h")
@@ -117,16 +117,6 @@ def alignment_of(dtype: DType) -> int:
     if dtype.names and dtype.alignment > 1:
         return max(alignment_of(field[0]) for field in (dtype.fields or {}).values())
     return dtype.alignment
-
-
-def _scalars(dtype: DType) -> Iterable[DType]:
-    if dtype.subdtype is not None:
-        yield from _scalars(dtype.subdtype[0])
-    elif dtype.names and not _dtypes.is_bfloat16(dtype):
-        for field in (dtype.fields or {}).values():
-            yield from _scalars(field[0])
-    else:
-        yield dtype
 
 
 def _type_line(letter: str, dtype: DType) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
@@ -163,6 +165,8 @@ class ElementwiseKernel(DeclaredKernel):
         """
         if unknown:
             self._refuse(unknown)
+        if block_size is not None and not isinstance(block_size, int | np.integer):
+            raise TypeError(f"`{self.name}`: block_size must be an int from 1 to 1024, got {block_size!r}")
         if block_size is not None and not 1 <= block_size <= 1024:
             raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
         return _array_pipeline.run_elementwise(self._source, self._known, args, size, stream, self._form)

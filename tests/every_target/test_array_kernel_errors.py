@@ -1,0 +1,293 @@
+"""What array kernels refuse: messages name kernel, parameter, what was expected, what came and what to do."""
+
+from __future__ import annotations
+
+import array
+import decimal
+import fractions
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.errors import ArgumentRangeError, ArgumentTypeError, CompileError
+from tests.every_target.test_elementwise import ADD
+from tests.every_target.test_reduction import TOTAL
+
+TWO = gs.ElementwiseKernel("T x", "T y, T z", "y = x; z = x", "two_copies")
+PICK = gs.ElementwiseKernel("raw T x", "T y", "y = x[0]", "pick")
+BYTES = np.ones(2, np.int8)
+
+
+def ones(*shape: int, dtype: Any = "f8") -> Any:
+    return np.ones(shape, dtype)
+
+
+def read_only(x: Any) -> Any:
+    x.flags.writeable = False
+    return x
+
+
+#: A call of host arrays, the error, the parameter that it is about, and the rest of the message in order.
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
+    "number beyond int8": (
+        lambda: ADD(BYTES, 200),
+        ArgumentRangeError,
+        "y",
+        r"`T`.*got 200, which it cannot hold: it holds -128 to 127",
+    ),
+    "negative of unsigned": (
+        lambda: ADD(BYTES.view("u1"), -1),
+        ArgumentRangeError,
+        "y",
+        "got -1.*it holds 0 to 255",
+    ),
+    "huge": (lambda: ADD(BYTES, 2**70), ArgumentRangeError, "y", "got 1180591620717411303424"),
+    "huge alone": (lambda: ADD(2**63, 1), ArgumentRangeError, "x", "got 9223372036854775808"),
+    "beyond float32": (
+        lambda: ADD(ones(2, dtype="f4"), 1e40),
+        ArgumentRangeError,
+        "y",
+        "beyond the largest float32",
+    ),
+    "beyond float16": (
+        lambda: ADD(ones(2, dtype="f2"), 7e4),
+        ArgumentRangeError,
+        "y",
+        "beyond the largest float16",
+    ),
+    "beyond a double": (lambda: ADD(ones(2), 10**400), ArgumentRangeError, "y", "beyond the largest float64"),
+    "text": (lambda: ADD(BYTES, "3"), ArgumentTypeError, "y", "type builtins.str. Pass an array or a number"),
+    "None": (lambda: ADD(BYTES, None), ArgumentTypeError, "y", "got None. Pass an array or a number"),
+    "list": (lambda: ADD(BYTES, [1, 2]), ArgumentTypeError, "y", "builtins.list. Pass an array or a number"),
+    "fraction": (
+        lambda: ADD(BYTES, fractions.Fraction(1, 2)),
+        ArgumentTypeError,
+        "y",
+        "Fraction. Pass an array or",
+    ),
+    "decimal": (lambda: ADD(BYTES, decimal.Decimal(1)), ArgumentTypeError, "y", "Decimal. Pass an array or"),
+    "long double": (
+        lambda: ADD(ones(2), np.longdouble(1)),
+        ArgumentTypeError,
+        "x",
+        r"`T`.*float128.*no CUDA C\+\+ counterpart. Pass",
+    ),
+    "long doubles": (
+        lambda: ADD(ones(2, dtype="g"), 1),
+        ArgumentTypeError,
+        "x",
+        "float128.*: convert it to float64",
+    ),
+    "swapped bytes": (
+        lambda: ADD(1, ones(2, dtype=">f4")),
+        ArgumentTypeError,
+        "y",
+        "`T`.*>f4 has its bytes swapped.*astype",
+    ),
+    "swapped output": (
+        lambda: ADD(1, 1, ones(dtype=">f8")),
+        ArgumentTypeError,
+        "z",
+        ">f8 has its bytes swapped: pass",
+    ),
+    "dates": (
+        lambda: ADD(ones(2, dtype="M8[s]"), 1),
+        ArgumentTypeError,
+        "x",
+        r"datetime64\[s\].*view it as int64",
+    ),
+    "spans": (
+        lambda: ADD(ones(2, dtype="m8[s]"), 1),
+        ArgumentTypeError,
+        "x",
+        r"timedelta64\[s\].*view it as int64",
+    ),
+    "objects": (
+        lambda: ADD(ones(2, dtype="O"), 1),
+        ArgumentTypeError,
+        "x",
+        "dtype object.*convert it to numbers",
+    ),
+    "strings": (lambda: ADD(ones(2, dtype="U3"), 1), ArgumentTypeError, "x", "<U3.*encode"),
+    "bytes": (lambda: ADD(np.zeros(2, "S3"), 1), ArgumentTypeError, "x", "S3.*view it as uint8"),
+    "unknown bytes": (
+        lambda: ADD(np.zeros(2, "V5"), np.zeros(2, "V5")),
+        ArgumentTypeError,
+        "x",
+        r"V5.*no CUDA C\+\+ counterpart. Pass",
+    ),
+    "fields of dates": (
+        lambda: TWO(np.zeros(2, [("at", "M8[s]")])),
+        ArgumentTypeError,
+        "x",
+        r"datetime64\[s\] has no CUDA C\+\+ counterpart",
+    ),
+    "masked": (
+        lambda: ADD(np.ma.masked_equal([1.0, 2], 2), 1),
+        ArgumentTypeError,
+        "x",
+        "lose its mask: pass x.filled",
+    ),
+    "read-only output": (
+        lambda: ADD(1.0, 2.0, read_only(ones())),
+        ArgumentTypeError,
+        "z",
+        "float64 array of shape .*read-only: pass an array",
+    ),
+    "integers for floats": (
+        lambda: ADD(ones(2), 1, ones(2, dtype="i4")),
+        ArgumentTypeError,
+        "z",
+        "got a int32 array.*float64, which it cannot hold: pass",
+    ),
+    "output that is none": (lambda: ADD(1, 2, 3), ArgumentTypeError, "z", "got the int 3. Pass an array"),
+    "raw number": (lambda: PICK(3.0, size=3), ArgumentTypeError, "x", "got the float 3.0. Pass an array"),
+    "smaller output": (
+        lambda: ADD(ones(2, 3), 1, ones(3)),
+        ValueError,
+        "z",
+        r"\(3,\), the result \(2, 3\): pass an array of that shape",
+    ),
+    "outputs of two shapes": (
+        lambda: TWO(ones(3), ones(3), ones(2, 3)),
+        ValueError,
+        "z",
+        r"\(2, 3\), the result \(3,\): pass",
+    ),
+    "outputs that are one": (
+        lambda: (lambda o: TWO(ones(3), o, o))(ones(3)),
+        ValueError,
+        "z",
+        "share memory: pass",
+    ),
+    "output that repeats elements": (
+        lambda: ADD(ones(2), 1, np.lib.stride_tricks.as_strided(ones(1), (2,), (0,))),
+        ValueError,
+        "z",
+        "share memory.*pass",
+    ),
+    "shapes": (
+        lambda: ADD(ones(3), ones(4)),
+        ValueError,
+        "y",
+        r"\(4,\): each axis must have one length, or 1",
+    ),
+    "too large": (
+        lambda: PICK(ones(3), size=2**62),
+        ValueError,
+        "",
+        "no output of dtype float64 and shape .* can be made",
+    ),
+    "size beside arrays": (lambda: ADD(ones(3), 1, size=3), ValueError, "x", "decide it"),
+    "no size": (lambda: PICK(ones(3)), ValueError, "", "loop size undecided.*pass size="),
+    "size of a float": (lambda: PICK(ones(3), size=3.0), TypeError, "", "size must be an int, got 3.0"),
+    "negative size": (lambda: PICK(ones(3), size=-1), ValueError, "", "size must not be negative, got -1"),
+    "block size": (
+        lambda: ADD(ones(3), 1, block_size="x"),
+        TypeError,
+        "",
+        "block_size must be an int from 1 to 1024, got 'x'",
+    ),
+    "too many": (
+        lambda: ADD(1, 2, 3, 4),
+        ArgumentTypeError,
+        "x",
+        r"takes 2 inputs \(T x, T y\).*got 4 arguments",
+    ),
+    "unknown keyword": (lambda: ADD(1, 2, sizes=3), TypeError, "", "no keyword 'sizes'; did you mean 'size'"),
+    "buffer without output": (
+        lambda: TWO(array.array("d", [1, 2])),
+        TypeError,
+        "",
+        "known only by an interface. Pass the outputs",
+    ),
+    "axis": (
+        lambda: TOTAL(ones(2, 3), axis=2),
+        np.exceptions.AxisError,
+        "",
+        "axis 2 is out of bounds for arrays of 2",
+    ),
+    "axis twice": (lambda: TOTAL(ones(2, 3), axis=(1, -1)), ValueError, "", r"duplicate axis in \(1, -1\)"),
+    "axis of a float": (lambda: TOTAL(ones(2, 3), axis=1.0), TypeError, "", "axis must be an int.*got 1.0"),
+    "many axes": (
+        lambda: TOTAL(ones(2), axis=tuple(range(99))),
+        np.exceptions.AxisError,
+        "",
+        "axis 1 is out of bounds",
+    ),
+    "axis of none": (lambda: TOTAL(ones(), axis=0), np.exceptions.AxisError, "", "axis 0 is out of bounds"),
+    "dtype": (lambda: TOTAL(ones(2), dtype="nope"), TypeError, "", "dtype='nope' is none"),
+    "dtype of dates": (
+        lambda: TOTAL(ones(2), dtype="M8[s]"),
+        ArgumentTypeError,
+        "x",
+        r"datetime64\[s\] has no CUDA",
+    ),
+    "dtype of objects": (lambda: TOTAL(ones(2), dtype=object), ArgumentTypeError, "x", "object has no CUDA"),
+    "narrower dtype": (
+        lambda: TOTAL(ones(2), dtype="i4"),
+        ArgumentTypeError,
+        "x",
+        "float64 array.*int32.*cast it first",
+    ),
+    "shape of a result": (
+        lambda: TOTAL(ones(2, 3), axis=0, out=ones(2)),
+        ValueError,
+        "y",
+        r"\(2,\), the result \(3,\): pass",
+    ),
+    "results twice": (lambda: TOTAL(ones(2), ones(), out=ones()), TypeError, "", "passed twice"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_is_named(what: str, xp: ModuleType) -> None:
+    call, kind, parameter, rest = REFUSED[what]
+    if xp is not np:
+        pytest.skip("host arrays")
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert message.startswith("`"), message
+    assert not parameter or re.search(rf"[`' ]{parameter}[`', )]", message), message
+    assert re.search(rest, message, re.DOTALL), message
+    if isinstance(caught.value, ArgumentTypeError | ArgumentRangeError):
+        assert caught.value.kernel
+        assert caught.value.parameter in (parameter, "")
+
+
+def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "P p", "float32 y", "y = p.x", "clash", type_preamble="struct P { float x; };"
+    )
+    with pytest.raises(CompileError, match=r"type placeholder: give a type of a preamble another name"):
+        kernel(xp.ones(3, xp.float32))
+
+
+def test_arrays_of_many_axes(xp: ModuleType) -> None:
+    ndim = 64 if xp is np else 32
+    x = xp.arange(6.0).reshape((1,) * (ndim - 2) + (2, 3))
+    y = xp.arange(3.0)
+    total = gs.asnumpy(ADD(x, y))
+    assert total.shape == x.shape
+    np.testing.assert_array_equal(total.reshape(2, 3), gs.asnumpy(x).reshape(2, 3) + gs.asnumpy(y))
+    sums = TOTAL(x, axis=(*range(-ndim, -2), -1), keepdims=True)
+    assert sums.shape == (1,) * (ndim - 2) + (2, 1)
+    assert TOTAL(x, axis=-ndim).shape == x.shape[1:]
+    np.testing.assert_array_equal(gs.asnumpy(sums).ravel(), [3, 12])
+
+
+def test_more_elements_than_32_bits_count(xp: ModuleType) -> None:
+    """Of an array that has one element in memory: the last axis alone is longer than an int holds."""
+    count = 2**31 + 5
+    x = xp.broadcast_to(xp.ones(1, xp.int8), (count,))
+    wide = gs.ReductionKernel("int8 x", "int64 s, int64 last", "P{x, i}", "P{a.s + b.s, a.at > b.at ? a.at : b.at}",
+                              "s = a.s; last = a.at", "P{0, 0}", "wide_count", reduce_type="P",
+                              preamble="struct P { long long s, at; };")  # fmt: skip
+    total, last = wide(x)
+    assert (total.item(), last.item()) == (count, count - 1)
