@@ -74,6 +74,33 @@ def test_the_range_of_an_expression(expression: str, fused: bool) -> None:
     assert not allowed.has(rounded)
 
 
+def test_sums_and_differences_in_turn_are_not_contracted() -> None:
+    """Vectors have an operation for them, which compilers take for complex numbers."""
+    random = np.random.default_rng(0)
+    z, w = (random.random(1001) + 1j * random.random(1001) for _ in range(2))
+    assigned = "q = complex<double>(z.real() * w.real() - z.imag(), z.imag() * w.real() + w.imag())"
+    kernel = gs.ElementwiseKernel(
+        "complex128 z, complex128 w", "complex128 q", assigned, "in_turn", options=("--fmad=false",)
+    )
+    for size in (1, 1001):
+        found = kernel(z[:size], w[:size])
+        np.testing.assert_array_equal(found.real, z[:size].real * w[:size].real - z[:size].imag)
+        np.testing.assert_array_equal(found.imag, z[:size].imag * w[:size].real + w[:size].imag)
+    raw = gs.RawKernel(
+        """extern "C" __global__ void in_turn(const double* z, const double* w, double* q) {
+            const int i = blockIdx.x * blockDim.x + threadIdx.x;
+            q[2 * i] = z[2 * i] * w[2 * i] - z[2 * i + 1];
+            q[2 * i + 1] = z[2 * i + 1] * w[2 * i] + w[2 * i + 1];
+        }""", "in_turn", options=("--fmad=false",),
+    )  # fmt: skip
+    for tier in ({}, {"tier": "fibers"}):
+        found = np.empty(1001, "c16")
+        raw = gs.RawKernel(raw.code, "in_turn", options=("--fmad=false",), **tier)
+        raw(7, 143, (z.view("f8"), w.view("f8"), found.view("f8")))
+        np.testing.assert_array_equal(found.real, z.real * w.real - z.imag)
+        np.testing.assert_array_equal(found.imag, z.imag * w.real + w.imag)
+
+
 def test_what_contraction_decides_is_known() -> None:
     """A comparison between bounds, and an integer that they do not agree on."""
     for expression in ("(x * y - x * y > 0 ? 1.0f : 2.0f)", "(float)(int)((x * y - x * y) * 1e20f)"):

@@ -106,7 +106,11 @@ class Toolchain(NamedTuple):
         flags.append(f"-std={(options.std or 'c++17').replace('c++', 'gnu++')}")
         flags.append("-O0" if options.debug else f"-O{options.optimization or '3'}")
         flags.append("-march=native")
-        flags.append(f"-ffp-contract={'fast' if options.contraction or options.fast_math else 'off'}")
+        contracts = options.contraction or options.fast_math
+        flags.append(f"-ffp-contract={'fast' if contracts else 'off'}")
+        if self.kind == "gcc" and not contracts:
+            # GCC 12 makes one operation of products with sums and differences in turn, whatever it is told.
+            flags.append("-fno-tree-vectorize")
         if options.debug:
             flags.append("-g")
         elif options.line_info or config.debug():
