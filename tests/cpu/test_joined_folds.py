@@ -17,6 +17,18 @@ __device__ inline candidate earlier(candidate a, candidate b) {
     return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
 }"""
 
+_EXTENT = """
+struct extent { T low, high; };
+__device__ inline extent wider(extent a, extent b) {
+    return extent{a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}"""
+
+
+def small_numbers(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return integers below 9 of a dtype."""
+    named = pytest.importorskip("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype
+    return np.random.default_rng(2).integers(0, 9, shape).astype(named)
+
 
 @pytest.fixture(autouse=True)
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -45,12 +57,25 @@ def test_sums(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_structures_without_an_identity(shape: tuple[int, ...], joined: list[int]) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_structures_without_an_identity(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
     first = gs.ReductionKernel(
         "T x", "int64 k", "candidate{x, _J}", "earlier(a, b)", "k = a.place", None, "first", "candidate",
         preamble=_FIRST,
     )  # fmt: skip
-    x = np.random.default_rng(2).integers(0, 9, shape).astype("float32")
+    x = small_numbers(shape, dtype)
     for axis in (None, *range(len(shape))):
         np.testing.assert_array_equal(first(x, axis=axis), np.argmax(x, axis))
+    assert max(joined) > 1
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_structures_of_halves(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
+    extent = gs.ReductionKernel(
+        "T x", "T y", "extent{x, x}", "wider(a, b)", "y = T(a.high - a.low)", None, "extent", "extent", preamble=_EXTENT
+    )  # fmt: skip
+    x = small_numbers(shape, dtype)
+    for axis in (None, *range(len(shape))):
+        np.testing.assert_array_equal(extent(x, axis=axis), x.max(axis) - x.min(axis))
     assert max(joined) > 1

@@ -95,7 +95,7 @@ def test_places_and_extremes(xp: ModuleType, width: int) -> None:
         )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16", "float64"])
 def test_the_first_of_equal_elements(xp: ModuleType, dtype: str) -> None:
     for length in (31, 33, 127, 129, 255, 300, 2047, 2049, 5000, 70_001):
         x = np.random.default_rng(length).integers(0, 50, (140_000 // length, length)).astype(dtype)

@@ -143,20 +143,25 @@ def reduction_form(
         loop.tells_numberless,
         loop.small_bytes,
         in_structures and loop.tells_places,
-        _widened(source, roles, types) if in_structures and loop.widens else (),
+        _widened(source, roles, types, loop.widens) if in_structures else (),
         loop.linked,
     )
 
 
 def _widened(
-    source: ReductionSource, roles: Sequence[Role], types: Sequence[tuple[str, DType]]
+    source: ReductionSource, roles: Sequence[Role], types: Sequence[tuple[str, DType]], kinds: str
 ) -> tuple[str, ...]:
     if source.options or source.identity or source.reduce_type in dict(types):
         return ()
     read = {role.parameter.ctype for role in roles if role.kind == "element"}
     declared = f"{source.type_preamble}\n{source.preamble}"
     folded = f"{source.map_expr}\n{source.reduce_expr}"
-    return widened(declared, folded, source.post_map_expr, [each for each in types if each[0] in read])
+    small = [each for each in types if each[0] in read and _kind(each[1]) in kinds]
+    return widened(declared, folded, source.post_map_expr, small)
+
+
+def _kind(dtype: DType) -> str:
+    return "f" if _dtypes.is_bfloat16(dtype) else dtype.kind
 
 
 def folds_structures(

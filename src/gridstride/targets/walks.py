@@ -152,8 +152,8 @@ class FoldLoop(NamedTuple):
         Up to which integers the loop makes a difference for their sums.
     tells_places : bool
         Whether the loop makes a difference for structures of bytes and their places.
-    widens : bool
-        Whether numbers in structures are better of four bytes than of fewer.
+    widens : str
+        Kinds of dtypes of which numbers in structures are better of four bytes than of fewer; "f" includes bfloat16.
     linked : tuple of str
         As in `Program`.
     """
@@ -173,7 +173,7 @@ class FoldLoop(NamedTuple):
     tells_numberless: bool = False
     small_bytes: int = 2
     tells_places: bool = False
-    widens: bool = False
+    widens: str = ""
     linked: tuple[str, ...] = ()
 
 

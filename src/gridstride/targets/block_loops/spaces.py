@@ -93,7 +93,7 @@ def fold_loop(
     largest = LARGEST_FOLDING // values
     return FoldLoop(
         *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
-        tells_places=tells_places, widens=True,
+        tells_places=tells_places, widens="iuf",
     )  # fmt: skip
 
 

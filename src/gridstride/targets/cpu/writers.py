@@ -109,6 +109,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _LARGEST_FOLDING,
         small_bytes=4,
         tells_numberless=True,
+        widens="f",
         linked=passages.linked_for(walk.inputs),
     )
 
@@ -136,6 +137,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _LARGEST_FOLDING,
         parts_outermost=True,
         tells_numberless=True,
+        widens="f",
         linked=passages.linked_for(walk.inputs),
     )
 

@@ -9,6 +9,11 @@
 
 namespace gridstride {
 
+// In small_floats.h.
+struct float16;
+struct bfloat16;
+template <class __small> struct as_float;
+
 #if defined(__cpp_structured_bindings) && defined(__cpp_if_constexpr)
 
 template <bool> struct only_if {};
@@ -50,6 +55,9 @@ constexpr int count_members() {
 
 template <class __type> struct is_scalar { static constexpr bool value = !__is_class(__type) && !__is_union(__type); };
 template <class __type, int __count> struct is_scalar<__type[__count]> { static constexpr bool value = false; };
+template <class __small> struct is_scalar<as_float<__small>> { static constexpr bool value = true; };
+template <> struct is_scalar<float16> { static constexpr bool value = true; };
+template <> struct is_scalar<bfloat16> { static constexpr bool value = true; };
 constexpr int smallest_of(int __first) { return __first; }
 template <class... __rest>
 constexpr int smallest_of(int __first, int __second, __rest... __others) { return smallest_of(__first < __second ? __first : __second, __others...); }
