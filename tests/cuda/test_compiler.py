@@ -16,11 +16,12 @@ from gridstride.errors import CompileError
 from gridstride.targets import toolkit
 from gridstride.targets.base import ObjectCode
 from gridstride.targets.cuda import elf, nvcc, nvrtc, parallel, source
-from gridstride.targets.cuda.binaries import object_code_from_binary, recognize
+from gridstride.targets.cuda.binaries import recognize
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.fingerprint import fingerprint, own_headers
 from gridstride.targets.cuda.includes import DEVICE_FOLDERS, NVRTC_FOLDERS, walk
 from gridstride.targets.cuda.parallel import compile_many
+from gridstride.targets.cuda.runtime import CudaTarget
 
 PLAIN = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
 BOTH_COMPILERS = pytest.mark.parametrize(
@@ -465,11 +466,12 @@ def test_formats_are_recognized(compiler: Compiler) -> None:
     assert recognize(compiler.compile(asked, "sm_9999").code) == "ptx"
     assert recognize(bytes.fromhex("50ed55ba01001000")) == "fatbin"
     assert recognize(PLAIN.encode()) is None
-    assert object_code_from_binary(bytes.fromhex("50ed55ba01001000")).functions == {}
-    with pytest.raises(ValueError, match="no cubin, fatbin or PTX"):
-        object_code_from_binary(b"text")
-    with pytest.raises(ValueError, match="cubin"):
-        object_code_from_binary(b"\x7fELF" + bytes(60))
+
+
+@pytest.mark.parametrize("data", [b"text", b"\x7fELF" + bytes(60)])
+def test_what_is_no_object_code_is_refused_by_its_name(cuda: CudaTarget, data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"my kernels: .*cubin"):
+        cuda.adopt(data, "my kernels")
 
 
 def test_nvrtc_is_found_by_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from cuda_support import program
 
 from gridstride.targets import registry, toolkit
 from gridstride.targets.base import CopyDirection, EventFlags, Function, LaunchConfig, Program
-from gridstride.targets.cuda.binaries import object_code_from_binary
 from gridstride.targets.cuda.runtime import CudaTarget
 
 pytestmark = pytest.mark.gpu
@@ -175,11 +174,55 @@ def test_ptx_is_translated_by_the_driver(device_target: CudaTarget, monkeypatch:
     _check_fill(device_target, device_target.load(code, 0).function("fill"))
 
 
+@pytest.mark.parametrize("form", ["cubin", "ptx", "fatbin"])
+def test_object_code_of_users_runs(
+    form: str, device_target: CudaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "ptx":
+        monkeypatch.setattr(device_target.compiler.nvrtc, "architectures", (75,))
+    arch = device_target.arch(0)
+    code = device_target.compile(program(_FILL, "fill"), arch).code
+    if form == "fatbin":
+        code = fatbin_of(code, int(arch.removeprefix("sm_")))
+    adopted = device_target.adopt(code, form)
+    assert (adopted.format, list(adopted.functions)) == (form, ["fill"])
+    signature = adopted.functions["fill"].signature
+    assert signature is not None
+    assert [(parameter.offset, parameter.type.size) for parameter in signature] == [(0, 8), (8, 4)]
+    _check_fill(device_target, device_target.load(adopted, 0).function("fill"))
+
+
+def fatbin_of(cubin: bytes, arch: int) -> bytes:
+    """Return a fatbin that holds a cubin as it is."""
+    padded = cubin + bytes(-len(cubin) % 8)
+    kind, version, header_size, is_64_bit_linux = 2, 0x101, 64, 0x11
+    entry = struct.pack(
+        "<HHIQIIHHIIIQQQ",
+        kind,
+        version,
+        header_size,
+        len(padded),
+        0,
+        0,
+        0,
+        1,
+        arch,
+        0,
+        0,
+        is_64_bit_linux,
+        0,
+        0,
+    )
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(padded)) + entry + padded
+
+
 @NEEDS_NVCC
 def test_a_cubin_of_nvcc_runs_as_compiled_and_as_a_binary(device_target: CudaTarget) -> None:
     code = device_target.compile(program(_FILL, "fill", compiler="nvcc"), device_target.arch(0))
     _check_fill(device_target, device_target.load(code, 0).function("fill"))
-    _check_fill(device_target, device_target.load(object_code_from_binary(code.code), 0).function("fill"))
+    _check_fill(
+        device_target, device_target.load(device_target.adopt(code.code, "binary"), 0).function("fill")
+    )
 
 
 def test_the_native_routine_launches(device_target: CudaTarget) -> None:

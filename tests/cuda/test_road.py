@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from cuda_support import Stub
+from cuda_support import Stub, program
 
 import gridstride as gs
+from gridstride.errors import SymbolNotFound
 from gridstride.targets import registry
 from gridstride.targets.base import ObjectCode, Program
 from gridstride.targets.cuda.compiler import Compiler
@@ -71,3 +74,42 @@ def test_a_cooperative_kernel_is_launched_as_one(array: DeviceArray, stub: Stub)
     gs.RawKernel(TEXT, "k", enable_cooperative_groups=True)((1,), (32,), (array, 1, 2.0))
     (launch,) = stub.calls("cuLaunchKernel", "cuLaunchKernelEx")
     assert (launch["call"], launch["cooperative"]) == ("cuLaunchKernelEx", 1)
+
+
+@pytest.mark.parametrize(("form", "arch"), [("cubin", "sm_90"), ("ptx", "sm_9999")])
+def test_object_code_of_users(
+    form: str, arch: str, array: DeviceArray, stub: Stub, compiler: Compiler, tmp_path: Path
+) -> None:
+    code = compiler.compile(program(TEXT, "k"), arch).code
+    path = tmp_path / f"kernels.{form}"
+    path.write_bytes(code)
+    address = array.__cuda_array_interface__["data"][0]
+    for module in (gs.RawModule(code), gs.RawModule(path=str(path)), gs.RawModule(**{form: code})):
+        stub.clear()
+        module.get_function("k")((2,), (32,), (array, np.int8(65), np.float64(2)))
+        (launch,) = stub.calls("cuLaunchKernel")
+        assert (launch["grid"], launch["block"]) == ([2, 1, 1], [32, 1, 1])
+        assert bytes.fromhex(launch["arguments"]) == struct.pack("<Qb7xd", address, 65, 2.0)
+        with pytest.raises(SymbolNotFound, match="no kernel 'other'; available: k"):
+            module.get_function("other")
+
+
+def test_fatbins_of_users(array: DeviceArray, stub: Stub) -> None:
+    module = gs.RawModule(bytes.fromhex("50ed55ba") + b"_Z4fillPfi")
+    module.get_function("_Z4fillPfi")((1,), (1,), (array, 3))
+    (launch,) = stub.calls("cuLaunchKernel")
+    address = array.__cuda_array_interface__["data"][0]
+    assert bytes.fromhex(launch["arguments"]) == struct.pack("<Qi", address, 3)
+
+
+def test_fatbins_need_a_driver_that_tells_what_they_hold(
+    array: DeviceArray, cuda: CudaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cuda.driver._addresses, "cuFuncGetParamInfo", 0)
+    with pytest.raises(NotImplementedError, match=r"before CUDA 12\.4"):
+        gs.RawModule(bytes.fromhex("50ed55ba") + b"_Z4fillPfi").compile()
+
+
+def test_the_name_of_a_cubins_file_is_no_cubin() -> None:
+    with pytest.raises(TypeError, match="a file is given as path"):
+        gs.RawModule(cubin="kernels.cubin")  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ from signatures import CASES, SignatureCase
 
 from gridstride.targets.base import Parameter
 from gridstride.targets.cuda import elf
-from gridstride.targets.cuda.binaries import object_code_from_binary
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.itanium import UnknownMangling, parse, spell
+from gridstride.targets.cuda.runtime import CudaTarget
 
 # CUDA 13 and the host headers of nvcc differ in which of two equal integer types a name stands for.
 _NVCC_CASES = [
@@ -54,14 +54,14 @@ def test_ptx_reports_the_same_signature_as_a_cubin(compiler: Compiler) -> None:
 
 
 @pytest.mark.parametrize("arch", [ARCH, "sm_9999"], ids=["cubin", "ptx"])
-def test_binaries_give_away_types_or_sizes(compiler: Compiler, arch: str) -> None:
+def test_binaries_give_away_types_or_sizes(compiler: Compiler, cuda: CudaTarget, arch: str) -> None:
     text = """
     struct Point { double x; char tag; };
     extern "C" __global__ void plain(float* x, Point p, int n) {}
     __global__ void mangled(const float* x, int n) {}
     """
     code = compiler.compile(program(text, "plain", "mangled"), arch)
-    functions = object_code_from_binary(code.code).functions
+    functions = cuda.adopt(code.code, "binary").functions
     plain, mangled = functions["plain"].signature, functions[code.functions["mangled"].lowered_name].signature
     assert plain is not None
     assert mangled is not None

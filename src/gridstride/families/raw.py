@@ -284,6 +284,8 @@ def _content(
         return module._lazy.source.code, module._lazy.source.name, os.fspath(path)
     if isinstance(ptx, str):
         ptx = ptx.encode()
+    if isinstance(cubin, str):
+        raise TypeError("cubin must be the object code (bytes), got a string: a file is given as path")
     for content in (code, cubin, ptx):
         if content is not None:
             return content, "module", ""

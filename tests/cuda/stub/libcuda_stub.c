@@ -550,9 +550,10 @@ Result cuModuleLoadDataEx(void **module, const char *image, unsigned options, in
     NEED_CONTEXT;
     CALL("\"size\": %zu", size);
     Module *loaded = calloc(1, sizeof *loaded);
-    loaded->image = malloc(size);
+    loaded->image = malloc(size + 1);
     loaded->size = size;
     memcpy(loaded->image, image, size);
+    loaded->image[size] = 0;
     *module = loaded;
     return SUCCESS;
 }
@@ -578,6 +579,31 @@ Result cuModuleGetFunction(void **function, Module *module, const char *name) {
     found->context = current;
     found->max_dynamic = FREE_SHARED - static_shared;
     *function = found;
+    return SUCCESS;
+}
+
+/* An image that is no ELF file, read as a fatbin: a number of four bytes, then the name of its one kernel. */
+Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
+    (void)module;
+    *count = 1;
+    return SUCCESS;
+}
+
+Result cuModuleEnumerateFunctions(void **functions, unsigned count, Module *module) {
+    return count == 1 ? cuModuleGetFunction(functions, module, module->image + 4) : INVALID_VALUE;
+}
+
+Result cuFuncGetName(const char **name, Function *function) {
+    *name = function->name;
+    return SUCCESS;
+}
+
+/* A pointer and an int. */
+Result cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *size) {
+    (void)function;
+    if (index > 1) return INVALID_VALUE;
+    *offset = index == 0 ? 0 : 8;
+    *size = index == 0 ? 8 : 4;
     return SUCCESS;
 }
 

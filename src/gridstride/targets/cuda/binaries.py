@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_char_p, c_size_t, c_uint, c_void_p
 
+from gridstride.errors import CUDAError
 from gridstride.targets.base import FunctionRecord, ObjectCode
 from gridstride.targets.cuda import elf
+from gridstride.targets.cuda.driver import INVALID_VALUE, Driver
 from gridstride.targets.cuda.elf import ParameterLayout
 from gridstride.targets.cuda.signatures import read_kernel_name
+
+Layouts = dict[str, tuple[ParameterLayout, ...]]
 
 _FATBIN_MAGIC = (0xBA55ED50).to_bytes(4, "little")
 _PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s", re.MULTILINE | re.DOTALL)
@@ -28,16 +34,18 @@ def recognize(data: bytes) -> str | None:
     return "ptx" if _PTX.search(data) else None
 
 
-def object_code_from_binary(data: bytes) -> ObjectCode:
+def object_code_from_binary(data: bytes, in_fatbin: Callable[[bytes], Layouts]) -> ObjectCode:
     """Return object code with the signatures that the bytes give away, by lowered name.
 
     Mangled names tell types; of a C symbol only the sizes are known, so its parameters are structs
-    without a name. A fatbin tells nothing: its functions are found when it is loaded.
+    without a name.
 
     Parameters
     ----------
     data : bytes
         A cubin, a fatbin or PTX.
+    in_fatbin : callable
+        Returns what lies in a fatbin, which is compressed: `layouts_of_module` of the module it is loaded as.
 
     Raises
     ------
@@ -47,20 +55,51 @@ def object_code_from_binary(data: bytes) -> ObjectCode:
     form = recognize(data)
     if form is None:
         raise ValueError(f"{data[:16]!r}... is no cubin, fatbin or PTX")
+    read = {"cubin": elf.parameter_layouts, "ptx": _ptx_layouts, "fatbin": in_fatbin}[form]
     functions = {
-        name: FunctionRecord(name, read_kernel_name(name, layouts))
-        for name, layouts in _layouts(form, data).items()
+        name: FunctionRecord(name, read_kernel_name(name, layouts)) for name, layouts in read(data).items()
     }
     return ObjectCode(form, data, functions)
 
 
-def _layouts(form: str, data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
-    if form == "cubin":
-        return elf.parameter_layouts(data)
-    return _ptx_layouts(data) if form == "ptx" else {}
+def layouts_of_module(driver: Driver, module: int) -> Layouts:
+    """Return the layouts of the parameters of each kernel of a loaded module, by its lowered name.
+
+    Raises
+    ------
+    NotImplementedError
+        Where the driver is too old to tell them.
+    """
+    if not driver.address("cuFuncGetParamInfo"):
+        raise NotImplementedError(
+            "drivers before CUDA 12.4 do not say what a fatbin holds: give the cubin or the PTX"
+        )
+    count = c_uint()
+    driver.cuModuleGetFunctionCount(byref(count), module)
+    functions = (c_void_p * count.value)()
+    driver.cuModuleEnumerateFunctions(functions, count, module)
+    return {_name_of(driver, function): tuple(_parameters_of(driver, function)) for function in functions}
 
 
-def _ptx_layouts(data: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
+def _name_of(driver: Driver, function: int | None) -> str:
+    name = c_char_p()
+    driver.cuFuncGetName(byref(name), function)
+    return (name.value or b"").decode()
+
+
+def _parameters_of(driver: Driver, function: int | None) -> Iterator[ParameterLayout]:
+    offset, size = c_size_t(), c_size_t()
+    for index in itertools.count():
+        try:
+            driver.cuFuncGetParamInfo(function, index, byref(offset), byref(size))
+        except CUDAError as error:
+            if error.code != INVALID_VALUE:
+                raise
+            return
+        yield ParameterLayout(offset.value, size.value)
+
+
+def _ptx_layouts(data: bytes) -> Layouts:
     text = _PTX_COMMENT.sub("", data.decode("utf-8", "replace"))
     return {
         match[1]: tuple(_lay_out(match[2] or ""))

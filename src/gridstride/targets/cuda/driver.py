@@ -114,6 +114,10 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuProfilerStop": (),
     "cuModuleLoadDataEx": (POINTER(_HANDLE), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
     "cuModuleGetGlobal_v2": (POINTER(_ADDRESS), POINTER(c_size_t), _HANDLE, c_char_p),
+    "cuModuleGetFunctionCount": (POINTER(c_uint), _HANDLE),
+    "cuModuleEnumerateFunctions": (POINTER(_HANDLE), c_uint, _HANDLE),
+    "cuFuncGetName": (POINTER(c_char_p), _HANDLE),
+    "cuFuncGetParamInfo": (_HANDLE, c_size_t, POINTER(c_size_t), POINTER(c_size_t)),
     "cuFuncSetAttribute": (_HANDLE, c_int, c_int),
     "cuLaunchKernel": (
         _HANDLE, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, _HANDLE, POINTER(c_void_p), c_void_p,

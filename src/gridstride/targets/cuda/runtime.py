@@ -33,6 +33,7 @@ from gridstride.targets.options import CompileOptions
 
 if TYPE_CHECKING:
     from gridstride.targets.cuda.compiler import Compiler
+    from gridstride.targets.cuda.elf import ParameterLayout
 
 DLPACK_CUDA = 2
 DLPACK_MANAGED = 13
@@ -203,6 +204,14 @@ class CudaTarget(MemoryCalls):
     def compile(self, program: Program, arch: str) -> ObjectCode:
         return self.compiler.compile(program, arch)
 
+    def adopt(self, code: bytes, name: str) -> ObjectCode:
+        from gridstride.targets.cuda.binaries import object_code_from_binary
+
+        try:
+            return object_code_from_binary(code, self._layouts_in_fatbin)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
     def load(self, object_code: ObjectCode, device: int) -> CudaModule:
         with self._through_captures_on(device):
             return CudaModule(self, self._load(object_code), device)
@@ -246,6 +255,16 @@ class CudaTarget(MemoryCalls):
                 error.args = (f"{error}: {log}",)
             raise
         return module
+
+    def _layouts_in_fatbin(self, fatbin: bytes) -> dict[str, tuple[ParameterLayout, ...]]:
+        from gridstride.targets.cuda.binaries import layouts_of_module
+
+        with self._through_captures_on(self.current_device()):
+            module = self.driver.new_module(fatbin)
+            try:
+                return layouts_of_module(self.driver, module)
+            finally:
+                self.driver.cuModuleUnload(module)
 
     def _load_nothing(self, device: int) -> None:
         """Let the driver refuse a module: it takes half as long again for the first one of a process."""
