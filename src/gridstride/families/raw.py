@@ -48,6 +48,18 @@ class RawKernel(Function):
     TypeError, ValueError
         For bad parameters; compiling waits until the first launch or `compile`.
 
+    Notes
+    -----
+    A call is ``kernel(grid, block, args=(), shared_mem=0, stream=None)``: blocks in the grid and threads in a
+    block (an int or a tuple of up to three), one entry for each parameter (arrays for pointers, numbers,
+    structured scalars, None for a null pointer), dynamic shared memory in bytes, and by default the current
+    stream of the library that the arrays belong to. It returns None, and on a GPU before the kernel has run.
+
+    Arguments are converted by the C++ types of the parameters. A wrong call is a TypeError (count, dtype, layout,
+    place), a ValueError (grid, block) or an OverflowError (a number that the type cannot hold); nothing was
+    launched then. CompileError, CUDAError, LaunchError and TargetUnavailable are failures of the text, the
+    device, the kernel and the target.
+
     Examples
     --------
     >>> import gridstride as gs
@@ -115,6 +127,13 @@ class RawModule:
     name_expressions : sequence of str, optional
         Template instances to compile in, for example ``["f<int>", "f<complex<float>>"]``, and
         variables with a leading ``&``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad parameters. Text is compiled by the first call that needs it.
+    OSError
+        Where the file cannot be read.
 
     Notes
     -----
@@ -213,6 +232,13 @@ def compile_with_cache(
     Returns
     -------
     Module
+
+    Raises
+    ------
+    CompileError
+        The compiler refused the text.
+    ValueError
+        For another device's `arch`, and for what is only None.
     """
     if cache_dir is not None or extra_source is not None:
         raise ValueError(

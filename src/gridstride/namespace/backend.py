@@ -65,6 +65,11 @@ def use_backend(backend: str, strict: bool = False) -> Iterator[ModuleType]:
     ------
     module
         The array library.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As for `set_backend`.
     """
     token = _in_block.set(_usable(backend, "use_backend", strict))
     try:

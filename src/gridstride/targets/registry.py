@@ -126,11 +126,18 @@ def use_target(name: str) -> Iterator[Target]:
     Parameters
     ----------
     name : str
-        A name of `names`.
+        ``"cuda"``, ``"cpu"``, ``"null"`` (launches nothing), or that of an installed target.
 
     Yields
     ------
     Target
+
+    Raises
+    ------
+    ValueError
+        There is no such target.
+    TargetUnavailable
+        It cannot be used on this machine: the error says why, and what to do.
     """
     target = get(name)
     token = _chosen.set(name)
