@@ -15,12 +15,11 @@ from cuda_support import ARCH, program
 from gridstride.errors import CompileError
 from gridstride.targets import toolkit
 from gridstride.targets.base import ObjectCode
-from gridstride.targets.cuda import elf, nvcc, nvrtc, parallel, source
+from gridstride.targets.cuda import elf, nvcc, nvrtc, source
 from gridstride.targets.cuda.binaries import recognize
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.fingerprint import fingerprint, own_headers
 from gridstride.targets.cuda.includes import DEVICE_FOLDERS, NVRTC_FOLDERS, walk
-from gridstride.targets.cuda.parallel import compile_many
 from gridstride.targets.cuda.runtime import CudaTarget
 
 PLAIN = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
@@ -411,48 +410,6 @@ def test_many_threads_compile_at_once(compiler: Compiler) -> None:
     assert {number: list(elf.parameter_layouts(code.code)) for number, code in codes.items()} == {
         number: [f"k{number}"] for number in range(8)
     }
-
-
-def test_processes_compile_many_programs_and_report_each_failure(compiler: Compiler) -> None:
-    texts = [PLAIN.replace("= 1", f"= {number}") for number in range(3)]
-    texts[1] = "this is no C++"
-    programs = [program(text, "k") for text in texts]
-    first, second, third = compile_many(compiler, programs, ARCH, jobs=2)
-    assert isinstance(second, CompileError)
-    assert second.source == texts[1]
-    assert (first, third) == (compiler.compile(programs[0], ARCH), compiler.compile(programs[2], ARCH))
-    assert compile_many(compiler, programs[:1], ARCH) == [first]
-
-
-_DIES_IN_AN_ANSWER = """
-import os, pickle, types
-from gridstride.targets.cuda import parallel
-
-def dump(item, file):
-    data = pickle.dumps(item)
-    if isinstance(item, Exception):
-        file.write(data[: len(data) // 2])
-        file.flush()
-        os._exit(9)
-    file.write(data)
-
-parallel.pickle = types.SimpleNamespace(load=pickle.load, dump=dump)
-parallel.serve()
-"""
-
-
-def test_a_compiling_process_that_ends_takes_one_program_with_it(
-    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "_WORKER", _DIES_IN_AN_ANSWER)
-    texts = ["this is no C++", PLAIN, "nor this", *(PLAIN.replace("= 1", f"= {k}") for k in range(3))]
-    results = compile_many(compiler, [program(text, "k") for text in texts], ARCH, jobs=2)
-    for text, result in zip(texts, results, strict=True):
-        if "=" in text:
-            assert result == compiler.compile(program(text, "k"), ARCH)
-        else:
-            assert isinstance(result, CompileError)
-            assert "the compiling process ended" in str(result)
 
 
 def test_object_code_can_be_pickled(compiler: Compiler) -> None:

@@ -27,7 +27,8 @@ from gridstride._runtime.pointer import MemoryPointer
 from gridstride.errors import CUDAError, OutOfMemoryError
 from gridstride.targets.base import EventFlags, Target
 
-GRANULARITY = 512
+#: Bytes that sizes are rounded up to.
+_GRANULARITY = 512
 
 Allocator = Callable[[int], Any]
 Value = TypeVar("Value")
@@ -78,7 +79,7 @@ class DevicePool(_native.DevicePoolRecord):
         """
         if type(size) is not int:
             size = index(size)
-        rounded = (size + 511) & -512
+        rounded = (size + _GRANULARITY - 1) & -_GRANULARITY
         if rounded <= 0:
             return self._nothing(size)
         stream = self._current_stream() if self._has_streams else _DEFAULT_STREAM
@@ -121,7 +122,7 @@ class DevicePool(_native.DevicePoolRecord):
     def watched_malloc(self, size: int) -> MemoryPointer:
         """Hand out memory and tell the hooks."""
         size = index(size)
-        rounded = (size + 511) & -512
+        rounded = (size + _GRANULARITY - 1) & -_GRANULARITY
         hooks.tell("malloc_preprocess", Piece(0, rounded, self.device, 0, size))
         pointer = self.malloc(size)
         memory = pointer.mem

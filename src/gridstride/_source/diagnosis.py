@@ -71,10 +71,6 @@ def explained(
     )
 
 
-def _shown_dtype(dtype: DType) -> str:
-    return str(dtype) if dtype.names else _dtypes.name_of_dtype(dtype)
-
-
 def _first(log: str, sections: Mapping[str, str]) -> Finding | None:
     for match in _PLACE.finditer(log):
         section = match["path"].strip()
