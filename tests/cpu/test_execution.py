@@ -524,9 +524,9 @@ def test_slow_blocks_that_wait_for_nobody_do_not_time_out(machine: Machine) -> N
         begin = time.monotonic()
         machine.run("count_slowly", 1, 1, np.int64(rounds), ints(1))
         seconds = time.monotonic() - begin
-    machine.runtime.gridstride_set_launch_timeout(5 * seconds)
-    is_done = ints(12)
-    machine.run("count_slowly", 12, 1, np.int64(rounds), is_done)
+    machine.runtime.gridstride_set_launch_timeout(3 * seconds)
+    is_done = ints(8)
+    machine.run("count_slowly", 8, 1, np.int64(rounds), is_done)
     assert is_done.all()
 
 

@@ -78,7 +78,12 @@ def layouts_of_module(driver: Driver, module: int) -> Layouts:
     driver.cuModuleGetFunctionCount(byref(count), module)
     functions = (c_void_p * count.value)()
     driver.cuModuleEnumerateFunctions(functions, count, module)
-    return {_name_of(driver, function): tuple(_parameters_of(driver, function)) for function in functions}
+    names = {_name_of(driver, function): function for function in functions}
+    return {
+        name: tuple(_parameters_of(driver, function))
+        for name, function in names.items()
+        if not elf.is_of_prelude(name)
+    }
 
 
 def _name_of(driver: Driver, function: int | None) -> str:
