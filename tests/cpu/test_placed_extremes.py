@@ -15,7 +15,7 @@ from gridstride.targets import registry
 #: Signs that compare numbers, and places of equal ones, for each of what may be kept.
 SIGNS = {"argmax": ">", "argmin": "<"}
 SIDES = {"first": "<", "last": ">"}
-#: By loops: along lines, across rows, of a few neighbors, of short rows and across a few rows.
+#: By loops: along lines, across rows, of a few neighbors, of short rows, across a few rows and of narrow arrays.
 SHAPES = {
     "fold_long_lines": ((3, 5003), 1),
     "fold_lines": ((3, 700), 1),
@@ -24,6 +24,7 @@ SHAPES = {
     "fold_few": ((4099, 16), 1),
     "fold_short": ((4099, 33), 1),
     "few_rows": ((9, 1008), 0),
+    "fold_narrow": ((5003, 13), 0),
 }
 
 

@@ -14,6 +14,8 @@ struct narrow_place {
     long long number, number_step, number_row, position_row;
 
     GRIDSTRIDE_INLINED long long packet(long long __round) const { return __round * threads + threadIdx.x; }
+    // Which row of a round has element `__j` of the thread's packet.
+    GRIDSTRIDE_INLINED int row_of(int __j) const { return first_row + (first_column + __j) / row; }
     // Call `__add(number of the element, position in the fold)` for element `__j` of the thread's packet of a round.
     template <class __add>
     GRIDSTRIDE_INLINED void at(long long __round, int __j, const __add& __do_add) const {
@@ -187,18 +189,17 @@ struct narrow_block<true> {
             __round = add_byte_rounds<__length, 1, false>(__columns, __place, __round, __rounds.words_end, __one);
         }
         if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
-            __one.load(0, __rounds.whole, int(__rounds.elements - __rounds.whole * __length));
+            const int __last = int(__rounds.elements - __rounds.whole * __length);
+            __one.load(0, __rounds.whole, __last);
             __one.unpack(0);
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                if (__rounds.whole * __length + __j >= __rounds.elements) __one.packets[0].items[__j] = __columns_type::nothing();
-            __columns.add(__one.packets[0]);
+            __columns.add_last(__one.packets[0], __last);
         }
         int* __table = reinterpret_cast<int*>(__shared);
         if (threadIdx.x < __place.threads)
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j);
-        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table), 0);
+            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j, __place.row_of(__j), __place.rows);
+        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table),
+                         __rounds.first * __place.rows);
     }
 };
 

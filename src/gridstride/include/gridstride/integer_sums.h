@@ -40,6 +40,13 @@ struct byte_columns {
         }
         ++packets;
     }
+    // The last packet of a thread, of which there are so many bytes.
+    GRIDSTRIDE_INLINED void add_last(packet<__stored, __length>& __items, int __last) {
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            if (__j >= __last) __items.items[__j] = nothing();
+        add(__items);
+    }
     GRIDSTRIDE_INLINED static void add_one(int& __sum, __stored __item, int) { __sum += __item; }
     GRIDSTRIDE_INLINED static int nothing() { return 0; }
     // Of a column, of which the packets are rows `__first` and so many apart, for those that tell rows.
@@ -74,6 +81,12 @@ struct extreme_columns {
     GRIDSTRIDE_INLINED void add_word(int __k, unsigned __word) {
         even[__k] = of_halves(even[__k], __word << 8);
         odd[__k] = of_halves(odd[__k], __word);
+    }
+    GRIDSTRIDE_INLINED void add_last(packet<__stored, __length>& __items, int __last) {
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            if (__j >= __last) __items.items[__j] = nothing();
+        add(__items);
     }
     GRIDSTRIDE_INLINED static void add_one(int& __value, __stored __item, int) {
         if (__is_largest ? __value < int(__item) : int(__item) < __value) __value = __item;

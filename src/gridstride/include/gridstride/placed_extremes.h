@@ -65,19 +65,19 @@ __host__ __device__ inline placed_extreme<__ranked, __value, __map, __reduce> as
 }
 
 // Add a packet, or those of its bytes from one to before another, in a turn.
-template <class __ranked, class __items>
-GRIDSTRIDE_INLINED void add_ranked(__ranked (&__columns)[4], const __items& __packet, unsigned __ranks) {
-    unsigned __bits[4];
-    memcpy(__bits, &__packet, 16);
+template <class __ranked, int __words, class __items>
+GRIDSTRIDE_INLINED void add_ranked(__ranked (&__columns)[__words], const __items& __packet, unsigned __ranks) {
+    unsigned __bits[__words];
+    memcpy(__bits, &__packet, 4 * __words);
 #pragma unroll
-    for (int __k = 0; __k < 4; ++__k) __columns[__k].add(__bits[__k], __ranks);
+    for (int __k = 0; __k < __words; ++__k) __columns[__k].add(__bits[__k], __ranks);
 }
-template <class __ranked, class __items>
-GRIDSTRIDE_INLINED void add_some_ranked(__ranked (&__columns)[4], const __items& __packet, unsigned __ranks, int __from, int __end) {
-    unsigned __bits[4];
-    memcpy(__bits, &__packet, 16);
+template <class __ranked, int __words, class __items>
+GRIDSTRIDE_INLINED void add_some_ranked(__ranked (&__columns)[__words], const __items& __packet, unsigned __ranks, int __from, int __end) {
+    unsigned __bits[__words];
+    memcpy(__bits, &__packet, 4 * __words);
 #pragma unroll
-    for (int __k = 0; __k < 4; ++__k)
+    for (int __k = 0; __k < __words; ++__k)
         __columns[__k].add_some(__bits[__k], __ranks, bytes_from(__from - 4 * __k) & ~bytes_from(__end - 4 * __k));
 }
 
@@ -165,17 +165,14 @@ struct placed_columns {
     static constexpr int bias = __ranked::has_sign ? 0 : 128, most = (1 << 24) - 1;
     __ranked words[__length / 4];
     unsigned ranks;
-    int turns;
 
-    GRIDSTRIDE_INLINED placed_columns() : ranks(__ranked::ranks(0)), turns(0) {}
+    GRIDSTRIDE_INLINED placed_columns() : ranks(__ranked::ranks(1)) {}
     GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
-        unsigned __bits[__length / 4];
-        memcpy(__bits, &__items, __length);
-#pragma unroll
-        for (int __k = 0; __k < __length / 4; ++__k) words[__k].add(__bits[__k], ranks);
+        add_ranked(words, __items, ranks);
         ranks = __ranked::next(ranks);
-        ++turns;
     }
+    // The last packet of a thread, of which there are so many bytes.
+    GRIDSTRIDE_INLINED void add_last(const packet<__stored, __length>& __items, int __last) { add_some_ranked(words, __items, ranks, 0, __last); }
     static GRIDSTRIDE_INLINED int nothing() { return __ranked::is_largest ? -most * 128 - 128 : most * 128 + 127; }
     static GRIDSTRIDE_INLINED int key(int __byte, int __row) { return (__byte - bias) * (most + 1) + __ranked::rank(__row, most); }
     static GRIDSTRIDE_INLINED int byte(int __key) { return (__key >> 24) + bias; }
@@ -183,7 +180,8 @@ struct placed_columns {
     static GRIDSTRIDE_INLINED void add_one(int& __key, __stored __item, int __row) { __key = __ranked::kept(__key, key(__item, __row)); }
     GRIDSTRIDE_INLINED int value(int __j, int __first, int __apart) const {
         const int __half = words[__j / 4].half(__j % 4);
-        return turns ? key(__ranked::byte(__half), __first + __ranked::turn(__half) * __apart) : nothing();
+        if (__half == __ranked::none) return nothing();
+        return key(__ranked::byte(__half), __first + (__ranked::turn(__half) - 1) * __apart);
     }
 };
 
@@ -234,18 +232,23 @@ template <int __sums_count, class __folding, class __map, class __ranked, class 
 GRIDSTRIDE_INLINED void add_short_row(const __map&, const placed_extreme<__ranked, __value, __own_map, __reduce>& __do,
                                       __folding (&__sums)[__sums_count], const __counted&, int __begin, int __first, int __end,
                                       int __apart, __input& __one) {
-    const int __byte = __one.shift + __begin, __before = __byte % 4, __words = __end > 0 ? (__before + __end + 3) / 4 : 0;
+    const int __byte = __one.shift + __begin, __before = __byte % 4, __last = __end > 0 ? (__before + __end - 1) / 4 : -1;
+    const auto __word = [&](int __w) { return __one.four_bytes(__byte - __before + 4 * __w); };
+    const unsigned __before_end = ~bytes_from(__before + __end - 4 * __last);
     __ranked __columns[1];
     unsigned __ranks = __ranked::ranks(1);
+    int __w = __first;
+    if (__w == 0 && __last >= 0) {
+        __columns[0].add_some(__word(0), __ranks, bytes_from(__before) & (__last == 0 ? __before_end : ~0u));
+        __ranks = __ranked::next(__ranks);
+        __w += __apart;
+    }
 #pragma unroll 4
-    for (int __w = __first; __w < __words; __w += __apart) {
-        const unsigned __word = __one.four_bytes(__byte - __before + 4 * __w);
-        if (__w == 0 || __w == __words - 1)
-            __columns[0].add_some(__word, __ranks, bytes_from(__before - 4 * __w) & ~bytes_from(__before + __end - 4 * __w));
-        else
-            __columns[0].add(__word, __ranks);
+    for (; __w < __last; __w += __apart) {
+        __columns[0].add(__word(__w), __ranks);
         __ranks = __ranked::next(__ranks);
     }
+    if (__w == __last) __columns[0].add_some(__word(__last), __ranks, __before_end);
     int __at;
     const int __half = __ranked::half_of(__columns, __at);
     if (__half != __ranked::none)

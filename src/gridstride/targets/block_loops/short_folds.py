@@ -216,7 +216,7 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     # Parts of many results, larger than what is read, are stored together.
     join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
     name = f"fold_narrow<4, {str(join is not None).lower()}>"
-    return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join)
+    return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True)
 
 
 def _fits_a_word(itemsize: int) -> bool:

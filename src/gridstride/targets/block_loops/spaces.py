@@ -26,8 +26,8 @@ from gridstride.targets.walks import (
 LARGEST_FOLDING = 184
 _LINES = "gridstride/fold_lines.h"
 _LARGEST_WORD = 16
-#: Rows that a thread folds at most, and such rows of bytes: in the headers sums of bytes count on it.
-MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 256
+#: Rows that a thread folds at most, and such rows of bytes: in the headers sums and ranks of bytes count on it.
+MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
 MOST_PARTS = 65535
 #: Where `workspace` stands in ``fold_space``.
