@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
 
-from measure import save, table
-from raw_start import run
+from fresh_processes import report, run
 
 ROUNDS = 5
 #: Seconds.
@@ -53,13 +51,7 @@ def main() -> None:
                         elapsed = run(program, cache)
                         if round_ > 0:
                             times.setdefault(f"{family}, {name} {state}", []).append(elapsed)
-    rows = [
-        {"id": f"cuda.start.{name}", "median": statistics.median(values), "minimum": min(values),
-         "maximum": max(values), "goal": GOALS.get(name, "")}
-        for name, values in sorted(times.items())
-    ]  # fmt: skip
-    print(table(rows))
-    print("written to", save("array-start", rows))
+    report("array-start", times, GOALS)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import array_kernels
 import numpy as np
 from array_kernels import SCALAR, Case
 from array_rows import Fold, Layout, folds, layouts, takes
-from measure import interleave, medians
+from measure import interleave, medians, one_line
 from peers import arrays_by_numba, arrays_by_numexpr, arrays_by_torch
 from supervise import Plan
 
@@ -171,10 +171,4 @@ def line(case: Case) -> dict[str, Any]:
 
 def shown(line: dict[str, Any]) -> str:
     """Return a line as text."""
-    cells = [f"{line['id']:34}"]
-    for name, value in line.items():
-        if isinstance(value, bool):
-            cells.append("" if value else "BELOW")
-        elif isinstance(value, float) and name != "goal":
-            cells.append(f"{name.removeprefix('of ').removesuffix(chr(39) + 's time')} {value:.3f}")
-    return "  ".join(cells)
+    return one_line(line, lambda name: name.removeprefix("of ").removesuffix("'s time"))

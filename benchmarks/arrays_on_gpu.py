@@ -15,6 +15,7 @@ import cupy
 import torch
 from array_kernels import SCALAR, Case
 from array_rows import Fold, folds, layouts, sectors, takes
+from measure import one_line
 from peers import arrays_by_cupy
 from supervise import Plan
 
@@ -115,13 +116,7 @@ def line(case: Case) -> dict[str, Any]:
 
 def shown(line: dict[str, Any]) -> str:
     """Return a line as text."""
-    cells = [f"{line['id']:34}"]
-    for name, value in line.items():
-        if isinstance(value, bool):
-            cells.append("" if value else "BELOW")
-        elif isinstance(value, float) and name != "goal":
-            cells.append(f"{name.replace(' of copy', '').replace('microseconds', 'us')} {value:.3f}")
-    return "  ".join(cells)
+    return one_line(line, lambda name: name.replace(" of copy", "").replace("microseconds", "us"))
 
 
 def clean() -> None:

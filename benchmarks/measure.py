@@ -139,6 +139,17 @@ def table(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def one_line(row: Mapping[str, Any], short: Callable[[str], str]) -> str:
+    """Return a row's id, its numbers with their names made short, and whether it misses its goal."""
+    cells = [f"{row['id']:34}"]
+    for name, value in row.items():
+        if isinstance(value, bool):
+            cells.append("" if value else "BELOW")
+        elif isinstance(value, float) and name != "goal":
+            cells.append(f"{short(name)} {value:.3f}")
+    return "  ".join(cells)
+
+
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

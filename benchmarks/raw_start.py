@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
-import sys
 import tempfile
 
-from measure import save, table
+from fresh_processes import report, run
 
 ROUNDS = 7
 #: Seconds.
@@ -49,23 +45,7 @@ def main() -> None:
                 times.setdefault(f"{name} import, over NumPy's", []).append(
                     run(IMPORT.format(package=package), cache)
                 )
-    rows = [
-        {"id": f"cuda.start.{name}", "median": statistics.median(values), "minimum": min(values),
-         "maximum": max(values), "goal": GOALS.get(name, "")}
-        for name, values in sorted(times.items())
-    ]  # fmt: skip
-    print(table(rows))
-    print("written to", save("raw-start", rows))
-
-
-def run(program: str, cache: str) -> float:
-    # An installed package has its bytecode; here the first process writes it.
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**inherited, "GRIDSTRIDE_CACHE_DIR": f"{cache}/ours", "CUPY_CACHE_DIR": f"{cache}/cupy"}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return float(result.stdout.split()[-1])
+    report("raw-start", times, GOALS)
 
 
 if __name__ == "__main__":
