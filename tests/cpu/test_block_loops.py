@@ -474,7 +474,9 @@ def test_strips(dtype: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("float16", "float32", "float64", "complex64")])
-@pytest.mark.parametrize("shape", [(8611, 3), (2100, 12), *in_soak((5003, 2), (2100, 33), (1500, 64))])
+@pytest.mark.parametrize(
+    "shape", [(8611, 3), (2100, 20), *in_soak((5003, 2), (2100, 12), (2100, 33), (1500, 64))]
+)
 def test_short_rows_and_lines(dtype: str, shape: tuple[int, int]) -> None:
     for x_start, y_start, out_start in ((0, 0, 0), (1, 2, 3), (3, 0, 1)):
         rows, lines = flat_view(shape, dtype, x_start, 1), flat_view(shape[::-1], dtype, y_start, 2)
@@ -516,6 +518,29 @@ def test_rows_with_broadcast_operands_and_steps(dtype: str) -> None:
             elementwise.ADD(each, row[:, : each.shape[1]]), each + row[:, : each.shape[1]]
         )
     np.testing.assert_array_equal(elementwise.ADD(column, row), column + row)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_long_rows_with_gaps_between_results(dtype: str) -> None:
+    x, row = values((3, 5001), dtype, 1), values((1, 5001), dtype, 2)
+    for gap in (2, -1):
+        out = np.zeros((3, abs(gap) * 5001), dtype)
+        NUMBERED(x, row, out[:, ::gap])
+        expected = x + row + (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
+        np.testing.assert_array_equal(out[:, ::gap], expected)
+        assert gap == -1 or not out[:, 1::2].any()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_row_that_is_read_for_several_while_it_is_in_the_cache(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = registry.get("cpu")
+    limits = target.limits(0)._replace(attributes={"L2CacheSize": 1 << 12})
+    monkeypatch.setattr(type(target), "limits", lambda self, device: limits)
+    x, row = values((2, 3, 20_001), dtype, 1), values((2, 1, 20_001), dtype, 2)
+    expected = x + row + (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
+    np.testing.assert_array_equal(NUMBERED(x, np.broadcast_to(row, x.shape)), expected)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])

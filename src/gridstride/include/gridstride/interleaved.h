@@ -4,7 +4,7 @@
 #ifndef GRIDSTRIDE_INTERLEAVED_H
 #define GRIDSTRIDE_INTERLEAVED_H
 
-#include <gridstride/row_memory.h>
+#include <gridstride/few_lines.h>
 
 namespace gridstride {
 
@@ -56,8 +56,68 @@ struct line_part<__stored, __words, false> {
     }
 };
 
+// What threads take of any number of lines: words of so many at once.
+template <class __stored, int __at_once, int __words>
+struct many_lines {
+    typedef line_part<__stored, __words> line;
+    static constexpr bool in_words = false;  // whether words of rows are stored, or elements
+    static constexpr int size = sizeof(__stored), length = line::length, at_once = __at_once, chunk = line::words * line::apart;
+
+    template <class __memory>
+    static GRIDSTRIDE_INLINED void bring(const __memory& __rows, const char* __corner, long long __step,
+                                         const plane_part<false>& __part) {
+        const bool __is_inside = __part.to == __part.width && __part.x + __part.width < __part.x_side.length;
+        const int __chunks = __part.width / chunk;
+        const warp_places __places(__chunks);
+        const int __lines = (__part.height + __places.below - 1) / __places.below, __first = __places.row * __lines;
+        const int __end = __first + __lines < __part.height ? __first + __lines : __part.height;
+#pragma unroll 1
+        for (int __c = __places.first; __c < __chunks; __c += __places.beside) {
+            const int __x = __c * chunk + threadIdx.x % 32 * length;
+            const char* __place = __corner + __x * size + __first * __step;
+            int __to[line::words][length], __y = __first;
+#pragma unroll
+            for (int __w = 0; __w < line::words; ++__w)
+#pragma unroll
+                for (int __j = 0; __j < length; ++__j)
+                    __to[__w][__j] = __rows.byte(__x + __w * line::apart, __first) + __rows.row_of(__j);
+            if (__is_inside)
+#pragma unroll 1
+                for (; __y + at_once <= __end; __y += at_once)
+                    bring_some<true, at_once>(__rows, __place, __step, __to, __x, __part.to);
+#pragma unroll 1
+            for (; __y < __end; ++__y) bring_some<false, 1>(__rows, __place, __step, __to, __x, __part.to);
+        }
+    }
+    // Bring so many lines, and go on to the next ones.
+    template <bool __all, int __count, class __memory>
+    static GRIDSTRIDE_INLINED void bring_some(const __memory& __rows, const char*& __place, long long __step,
+                                              int (&__to)[line::words][length], int __x, int __end) {
+        line __lines[__count];
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) __lines[__k].template load<__all>(__place + __k * __step, __x, __end);
+        __syncwarp();  // else the compiler waits for the first line before it loads the others
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+#pragma unroll
+            for (int __w = 0; __w < line::words; ++__w)
+                if (__all || __x + __w * line::apart < __end) __lines[__k].store(__w, __rows, __to[__w], __k * size);
+        __place += __count * __step;
+#pragma unroll
+        for (int __w = 0; __w < line::words; ++__w)
+#pragma unroll
+            for (int __j = 0; __j < length; ++__j) __to[__w][__j] += __count * size;
+    }
+};
+
+// Lines: how many there are, where elements are small and lines few; else 0.
+template <class __stored, int __lines, int __at_once, int __words>
+struct lines_of { typedef few_lines<__stored, __lines, __words> type; };
+template <class __stored, int __at_once, int __words>
+struct lines_of<__stored, 0, __at_once, __words> { typedef many_lines<__stored, __at_once, __words> type; };
+
 // An operand that lies as the last one.
-template <class __operand, int __kind, bool __has_gaps, int __at_once, int __words>
+template <class __operand, int __kind, bool __has_gaps, int __lines, int __at_once, int __words>
 struct interleaved_operand {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -100,17 +160,19 @@ struct interleaved_operand {
 };
 
 // An input of lines.
-template <class __operand, bool __has_gaps, int __at_once, int __words>
-struct interleaved_operand<__operand, other_side, __has_gaps, __at_once, __words> {
+template <class __operand, bool __has_gaps, int __lines, int __at_once, int __words>
+struct interleaved_operand<__operand, other_side, __has_gaps, __lines, __at_once, __words> {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    typedef line_part<stored, __words> line;
-    static constexpr int size = sizeof(stored), length = line::length, at_once = __at_once, chunk = line::words * line::apart;
+    typedef typename lines_of<stored, __lines, __at_once, __words>::type lines;
+    static constexpr int size = sizeof(stored);
 
     const __operand& source;
     char* corner;
     row_memory<stored, __has_gaps> rows;
+    int before;  // bytes from where the words of shared memory are that those of the output come from
     uint4 packets[packets_at_once];
+    unsigned behind[packets_at_once];
     packet<stored, 16 / size> items;
 
     GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
@@ -120,67 +182,38 @@ struct interleaved_operand<__operand, other_side, __has_gaps, __at_once, __words
     }
     GRIDSTRIDE_INLINED int past_packet() const { return 0; }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __first, const plane_part<false>& __part) {
-        rows.begin(__shared, __first, __part.width, __part);
+        const int __at = lines::in_words ? (__first + 3) / 4 * 4 : __first;
+        rows.begin(__shared, __at, __part.width, __part);
+        before = __at - __first;
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
-        const bool __is_inside = __part.to == __part.width && __part.x + __part.width < __part.x_side.length;
-        const int __chunks = __part.width / chunk;
-        const warp_places __places(__chunks);
-        const int __lines = (__part.height + __places.below - 1) / __places.below, __first = __places.row * __lines;
-        const int __end = __first + __lines < __part.height ? __first + __lines : __part.height;
-#pragma unroll 1
-        for (int __c = __places.first; __c < __chunks; __c += __places.beside) {
-            const int __x = __c * chunk + threadIdx.x % 32 * length;
-            const char* __place = corner + __x * size + __first * source.strides[0];
-            int __to[line::words][length], __y = __first;
-#pragma unroll
-            for (int __w = 0; __w < line::words; ++__w)
-#pragma unroll
-                for (int __j = 0; __j < length; ++__j)
-                    __to[__w][__j] = rows.byte(__x + __w * line::apart, __first) + rows.row_of(__j);
-            if (__is_inside)
-#pragma unroll 1
-                for (; __y + at_once <= __end; __y += at_once) bring_lines<true, at_once>(__part, __place, __to, __x);
-#pragma unroll 1
-            for (; __y < __end; ++__y) bring_lines<false, 1>(__part, __place, __to, __x);
-        }
+        lines::bring(rows, corner, source.strides[0], __part);
         return 0;
-    }
-    // Bring so many lines, and go on to the next ones.
-    template <bool __all, int __count>
-    GRIDSTRIDE_INLINED void bring_lines(const plane_part<false>& __part, const char*& __place,
-                                        int (&__to)[line::words][length], int __x) const {
-        line __lines[__count];
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-            __lines[__k].template load<__all>(__place + __k * source.strides[0], __x, __part.to);
-        __syncwarp();  // else the compiler waits for the first line before it loads the others
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-#pragma unroll
-            for (int __w = 0; __w < line::words; ++__w)
-                if (__all || __x + __w * line::apart < __part.to) __lines[__k].store(__w, rows, __to[__w], __k * size);
-        __place += __count * source.strides[0];
-#pragma unroll
-        for (int __w = 0; __w < line::words; ++__w)
-#pragma unroll
-            for (int __j = 0; __j < length; ++__j) __to[__w][__j] += __count * size;
     }
     // No gap is within a packet.
     GRIDSTRIDE_INLINED int load(int __k, int __element) {
-        const char* const __from = rows.at(rows.first + __element * size);
-        if (!__has_gaps) {
+        const int __byte = rows.first + __element * size - before;
+        const char* const __from = rows.at(__byte);
+        if (__has_gaps) {
+            const unsigned* const __bits = reinterpret_cast<const unsigned*>(__from);
+            const uint4 __all = {__bits[0], __bits[1], __bits[2], __bits[3]};
+            packets[__k] = __all;
+        } else {
             packets[__k] = *reinterpret_cast<const uint4*>(__from);
-            return 0;
         }
-        const unsigned* const __bits = reinterpret_cast<const unsigned*>(__from);
-        const uint4 __all = {__bits[0], __bits[1], __bits[2], __bits[3]};
-        packets[__k] = __all;
+        if (lines::in_words && before > 0) behind[__k] = *reinterpret_cast<const unsigned*>(rows.at(__byte + 16));
         return 0;
     }
     GRIDSTRIDE_INLINED int unpack(int __k, int) {
-        whole<16 / size, stored>::unpack(items, packets[__k]);
+        uint4& __all = packets[__k];
+        if (lines::in_words && before > 0) {
+            const uint4 __joined = {__funnelshift_r(__all.x, __all.y, before * 8), __funnelshift_r(__all.y, __all.z, before * 8),
+                                    __funnelshift_r(__all.z, __all.w, before * 8),
+                                    __funnelshift_r(__all.w, behind[__k], before * 8)};
+            __all = __joined;
+        }
+        whole<16 / size, stored>::unpack(items, __all);
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int) const { return 0; }
@@ -233,12 +266,13 @@ GRIDSTRIDE_INLINED void run_interleaved(const __operation& __do, const element_s
          element<typename __all_operands::operand>(__all.in_place(__x, __y)).get()...);
 }
 
-// Gaps: see `row_memory`; at once: the lines of which a thread loads words; words: of each; kinds: how each operand lies.
-template <bool __has_gaps, int __at_once, int __words, int... __kinds, class __operation, int __axes, class... __operands>
+// Gaps: see `row_memory`; lines: see `lines_of`; at once: the lines or squares of which a thread loads words; words: of each;
+// kinds: how each operand lies.
+template <bool __has_gaps, int __lines, int __at_once, int __words, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void interleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                     const __operands&... __all) {
     run_interleaved<larger(int(sizeof(typename __operands::stored))...)>(
-        __do, __space, __shared, interleaved_operand<__operands, __kinds, __has_gaps, __at_once, __words>(__all)...);
+        __do, __space, __shared, interleaved_operand<__operands, __kinds, __has_gaps, __lines, __at_once, __words>(__all)...);
 }
 
 }

@@ -14,6 +14,8 @@ _WORD, _LARGEST_WORD, _SECTOR = 4, 16, 32
 _WARP, _WARPS = 32, 8
 #: Elements of rows whose multiples let too many threads meet in banks.
 _MEETING = 16
+#: Lines of small elements at most of which a thread takes words of all.
+_FEW = 17
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
 #: Bytes of the largest elements, and of what a block has of an operand.
@@ -47,27 +49,29 @@ def _are_rows_and_lines(plane: Plane) -> bool:
 def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
     last, rows = plane.walk.operands[-1], plane.column
     size, word = last.itemsize, max(_WORD, last.itemsize)
-    if size < _WORD and plane.are_words(lines=False):  # which strips take as packets
+    if size < _WORD and rows > _FEW and plane.are_words(lines=False):  # which strips take as packets
         return None
-    at_once, words = _lines_at_once(rows, size)
+    lines, at_once, words = _lines(rows, size)
     width = _width(_WARP * words * word // size, rows * size)
     has_gaps = rows % _MEETING == 0
     room = (len(plane.turned) - sum(plane.turned)) * _bytes(width, rows * size, size, has_gaps)
     if room > limits.shared_memory_per_block:
         return None
-    name = f"interleaved<{str(has_gaps).lower()}, {at_once}, {words}, {_kinds(plane)}>"
+    name = f"interleaved<{str(has_gaps).lower()}, {lines}, {at_once}, {words}, {_kinds(plane)}>"
     return plane.loop(_INTERLEAVED, name, width, rows, room)
 
 
-def _lines_at_once(rows: int, size: int) -> tuple[int, int]:
-    """Return of how many lines a thread loads words at once, best all, and how many words of each."""
+def _lines(rows: int, size: int) -> tuple[int, int, int]:
+    """Return what the header is told of lines, of how many a thread loads words at once, and how many words."""
     if size >= _WORD:
-        return 2, _LARGEST_WORD // size
+        return 0, 2, _LARGEST_WORD // size
+    if rows <= _FEW:
+        return rows, 1, min(4, max(1, 16 // rows))
     if rows % 3 == 0:
-        return 3, 4
+        return 0, 3, 4
     if size > 1:
-        return 2, 4
-    return (4, 1) if rows % 4 == 0 else (3, 2)
+        return 0, 2, 4
+    return (0, 4, 1) if rows % 4 == 0 else (0, 3, 2)
 
 
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:

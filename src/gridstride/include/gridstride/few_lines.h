@@ -1,0 +1,106 @@
+// How `interleaved` brings lines of elements of less than a word into rows: a thread takes a word of each line, turns as
+// many words as one has elements in registers, and stores words of rows in shared memory.
+#ifndef GRIDSTRIDE_FEW_LINES_H
+#define GRIDSTRIDE_FEW_LINES_H
+
+#include <gridstride/row_memory.h>
+
+namespace gridstride {
+
+// Four bytes of a line, wherever words begin, from the two words that they touch; the line goes on behind them.
+struct line_word {
+    unsigned low, high;
+    GRIDSTRIDE_INLINED void load(const char* __from) {
+        const unsigned* const __words = reinterpret_cast<const unsigned*>(__from);
+        low = __words[0];
+        high = __words[1];
+    }
+    GRIDSTRIDE_INLINED unsigned joined(unsigned __past) const { return __funnelshift_r(low, high, __past * 8); }
+};
+
+GRIDSTRIDE_INLINED unsigned past_word(const char* __at) { return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4; }
+
+// What threads take of as few lines as are known: words of all of them, which make as many words of rows.
+template <class __stored, int __lines, int __words>
+struct few_lines {
+    static constexpr bool in_words = true;
+    static constexpr int size = sizeof(__stored), length = 4 / size, apart = 32 * length, chunk = __words * apart;
+
+    // The word at a byte of the rows, from a word of each line.
+    static GRIDSTRIDE_INLINED unsigned turned(const unsigned (&__from)[__lines], int __byte) {
+        unsigned __all = 0;
+        int __done = 0;
+#pragma unroll
+        for (int __round = 0; __round < length; ++__round) {
+            int __line = -1, __other = -1;
+            unsigned __which = 0;
+#pragma unroll
+            for (int __b = 0; __b < 4; ++__b) {
+                const int __element = (__byte + __b) / size, __from_line = __element % __lines;
+                const int __at = __element / __lines * size + __b % size;
+                const bool __is_left = !(__done >> __b & 1);
+                if (__is_left && __line < 0) __line = __from_line;
+                else if (__is_left && __round == 0 && __other < 0 && __from_line != __line) __other = __from_line;
+                const bool __is_taken = __is_left && (__from_line == __line || __from_line == __other);
+                const int __second = __round > 0 || __from_line != __line ? 4 : 0;
+                __which |= static_cast<unsigned>(__is_taken ? __second + __at : __b) << 4 * __b;
+                __done |= int(__is_taken) << __b;
+            }
+            if (__round == 0) __all = __byte_perm(__from[__line], __from[__other < 0 ? __line : __other], __which);
+            else if (__line >= 0) __all = __byte_perm(__all, __from[__line], __which);
+        }
+        return __all;
+    }
+
+    template <class __memory>
+    static GRIDSTRIDE_INLINED void bring(const __memory& __rows, const char* __corner, long long __step,
+                                         const plane_part<false>& __part) {
+        // Words are taken whose line goes on behind them; elements where it ends.
+        const long long __left = __part.x_side.length - __part.x;
+        const int __end = __left > __part.width ? __part.width : int(__left - 1) / length * length;
+        const int __chunks = __part.width / chunk;
+        const warp_places __places(__chunks);
+        if (__places.row == 0)
+#pragma unroll 1
+            for (int __c = __places.first; __c < __chunks; __c += __places.beside) {
+                const int __x = __c * chunk + threadIdx.x % 32 * length;
+                bring_words(__rows, __corner + __x * size, __step, __x, __end);
+            }
+#pragma unroll 1
+        for (int __k = threadIdx.x; __k < (__part.to - __end) * __lines; __k += turning_threads) {
+            const int __y = __k % __lines, __x = __end + __k / __lines;
+            copy(*reinterpret_cast<__stored*>(__rows.at(__rows.byte(__x, __y))),
+                 *reinterpret_cast<const __stored*>(__corner + __x * size + __y * __step));
+        }
+    }
+    template <class __memory>
+    static GRIDSTRIDE_INLINED void bring_words(const __memory& __rows, const char* __place, long long __step, int __x, int __end) {
+        line_word __waiting[__lines][__words];
+        unsigned __past[__lines];
+#pragma unroll
+        for (int __l = 0; __l < __lines; ++__l) {
+            const char* const __from = __place + __l * __step;
+            __past[__l] = past_word(__from);
+#pragma unroll
+            for (int __w = 0; __w < __words; ++__w)
+                if (__x + __w * apart < __end) __waiting[__l][__w].load(__from - __past[__l] + __w * 128);
+        }
+        __syncwarp();  // else the compiler waits for the first line before it loads the others
+#pragma unroll
+        for (int __w = 0; __w < __words; ++__w) {
+            const int __row = __x + __w * apart;
+            unsigned __from[__lines];
+#pragma unroll
+            for (int __l = 0; __l < __lines; ++__l)
+                __from[__l] = __waiting[__l][__w].joined(__past[__l]);
+#pragma unroll
+            for (int __m = 0; __m < __lines; ++__m)
+                if (__row < __end)
+                    *reinterpret_cast<unsigned*>(__rows.at(__rows.first + __row * __lines * size + 4 * __m)) = turned(__from, 4 * __m);
+        }
+    }
+};
+
+}
+
+#endif
