@@ -199,9 +199,15 @@ struct row_ends {
 
 template <int __length, class __operation, int __axes, class... __staged>
 GRIDSTRIDE_INLINED void run_piece(const __operation& __do, const element_space<__axes>& __space, __staged&&... __all) {
-    // Axis 0 counts the pieces of a row, of `width` packets each.
-    unsigned __row = blockIdx.x;
-    const unsigned __piece = __space.outer.ndim > 1 ? remainder_of(__space.outer, __row, 0) : __row;
+    // Axis 0 counts the pieces of a row, of `width` packets each. Height: of how many rows such a piece comes before the
+    // next, or 0.
+    unsigned __row = blockIdx.x, __piece = __row;
+    if (__space.height) {
+        __piece /= static_cast<unsigned>(__space.height);
+        __row -= __piece * static_cast<unsigned>(__space.height);
+    } else if (__space.outer.ndim > 1) {
+        __piece = remainder_of(__space.outer, __row, 0);
+    }
     const row_numbers __of_row = {__space.outer.ndim > 1 ? enter_row(__space, __row, __all...) : 0, __space.numbers.step};
     const row_ends __ends(__space.row, __length, last_phase(__all...));
     if (__piece == 0 && threadIdx.x < __ends.count) do_one(__do, __of_row, __ends.element(threadIdx.x), __all...);

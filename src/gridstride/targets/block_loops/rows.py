@@ -24,7 +24,7 @@ from gridstride.targets.walks import (
 )
 
 _ELEMENTWISE = "gridstride/elementwise.h"
-_REPEATED = "gridstride/repeated_rows.h"
+_REPEATED, _STRIPED = "gridstride/repeated_rows.h", "gridstride/striped_rows.h"
 _WARP, _LARGEST_WORD = 32, 16
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
@@ -39,6 +39,8 @@ _FLAT_PACKETS = 2
 _FLAT, _OF_ROWS, _GATHERED = range(3)
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
+#: Elements of a thread where outputs have gaps between elements, and of the shortest rows that are worth it.
+_STRIPES, _LEAST_STRIPED = 8, 1024
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
 #: some are read again and again, and most of bytes where all are: then what a block begins with takes longest.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
@@ -50,13 +52,15 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     outer = walk.shape[1:]
     total = packets * prod(outer)
     order = str(are_in_order(walk)).lower()
+    if _has_gaps(walk):
+        return _striped_rows(walk)
     if packets < _LONG_PACKETS and outer:
         index = "unsigned" if total < 2**31 else "unsigned long long"
         return _loop_of_rows(
             walk,
             f"rows<{index}, {order}>",
             (packets, *outer),
-            (1, packets),
+            (1, 0),
             blocks_for(total, THREADS),
             total,
         )
@@ -69,7 +73,34 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     width = blocks_for(packets, pieces * _WARP) * _WARP
     pieces = blocks_for(packets, width)
     count = pieces * prod(outer)
-    return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, packets), count, count)
+    rows_first = prod(outer) if _is_read_again(walk, limits) else 0
+    return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, rows_first), count, count)
+
+
+def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
+    """Return whether rows are so long that one which is read for several has left the cache before the next one."""
+    cache = limits.attributes.get("L2CacheSize", 0)
+    return sum(operand.itemsize for operand in walk.operands) * walk.shape[0] > cache // 4 > 0 and any(
+        operand.strides[0] != 0 and any(stride == 0 for stride in operand.strides[1:])
+        for operand in walk.operands
+    )
+
+
+def _has_gaps(walk: ElementWalk) -> bool:
+    """Return whether an output has gaps between the elements of a long row."""
+    return walk.shape[0] >= _LEAST_STRIPED and any(
+        operand.written and operand.strides[0] != operand.itemsize <= _LARGEST_WORD
+        for operand in walk.operands
+    )
+
+
+def _striped_rows(walk: ElementWalk) -> Loop:
+    """Return the loop in which neighboring threads take neighboring elements."""
+    pieces = blocks_for(walk.shape[0], _STRIPES * THREADS)
+    count = pieces * prod(walk.shape[1:])
+    return _loop_of_rows(
+        walk, f"striped_rows<{_STRIPES}>", (pieces, *walk.shape[1:]), (0, 0), count, count, _STRIPED
+    )
 
 
 def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
@@ -233,11 +264,17 @@ def are_in_order(walk: ElementWalk) -> bool:
 
 
 def _loop_of_rows(
-    walk: ElementWalk, name: str, lengths: Ints, sizes: tuple[int, int], blocks: int, count: int
+    walk: ElementWalk,
+    name: str,
+    lengths: Ints,
+    sizes: tuple[int, int],
+    blocks: int,
+    count: int,
+    header: str = _ELEMENTWISE,
 ) -> Loop:
     capacity = capacity_for(len(walk.shape))
     return Loop(
-        _ELEMENTWISE,
+        header,
         name,
         "",
         capacity,
