@@ -1,4 +1,4 @@
-"""What a type checker must infer for typical uses; checked, never run."""
+"""What a type checker must infer for typical uses, and that our targets are targets; checked, never run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import assert_type
 import numpy as np
 
 import gridstride as gs
+from gridstride.targets.base import Target
+from gridstride.targets.cpu.target import CpuTarget
+from gridstride.targets.cuda.runtime import CudaTarget
+from gridstride.targets.null import NullTarget
 
 
 def kernels() -> None:
@@ -22,6 +26,10 @@ def modules() -> None:
     module = gs.RawModule(code="...", name_expressions=["f<float>"])
     assert_type(module, gs.RawModule)
     assert_type(module.get_function("f<float>"), gs.RawKernel)
+
+
+def targets(cpu: CpuTarget, cuda: CudaTarget, null: NullTarget) -> list[Target]:
+    return [cpu, cuda, null]
 
 
 def errors(error: gs.LaunchError) -> None:

@@ -19,6 +19,7 @@ from gridstride.targets.cuda import create, nvrtc
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.functions import CudaFunction, FunctionContext
 from gridstride.targets.cuda.runtime import CudaTarget
+from gridstride.targets.null import NullFunction
 
 TEXT = """
 __constant__ float taps[4];
@@ -54,6 +55,12 @@ def test_a_launch_carries_configuration_stream_and_argument_bytes(
         "call": "cuLaunchKernel", "device": 0, "name": "k", "grid": [2, 3, 4], "block": [32, 2, 1], "shared": 1024,
         "stream": 0x50, "cooperative": 0, "arguments": packed.hex(),
     }  # fmt: skip
+
+
+def test_functions_of_other_targets_are_refused(cuda: CudaTarget, stub: Stub) -> None:
+    with pytest.raises(TypeError, match="function of the CUDA target is needed, got NullFunction"):
+        cuda.launch(NullFunction("k"), LaunchConfig((1, 1, 1), (1, 1, 1)), b"", 0, ())
+    assert stub.calls("cuLaunchKernel") == []
 
 
 def test_a_kernel_without_parameters_gets_none(cuda: CudaTarget, stub: Stub, function: CudaFunction) -> None:

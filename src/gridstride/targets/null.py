@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride import _dtypes
 from gridstride._syntax import kernels
@@ -29,6 +29,9 @@ from gridstride.targets.base import (
     Program,
 )
 
+if TYPE_CHECKING:
+    from gridstride.targets.walks import LoopWriters
+
 HOST = 1
 _LIMITS = Limits(
     name="null", arch="null", multiprocessors=1, warp_size=32, max_threads_per_block=1024,
@@ -46,7 +49,7 @@ class NullTarget:
     features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
     tiers: tuple[str, ...] = ("null",)
-    writers = None
+    writers: LoopWriters | None = None
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []

@@ -13,6 +13,7 @@ from gridstride import config
 from gridstride.errors import CUDAError
 from gridstride.targets.base import (
     Access,
+    Function,
     LaunchConfig,
     Limits,
     ObjectCode,
@@ -34,6 +35,7 @@ from gridstride.targets.options import CompileOptions
 if TYPE_CHECKING:
     from gridstride.targets.cuda.compiler import Compiler
     from gridstride.targets.cuda.elf import ParameterLayout
+    from gridstride.targets.walks import LoopWriters
 
 DLPACK_CUDA = 2
 DLPACK_MANAGED = 13
@@ -87,7 +89,7 @@ class CudaTarget(MemoryCalls):
     destroy_event: Callable[[int], None]
     record_event: Callable[[int, int], None]
     wait_event: Callable[[int, int], None]
-    writers = None
+    writers: LoopWriters | None = None
 
     def __init__(self, driver: Driver, nvrtc: Nvrtc) -> None:
         super().__init__(driver)
@@ -226,12 +228,14 @@ class CudaTarget(MemoryCalls):
 
     def launch(
         self,
-        function: CudaFunction,
+        function: Function,
         configuration: LaunchConfig,
         packed: bytes,
         stream: int,
         accesses: Sequence[Access],
     ) -> None:
+        if not isinstance(function, CudaFunction):
+            raise TypeError(f"a function of the CUDA target is needed, got {type(function).__name__}")
         self._ensure_context()
         function.launch(configuration, packed, stream)
         if config.debug() and not self.capture_of(stream):
