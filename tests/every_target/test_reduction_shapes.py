@@ -68,6 +68,36 @@ def test_sums_of_the_extremes_of_small_integers(xp: ModuleType, dtype: str) -> N
                 )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_wide_sums_wherever_rows_lie(xp: ModuleType, dtype: str) -> None:
+    info = np.iinfo(dtype)
+    for width, rows in (
+        (5, 9000),
+        (33, 3000),
+        (200, 1300),
+        (256, 600),
+        (300, 1030),
+        (2049, 257),
+        (9000, 300),
+    ):
+        x = np.random.default_rng(width).integers(
+            info.min, info.max, (rows, width + 70), dtype, endpoint=True
+        )
+        for view in (
+            x[:, :width],
+            x[:, :width].copy(),
+            x[::-1, 1 : width + 1],
+            x[::2, :width],
+            x[:, width::-1],
+        ):
+            for axis in (0, 1):
+                np.testing.assert_array_equal(
+                    gs.asnumpy(WIDE(xp.asarray(view), axis=axis)),
+                    view.sum(axis, dtype="int64"),
+                    str((width, axis)),
+                )
+
+
 @pytest.mark.parametrize(
     "shape", [(300_007, 5), (4096, 10), (1000, 300, 3), (40, 50, 60), (90_001, 2), (2, 90_000)]
 )

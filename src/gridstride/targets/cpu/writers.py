@@ -142,9 +142,9 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     )
 
 
-def _group(row: int) -> int:
+def _group(row: int, most: int = _RESULTS) -> int:
     """Return how many neighboring results are folded together: equally many, as far as lines of the cache let them."""
-    each = -(-row // -(-row // _RESULTS))
+    each = -(-row // -(-row // most))
     return min(row, -(-each // _LINE) * _LINE)
 
 
@@ -175,7 +175,7 @@ def _joining_along(results: int, parts: int, capacity: int, limits: Limits) -> L
 def _joining_across(results: int, parts: int, capacity: int, limits: Limits) -> Loop:
     """Return the fold of the parts, where those of neighboring results lie next to each other."""
     walk = walk_of_parts(results, parts, parts_outermost=True)
-    group = _group(results)
+    group = _group(results, max(_LINE, min(_RESULTS, results // 16)))
     space = _space_across(walk, group, parts, 1, capacity)
     how = shared(-(-results // group), results * parts, limits)
     return Loop(_ACROSS, "joined_across", "", capacity, space, (), how)

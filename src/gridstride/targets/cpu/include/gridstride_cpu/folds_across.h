@@ -9,6 +9,8 @@
 
 namespace gridstride {
 
+constexpr int elements_together = 512;  // at least, of rows that lie one after another
+
 // How many rows, and how much of them, is brought to where it can be folded, where it does not lie so.
 template <class... __operands>
 struct brought {
@@ -35,6 +37,7 @@ struct input_rows {
     const char* row;
     const char* items;
     long long stride;  // between rows
+    bool are_fetched;  // ahead
     alignas(64) char buffer[__rows * __width * sizeof(stored)];
 
     GRIDSTRIDE_INLINED input_rows(const __operand& __source) : source(__source) {}
@@ -52,10 +55,12 @@ struct input_rows {
         if (is_direct()) {
             items = __at;
             stride = source.strides[0] * __together;
+            are_fetched = true;
             return 0;
         }
         items = buffer;
         stride = __width * sizeof(stored);
+        are_fetched = false;
         untangle<sizeof(stored)>({__at, source.step, source.strides[0], __rows_ahead, buffer, stride}, __width_ahead);
         return 0;
     }
@@ -65,11 +70,32 @@ template <class __operand>
 struct rows_at {
     typedef __operand operand;
     typedef typename __operand::stored stored;
+    static constexpr int size = sizeof(stored);
     const char* items;
     long long stride;
+    bool are_fetched;
+    long long ahead;
+
     GRIDSTRIDE_INLINED stored& at(int __row, long long __k) const {
         return reinterpret_cast<stored*>(const_cast<char*>(items + __row * stride))[__k];
     }
+    // Whether it is worth it to take rows of so many elements one by one: little lies between them.
+    GRIDSTRIDE_INLINED bool is_stream(int __count) const {
+        return are_fetched && __count >= elements_together / 2 && 0 < stride && stride < 2 * __count * size;
+    }
+    // Fetch whole times so many rows ahead, unless that is too far.
+    GRIDSTRIDE_INLINED int look_ahead(int __rows, long long __most) {
+        const long long __bytes = __rows * stride;
+        ahead = are_fetched && 0 < __bytes && __bytes <= __most ? (bytes_ahead + __bytes - 1) / __bytes * __bytes : 0;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int fetch(int __rows, long long __from, int __count) const {
+        for (int __row = 0; ahead != 0 && __row < __rows; ++__row)
+            for (int __k = 0; __k < __count * size; __k += line_bytes) __builtin_prefetch(items + ahead + __row * stride + __from * size + __k);
+        return 0;
+    }
+    // It stands apart, so that it is compiled once.
+    static GRIDSTRIDE_APART int fetch(rows_at __its, int __rows, int __count) { return __its.fetch(__rows, 0, __count); }
 };
 
 // Fold so many rows at once into the sums.
@@ -101,8 +127,10 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
                                             __position + __row * __position_stride,
                                             element<typename __rows_at::operand>(__all.at(__row, __k)).get()...));
     };
+    swallow(__all.look_ahead(__at_once, bytes_ahead / 2)...);
     for (int __row = 0; __row < __rows;) {
         const int __left = __rows - __row, __done = __left >= __at_once ? __at_once : __left > 1 && __at_once > 2 ? 2 : 1;
+        swallow(__rows_at::fetch(__all, __done, __count)...);
         if (__done == __at_once) fold_rows_into<__at_once, __in_trees>(__sums, __is_first, __do, __count, __value);
         else if (__done == 2) fold_rows_into<2, __in_trees>(__sums, __is_first, __do, __count, __value);
         else fold_rows_into<1, __in_trees>(__sums, __is_first, __do, __count, __value);
@@ -114,8 +142,38 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
     }
 }
 
+// Small integers are added as they are stored: row by row in the order of memory, since sums are in the nearest cache.
+template <int __rows, class __type, class __stored>
+GRIDSTRIDE_APART void add_rows(__type* __sums, const __stored* __items, long long __stride, int __count) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k) {
+        __type __sum = __sums[__k];
+        for (int __row = 0; __row < __rows; ++__row) __sum = __type(__sum + __items[__row * __stride + __k]);
+        __sums[__k] = __sum;
+    }
+}
+constexpr int stretch_of_row = 2048;
+template <class __type, class __map, class __rows_at>
+GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_first, const __map&, const adding&, long long, long long,
+                                       long long, long long, long long, int __count, int __rows, __rows_at __its) {
+    const bool __are_stream = __its.is_stream(__count);
+    __its.look_ahead(__are_stream ? 1 : 4, __are_stream ? 2 * bytes_ahead : bytes_ahead / 2);
+    if (__is_first) __builtin_memset(__sums.values, 0, __count * sizeof(__type));
+    for (int __row = 0; __row < __rows;) {
+        const int __done = __are_stream || __rows - __row < 4 ? 1 : 4;
+        for (int __from = 0; __from < __count; __from += stretch_of_row) {
+            const int __some = smaller(stretch_of_row, __count - __from);
+            __its.fetch(__done, __from, __some);
+            if (__done == 1) add_rows<1>(__sums.values + __from, &__its.at(0, __from), 0, __some);
+            else add_rows<4>(__sums.values + __from, &__its.at(0, __from), __its.stride / __its.size, __some);
+        }
+        __row += __done;
+        __its.items += __done * __its.stride;
+    }
+}
+
 // Rows of sums: of a batch of rows, of a batch of those, and of all batches of those.
-constexpr int row_of_sums_bytes = 32768;
+constexpr int row_of_sums_bytes = 32768, row_of_brief_sums_bytes = 16384;
 template <class __type, class __brief>
 struct sums_of_rows {
     typedef row_of_values<__type> row;
@@ -170,12 +228,15 @@ private:
 
 // Hand the sums over.
 template <class __folding, class __finish, class __type>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, const row_of_values<__type, false>& __row) {
-    __do_finish(__result, __part, neighbors<__folding>{__row.values, __count});
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+                                   const row_of_values<__type, false>& __joined, const row_of_values<__type, false>& __batched) {
+    __do_finish(__result, __part, neighbors<__folding>{(__is_joined ? __joined : __batched).values, __count});
 }
 template <class __folding, class __finish, class __type>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, const row_of_values<__type, true>& __row) {
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+                                   const row_of_values<__type, true>& __joined, const row_of_values<__type, true>& __batched) {
     constexpr int __most = 128;
+    const auto& __row = __is_joined ? __joined : __batched;
     for (int __from = 0; __from < __count; __from += __most) {
         const int __some = __count - __from < __most ? __count - __from : __most;
         __type __values[__most];
@@ -183,11 +244,21 @@ GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __resu
         __do_finish(__result + __from, __part, neighbors<__folding>{__values, __some});
     }
 }
-
-// Where sums are not brief.
-template <class __type> GRIDSTRIDE_INLINED row_of_values<__type> in_place(row_of_values<__type> __values, row_of_values<__type>) { return __values; }
-template <class __type, class __brief>
-GRIDSTRIDE_INLINED row_of_values<__type> in_place(row_of_values<__brief>, row_of_values<__type> __values) { return __values; }
+// Of brief sums that were joined with others, or not.
+template <class __folding, class __finish, class __type, class __brief>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+                                   const row_of_values<__type, false>& __joined, const row_of_values<__brief, false>& __batched) {
+    constexpr int __most = buffer_bytes / int(sizeof(__type));
+    for (int __from = 0; __from < __count; __from += __most) {
+        const int __some = __count - __from < __most ? __count - __from : __most;
+        __type __values[__most];
+        if (!__is_joined) {
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __k = 0; __k < __some; ++__k) __values[__k] = static_cast<__type>(__batched.get(__from + __k));
+        }
+        __do_finish(__result + __from, __part, neighbors<__folding>{__is_joined ? __joined.values + __from : __values, __some});
+    }
+}
 
 // Fold rows that are one step of the first folded axis apart into the sums; several together are one row.
 template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
@@ -208,7 +279,7 @@ GRIDSTRIDE_INLINED void fold_run(row_of_values<__type> __sums, bool __is_first, 
                            __number + __from * __space.kept_numbers.step + __row * __number_stride,
                            __space.kept_numbers.step, __number_stride, __position + __row * __position_stride,
                            __position_stride, __some, __some_rows,
-                           rows_at<typename __inputs::operand>{__all.items, __all.stride}...);
+                           rows_at<typename __inputs::operand>{__all.items, __all.stride, __all.are_fetched, 0}...);
         }
     }
 }
@@ -231,12 +302,10 @@ GRIDSTRIDE_INLINED void fold_batch(row_of_values<__type> __sums, const __map& __
 
 // How many rows are folded as one: of few elements that lie one after another so many that loops are worth it. Then
 // elements have no numbers.
-constexpr int elements_together = 512;
-
-template <class __map, int __axes, class... __inputs>
+template <class __map, int __widest, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int rows_together(const fold_space<__axes>& __space, long long __rows, __inputs&... __all) {
     const long long __width = __space.kept_row;
-    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > elements_together / 16 || __rows < 2 * elements_together)
+    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > __widest || __rows < 2 * elements_together)
         return 1;
     long long __number = 0, __position = 0;
     step_into(__space, 0, 0, __number, __position, __all...);
@@ -256,9 +325,11 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
     // Whole steps of the second folded axis, so that what has to be brought is brought at once.
     const long long __step = __space.fold.ndim > 1 && __space.fold.length[0] < __largest_batch ? __space.fold.length[0] : 1;
     const long long __batch = __largest_batch / __step * __step;
-    constexpr long long __most = larger(row_of_sums_bytes / int(sizeof(__type)), 1);
+    constexpr long long __most = __rows_of_sums::is_brief ? row_of_brief_sums_bytes / int(sizeof(typename __briefly::type))
+                                                          : larger(row_of_sums_bytes / int(sizeof(__type)), 1);
+    constexpr int __widest = elements_together / (__rows_of_sums::is_brief ? 2 : 16);
     const long long __width = __space.group < __most ? __space.group : __most, __whole = __space.fold.count;
-    const bool __is_joined = __rows_of_sums::is_brief || __space.part > __batch;
+    const bool __is_joined = __space.part > __batch;
     // On the stack as much as is needed, since each page of a frame is touched.
     const long long __room_width = __width < elements_together && __most >= elements_together ? elements_together : __width;
     char* const __room = static_cast<char*>(__builtin_alloca(
@@ -272,7 +343,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
         const long long __corner = settle(__space, __row, 1, __all...);
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        const int __together = __room_width < elements_together ? 1 : rows_together<__map>(__space, __end - __begin, __all...);
+        const int __together = __room_width < elements_together ? 1 : rows_together<__map, __widest>(__space, __end - __begin, __all...);
         const long long __end_of_together = __end - (__end - __begin) % __together;
         for (long long __element = __first; __element < __last; __element += __width) {
             const int __count = int(__last - __element < __width ? __last - __element : __width);
@@ -294,9 +365,8 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
                 if (__is_joined && !__is_rest) __sums.join(__do, __count * __as_one);
                 __from = __to;
             }
-            finish_row<__folding>(__do_finish, __result, int(__part), __count,
-                                  __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end)
-                                              : in_place(__sums.batched, __sums.joined));
+            const auto __joined = __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end) : __sums.joined;
+            finish_row<__folding>(__do_finish, __result, int(__part), __count, __is_joined, __joined, __sums.batched);
         }
     }
 }
