@@ -261,6 +261,59 @@ def test_what_is_refused_is_named(what: str, xp: ModuleType) -> None:
         assert caught.value.parameter in (parameter, "")
 
 
+#: Texts that end in the middle of something, and what is said of them.
+OPEN_ENDS = {
+    "brace": (("if (x > 0) {\n  y = x;", {}), "the operation of open_end does not close the '{' of line 1"),
+    "bracket": (("y = x;\ny = (x;", {}), "the operation of open_end does not close the '.' of line 2"),
+    "closed twice": (("y = x;\n}", {}), "the operation of open_end closes a '}' that it did not open, in line 2"),
+    "preamble": (("y = x", {"preamble": "__device__ int f() {\n"}), "the preamble of open_end does not close the '{'"),
+    "structure": (
+        ("y = x", {"preamble": "struct s { int a; struct { int b; } c; }"}), "a semicolon follows its brace",
+    ),
+    "quoted": (('y = xx; // "(" { \n char c = \'}\'; const char* s = "("', {}), "names in the text are"),
+    "comment": (("y = xx /* (", {}), "unterminated comment|/\\*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OPEN_ENDS)
+def test_texts_that_end_in_the_middle_of_something(what: str, xp: ModuleType) -> None:
+    (operation, options), message = OPEN_ENDS[what]
+    kernel = gs.ElementwiseKernel("T x", "T y", operation, "open_end", **options)
+    with pytest.raises(CompileError, match=message):
+        kernel(xp.ones(3))
+
+
+def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: ModuleType) -> None:
+    for texts, message in (
+        (("(x", "a + b"), "the map_expr of open_fold does not close the '\\(' of line 1"),
+        (("x", "a + b)"), "the reduce_expr of open_fold closes a '\\)'"),
+    ):
+        with pytest.raises(CompileError, match=message):
+            gs.ReductionKernel("T x", "T y", *texts, "y = a", "0", "open_fold")(xp.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gs.ElementwiseKernel("T T", "T y", "y = 1"), "'T' has a name that every kernel's body has"),
+        (
+            lambda: gs.ElementwiseKernel("T threadIdx", "T y", "y = 1"),
+            "'threadIdx' has a name that every kernel's",
+        ),
+        (lambda: gs.ElementwiseKernel("AB x", "T y", "y = x"), r"unknown type 'AB'\. Known are dtypes"),
+        (lambda: gs.ReductionKernel("T x", "T y", "", "a + b"), "map_expr must be an expression, got ''"),
+        (lambda: gs.ReductionKernel("T x", "T y", "x", " "), "reduce_expr must be an expression, got ' '"),
+        (
+            lambda: gs.ReductionKernel("T x", "raw T y", "x", "a + b"),
+            "output 'y' of a reduction cannot be raw",
+        ),
+    ],
+)
+def test_what_is_no_kernel_is_refused_at_once(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) -> None:
     kernel = gs.ElementwiseKernel(
         "P p", "float32 y", "y = p.x", "clash", type_preamble="struct P { float x; };"

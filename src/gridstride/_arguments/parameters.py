@@ -12,6 +12,7 @@ from gridstride._syntax.words import words
 
 #: Names that the text around an operation has.
 _ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
+_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 _KEYWORDS = """
     alignas alignof asm auto bool break case catch char class const constexpr continue decltype default delete do
     double else enum explicit extern false float for friend goto if inline int long mutable namespace new noexcept
@@ -181,10 +182,11 @@ def declare(
     except ValueError as error:
         raise ValueError(f"`{name}`: {error}") from None
     seen: set[str] = set()
+    placeholders = {parameter.ctype for parameter in declared.parameters if parameter.is_placeholder}
     for parameter in declared.parameters:
-        if parameter.name in reserved:
+        if parameter.name in reserved | _BUILT_IN | placeholders:
             raise ValueError(
-                f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already"
+                f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already: write another"
             )
         if parameter.name in seen:
             raise ValueError(f"`{name}`: two parameters have the name {parameter.name!r}")
@@ -230,7 +232,7 @@ def _check_declared(name: str, parameter: ParameterInfo, types: str) -> None:
     import difflib
 
     near = difflib.get_close_matches(parameter.ctype, _dtypes.SCALAR_NAMES, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(
         f"`{name}`: parameter {parameter.name!r} has the unknown type {parameter.ctype!r}{hint} Known are dtypes "
         f"({', '.join(_dtypes.SCALAR_NAMES)}), C++ types, placeholders such as T, and types that a preamble declares"

@@ -124,8 +124,6 @@ def bind_reduction(
         1 if k in folded else length for k, length in enumerate(shape) if keepdims or k not in folded
     )
     for each in outputs:
-        if each.parameter.raw:
-            raise ValueError(f"`{name}`: output {each.parameter.name!r} of a reduction cannot be raw")
         check_output_layout(name, each, result)
     made: tuple[tuple[DType, Ints], ...] = ()
     if not outputs:

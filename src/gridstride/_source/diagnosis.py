@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gridstride import _dtypes
 from gridstride._source.types import DType
+from gridstride._syntax import lexical
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
 
@@ -18,18 +19,21 @@ _PLACE = re.compile(
     re.MULTILINE,
 )
 _HINTS = (
-    (r"missing (?:terminating|closing)|unterminated|invalid-pp-token",
+    (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
     (r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b",
      "an upper-case letter, which digits may follow, is a type placeholder: give a type of a preamble another name"),
-    (r"not declared|undefined|undeclared",
-     "names in the text are the kernel's parameters, i, n, what a preamble declares, and CUDA's functions"),
+    (r"not declared|undefined|undeclared|does not name a type|unknown type",
+     "names in the text are the kernel's parameters, i, n, what a preamble declares, and CUDA's functions and types"),
     (r"no match for|no operator|invalid operands",
      "there is no such operation for these types; cast one side, or declare another type"),
     (r"static[_ ]assert",
      "the structure that the preamble declares and the argument's dtype must have one layout: "
      "numpy.dtype(..., align=True) lays fields out as C++ does"),
 )  # fmt: skip
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+#: Of a masked text.
+_OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*\Z")
 
 
 class Finding(NamedTuple):
@@ -64,11 +68,34 @@ def explained(
     if bound:
         lines.append(f"with {bound}")
     message = found.text if found is not None else error.log
-    lines += [f"hint: {hint}" for pattern, hint in _HINTS if re.search(pattern, message)][:1]
+    hints = [_open_end(sections), *(hint for pattern, hint in _HINTS if re.search(pattern, message))]
+    lines += [f"hint: {hint}" for hint in hints if hint][:1]
     lines.append("The whole text is in the exception's `source`; the compiler's words are in its `log`")
     return CompileError(
         "\n".join(lines), name=program.name, log=error.log, source=program.text, command=error.command
     )
+
+
+def _open_end(sections: Mapping[str, str]) -> str:
+    """Return which text ends in the middle of something, so that the compiler complains elsewhere; "" for none."""
+    for label, text in sections.items():
+        plain = lexical.mask(text.encode()).decode(errors="replace")
+        opened: list[tuple[str, int]] = []
+        for position, character in enumerate(plain):
+            if character in _CLOSING.values():
+                opened.append((character, position))
+            elif character in _CLOSING and (not opened or opened.pop()[0] != _CLOSING[character]):
+                return f"the {label} closes a {character!r} that it did not open, in line {_line(plain, position)}"
+        if opened:
+            bracket, position = opened[-1]
+            return f"the {label} does not close the {bracket!r} of line {_line(plain, position)}"
+        if "preamble" in label and _OPEN_STRUCTURE.search(plain):
+            return f"the {label} ends with a structure: a semicolon follows its brace"
+    return ""
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def _first(log: str, sections: Mapping[str, str]) -> Finding | None:

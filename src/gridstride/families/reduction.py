@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridstride._arguments.parameters import declare
+from gridstride._arguments.parameters import Declaration, declare
 from gridstride._array_pipeline import FinishedCall
 from gridstride._array_pipeline.folding import run_reduction
 from gridstride._source.reduction import ReductionSource, assigns, is_statement
@@ -104,10 +104,7 @@ class ReductionKernel(DeclaredKernel):
         outputs = [parameter.name for parameter in declaration.outputs]
         post_map_expr, identity, name = _readings(outputs, post_map_expr, identity, name)
         declaration = declaration._replace(name=checked_kernel_name(name))
-        if not outputs:
-            raise ValueError(f"`{name}`: out_params must declare at least one output")
-        if not declaration.inputs:
-            raise ValueError(f"`{name}`: in_params must declare at least one input")
+        _check_parts(declaration, map_expr=map_expr, reduce_expr=reduce_expr)
         source = ReductionSource(
             declaration,
             map_expr,
@@ -218,6 +215,23 @@ def create_reduction_kernel(
     array(10)
     """
     return ReductionKernel(in_params, out_params, map_expr, reduce_expr, *args, **kwargs)
+
+
+def _check_parts(declaration: Declaration, **expressions: str) -> None:
+    """Raise ValueError where a reduction lacks something, or has a raw output."""
+    name = declaration.name
+    if not declaration.outputs:
+        raise ValueError(f"`{name}`: out_params must declare at least one output")
+    if not declaration.inputs:
+        raise ValueError(f"`{name}`: in_params must declare at least one input")
+    for parameter in declaration.outputs:
+        if parameter.raw:
+            raise ValueError(
+                f"`{name}`: output {parameter.name!r} of a reduction cannot be raw: write a type and a name"
+            )
+    for label, text in expressions.items():
+        if not text.strip():
+            raise ValueError(f"`{name}`: {label} must be an expression, got {text!r}")
 
 
 def _readings(
