@@ -59,7 +59,13 @@ def extreme_of(text: str, around: str = "") -> str | None:
 
 
 def placed_extreme_of(
-    preamble: str, map_expr: str, reduce_expr: str, element: str, ctype: str, reduce_type: str
+    preamble: str,
+    map_expr: str,
+    reduce_expr: str,
+    element: str,
+    ctype: str,
+    reduce_type: str,
+    fits_int: bool = True,
 ) -> PlacedExtreme | None:
     """Return what a text keeps that folds structures of an element and its place, of which it declares nothing else.
 
@@ -69,10 +75,16 @@ def placed_extreme_of(
     element, ctype : str
         The name of the input, and what its type is called.
     reduce_type : str
+    fits_int : bool
+        Whether an int holds every element.
     """
     declared, mapped, reduced = (_spaced(each) for each in (preamble, map_expr, reduce_expr))
     structure = _STRUCTURE.match(declared)
-    if structure is None or structure[1] != reduce_type or structure[2] not in (ctype, "int"):
+    if (
+        structure is None
+        or structure[1] != reduce_type
+        or structure[2] not in (ctype, "int" if fits_int else ctype)
+    ):
         return None
     if mapped != f"{reduce_type} {{ {element} , _J }} " or structure[3] == structure[4]:
         return None

@@ -94,6 +94,8 @@ class ReductionForm(NamedTuple):
         Placeholders, see `widened`.
     linked : tuple of str
         As in `Program`.
+    finds_places : bool
+        See `FoldLoop`.
     """
 
     roles: tuple[Role, ...]
@@ -112,6 +114,7 @@ class ReductionForm(NamedTuple):
     tells_places: bool = False
     widened: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
+    finds_places: bool = False
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -145,6 +148,7 @@ def reduction_form(
         in_structures and loop.tells_places,
         _widened(source, roles, types, loop.widens) if in_structures else (),
         loop.linked,
+        in_structures and loop.finds_places,
     )
 
 
@@ -267,6 +271,8 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     includes = [form.header, *needed_headers(whole, dtypes)]
     if "placed_extreme" in reduce:
         includes.append("gridstride/placed_extremes.h")
+    if "found_extreme" in reduce:
+        includes.append("gridstride_cpu/found_extremes.h")
     if any(role.kind == "raw" for role in form.roles):
         includes.append("gridstride/raw_array.h")
     return Program(
@@ -351,8 +357,8 @@ def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequenc
         return "gridstride_reduce"
     (only,) = inputs
     is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
-    if form.tells_places and is_byte:
-        return _reduce_with_places(source, only)
+    if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
+        return _reduce_with_places(source, only, form.finds_places)
     is_small = (
         only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
     )
@@ -370,7 +376,13 @@ def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequenc
     return "gridstride_reduce"
 
 
-def _reduce_with_places(source: ReductionSource, only: Role) -> str:
+def _keeps_order(only: Role, form: ReductionForm) -> bool:
+    """Return whether numbers compare in a text as they do where they are stored."""
+    is_same = only.stored == only.value or only.parameter.ctype in form.widened
+    return is_same and _kind(only.stored) in "iuf"
+
+
+def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool) -> str:
     if source.type_preamble or source.options or source.identity or source.reduce_type is None:
         return "gridstride_reduce"
     kept = placed_extreme_of(
@@ -380,12 +392,14 @@ def _reduce_with_places(source: ReductionSource, only: Role) -> str:
         only.parameter.name,
         only.parameter.ctype,
         source.reduce_type,
+        only.stored.kind in "iu" and only.stored.itemsize <= 2,
     )
     if kept is None:
         return "gridstride_reduce"
-    ranked = (
-        f"gridstride::ranked_bytes<{only.stored_ctype}, {_flag(kept.is_largest)}, {_flag(kept.is_first)}>"
-    )
+    which = f"{_flag(kept.is_largest)}, {_flag(kept.is_first)}"
+    if finds_places:
+        return f"gridstride::as_found_extreme<{which}>(gridstride_reduce)"
+    ranked = f"gridstride::ranked_bytes<{only.stored_ctype}, {which}>"
     return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"
 
 

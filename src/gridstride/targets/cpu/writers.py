@@ -111,6 +111,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         tells_numberless=True,
         widens="f",
         linked=passages.linked_for(walk.inputs),
+        finds_places=True,
     )
 
 

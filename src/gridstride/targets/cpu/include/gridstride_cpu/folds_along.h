@@ -10,6 +10,9 @@
 
 namespace gridstride {
 
+// Whether a reduction keeps an element that is looked for afterwards: `found_extremes.h`.
+template <class __reduce> struct finds_places { static constexpr bool value = false; };
+
 // Fold structures in many lanes: each operation waits for the one before it in its lane.
 constexpr int turns_of_members = 16;
 template <class __type, class __reduce>
@@ -31,7 +34,7 @@ struct member_lanes : split_structures<__type, lanes_of_members<__type>()> {
 
 // Fold elements of a row; `__number` and `__position` are those of its first one.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED __type fold_chunk(places<true>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+GRIDSTRIDE_INLINED __type fold_chunk(places<1>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
                                      __inputs&... __all) {
     constexpr int __lanes = lanes_of_members<__type>();
@@ -73,7 +76,7 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<true>, const __map& __do_map, const 
 }
 
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED __type fold_chunk(places<false>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
+GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
                                      __inputs&... __all) {
     typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
@@ -108,6 +111,7 @@ template <int __block, class __type, class __map, class __reduce, int __axes, cl
 GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                       long long __number, long long __begin, long long __end, __inputs&... __all) {
     constexpr int __most = fold_chunk_bytes / largest_stored<typename __inputs::operand...>(), __chunk = larger(__most, 1);
+    constexpr bool __by_members = lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0;
     pairs<__type> __joined;
     for (long long __q = __begin;;) {
         long long __rest = __q, __numbers = __number, __position = 0;
@@ -116,7 +120,7 @@ GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __d
         step_into(__space, __rest, 1, __numbers, __position, __all...);
         const long long __to = __space.fold_row - __from < __chunk ? __space.fold_row : __from + __chunk;
         const __type __value = fold_chunk<__block, __type>(
-            places<(lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0)>(), __do_map, __do, __space, __numbers, __position, __from, __to, __all...);
+            places<finds_places<__reduce>::value ? 2 : __by_members>(), __do_map, __do, __space, __numbers, __position, __from, __to, __all...);
         if (__end - __begin == 1) return __value;
         __joined.push(__do, __value);
         if (++__q == __end) return __joined.whole(__do);

@@ -1,0 +1,142 @@
+// The largest or the smallest of the elements of a row and its place: the elements alone are folded, then it is looked
+// for. A structure is made of what was found, whatever it is and holds.
+#ifndef GRIDSTRIDE_CPU_FOUND_EXTREMES_H
+#define GRIDSTRIDE_CPU_FOUND_EXTREMES_H
+
+#include <gridstride_cpu/folds_along.h>
+
+namespace gridstride {
+
+// A reduction of structures of an element and its place that keeps the largest or the smallest one, of equal ones the
+// first or the last.
+template <class __reduce, bool __is_largest, bool __is_first>
+struct found_extreme : __reduce {
+    __host__ __device__ explicit found_extreme(const __reduce& __do) : __reduce(__do) {}
+};
+template <bool __is_largest, bool __is_first, class __reduce>
+__host__ __device__ inline found_extreme<__reduce, __is_largest, __is_first> as_found_extreme(const __reduce& __do) {
+    return found_extreme<__reduce, __is_largest, __is_first>(__do);
+}
+template <class __reduce, bool __is_largest, bool __is_first>
+struct finds_places<found_extreme<__reduce, __is_largest, __is_first>> { static constexpr bool value = true; };
+
+// Numbers in the order of elements. Floats of two bytes have a sign and a magnitude, so integers will do.
+template <class __stored>
+struct key_of {
+    typedef __stored type;
+    GRIDSTRIDE_INLINED static type from(const __stored& __element) { return __element; }
+};
+struct key_of_bits {
+    typedef short type;
+    GRIDSTRIDE_INLINED static type from_bits(unsigned short __bits) {
+        const short __sign = short(short(__bits) >> 15);
+        return short((short(__bits & 0x7fff) ^ __sign) - __sign);
+    }
+};
+template <> struct key_of<float16> : key_of_bits {
+    template <class __half> GRIDSTRIDE_INLINED static type from(const __half& __element) { return from_bits(__element.__bits); }
+};
+template <> struct key_of<bfloat16> : key_of_bits {
+    template <class __half> GRIDSTRIDE_INLINED static type from(const __half& __element) { return from_bits(__element.__bits); }
+};
+
+template <bool __is_largest>
+struct keeping {
+    template <class __key>
+    GRIDSTRIDE_INLINED __key operator()(__key __kept, __key __other) const { return is_better(__other, __kept) ? __other : __kept; }
+    template <class __key>
+    GRIDSTRIDE_INLINED static bool is_better(__key __first, __key __second) { return __is_largest ? __first > __second : __first < __second; }
+};
+
+// No number is kept for a worse one. (A NaN is not better than any.)
+template <bool __is_largest, class __key>
+GRIDSTRIDE_INLINED __key worst_key() {
+    const bool __is_float = __key(0.5f) != __key(0);
+    const __key __far = __is_float ? __key(__builtin_inff()) : __key(0);
+    if (__is_float) return __is_largest ? __key(-__far) : __far;
+    const bool __has_sign = __key(-1) < __key(0);
+    const __key __least = __has_sign ? __key(1ull << (8 * sizeof(__key) - 1)) : __key(0);
+    return __is_largest ? __least : __key(~0ull ^ (unsigned long long)__least);
+}
+
+template <bool __is_largest, class __stored>
+struct extreme_key {
+    typedef key_of<__stored> keys;
+    typedef typename keys::type key;
+    static constexpr int lanes = 128 / sizeof(key);
+
+    GRIDSTRIDE_INLINED static void add(key* __best, const __stored* __items) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < lanes; ++__lane) __best[__lane] = keeping<__is_largest>()(__best[__lane], keys::from(__items[__lane]));
+    }
+    // Of so many elements.
+    template <class __input>
+    GRIDSTRIDE_INLINED static key of(const __input& __its, int __count) {
+        key __kept = worst_key<__is_largest, key>();
+        if (__count < lanes) {
+            GRIDSTRIDE_ROLLED
+            for (int __k = 0; __k < __count; ++__k) __kept = keeping<__is_largest>()(__kept, keys::from(__its.items[__k]));
+            return __kept;
+        }
+        alignas(64) key __best[lanes];
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < lanes; ++__lane) __best[__lane] = __kept;
+        GRIDSTRIDE_ROLLED
+        for (int __k = 0; __k + lanes < __count; __k += lanes) {
+            fetch_ahead(__its.items + __k, lanes, __its.ahead);
+            add(__best, __its.items + __k);
+        }
+        // Some come twice, which makes no difference.
+        fetch_ahead(__its.items + __count - lanes, lanes, __its.ahead);
+        add(__best, __its.items + __count - lanes);
+        return halves<key, lanes>::join(keeping<__is_largest>(), __best);
+    }
+    // The first or the last of so many elements that has a key; none before the first one.
+    template <bool __is_first>
+    static GRIDSTRIDE_APART int place(const __stored* __items, int __count, key __key) {
+        int __from = __is_first ? 0 : __count - lanes;
+        auto __has_key = [&] {
+            char __any = 0;
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __lane = 0; __lane < lanes; ++__lane) __any |= keys::from(__items[__from + __lane]) == __key;
+            return __any != 0;
+        };
+        const int __step = __is_first ? lanes : -lanes;
+        while (0 <= __from && __from + lanes <= __count && !__has_key()) __from += __step;
+        int __k = __is_first ? __from : __from + lanes - 1;
+        while (0 <= __k && __k < __count && keys::from(__items[__k]) != __key) __k += __is_first ? 1 : -1;
+        return __k < __count ? __k : -1;
+    }
+};
+
+template <int __block, class __type, class __map, class __reduce, bool __is_largest, bool __is_first, int __axes, class __input>
+GRIDSTRIDE_INLINED __type fold_chunk(places<2>, const __map& __do_map, const found_extreme<__reduce, __is_largest, __is_first>& __do,
+                                     const fold_space<__axes>& __space, long long __number, long long __position, long long __from, long long __to,
+                                     __input& __its) {
+    typedef extreme_key<__is_largest, typename __input::stored> __extreme;
+    typedef typename __extreme::key __key;
+    auto __begin = [&](long long __first) {
+        const int __count = int(__to - __first < __block ? __to - __first : __block);
+        __its.begin(__first, __count);
+        return __count;
+    };
+    __key __kept = worst_key<__is_largest, __key>();
+    long long __found_in = __from;
+    for (long long __first = __from; __first < __to; __first += __block) {
+        const __key __one = __extreme::of(__its, __begin(__first));
+        const bool __is_better = __is_first ? keeping<__is_largest>::is_better(__one, __kept) : !keeping<__is_largest>::is_better(__kept, __one);
+        if (__is_better) __kept = __one, __found_in = __first;
+    }
+    auto __value_at = [&](long long __element, const typename __input::stored& __item) {
+        return static_cast<__type>(__do_map(__number + __element * __space.fold_numbers.step, __position + __element * __space.position.step,
+                                            element<typename __input::operand>(const_cast<typename __input::stored&>(__item)).get()));
+    };
+    const int __count = __begin(__found_in), __place = __extreme::template place<__is_first>(__its.items, __count, __kept);
+    if (__place >= 0) return __value_at(__found_in + __place, __its.items[__place]);
+    // There are only NaNs: which one is kept is not defined.
+    return __value_at(__found_in, __its.items[0]);
+}
+
+}
+
+#endif
