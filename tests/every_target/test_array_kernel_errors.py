@@ -322,6 +322,45 @@ def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) ->
         kernel(xp.ones(3, xp.float32))
 
 
+#: Members and types of our headers, which programs use for macros.
+MACROS = (
+    "value",
+    "row",
+    "step",
+    "data",
+    "type",
+    "length",
+    "width",
+    "get",
+    "element",
+    "copy",
+    "count",
+    "first",
+    "end",
+    "N",
+)
+
+
+@pytest.mark.parametrize("way", ["options", "preamble", "type_preamble"])
+def test_no_macro_breaks_a_header_of_ours(way: str, xp: ModuleType) -> None:
+    lines = "\n".join(f"#define {name} 5" for name in MACROS)
+    given: Any = {"options": tuple(f"-D{name}=5" for name in MACROS)} if way == "options" else {way: lines}
+    x = xp.arange(6.0).reshape(2, 3)
+    five = gs.ElementwiseKernel(
+        "T x, raw T z", "T y", "y = x + z[0] + step + _ind.size() * 0", "macros", **given
+    )
+    np.testing.assert_array_equal(gs.asnumpy(five(x, x)), gs.asnumpy(x) + 5)
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a + count", "0", "macros_total", **given)
+    np.testing.assert_array_equal(gs.asnumpy(total(x, axis=0)), gs.asnumpy(x).sum(0) + 5)
+
+
+def test_a_macro_that_changes_the_text_around_a_kernel_is_named(xp: ModuleType) -> None:
+    for given in ({"preamble": "#define size 7"}, {"options": ("-Dsize=7",)}):
+        kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "renamed", **given)
+        with pytest.raises(CompileError, match="the macro 'size' changes the text around the kernel"):
+            kernel(xp.ones(3))
+
+
 def test_arrays_of_many_axes(xp: ModuleType) -> None:
     ndim = 64 if xp is np else 32
     x = xp.arange(6.0).reshape((1,) * (ndim - 2) + (2, 3))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gridstride import _dtypes
 from gridstride._source.types import DType
 from gridstride._syntax import lexical
+from gridstride._syntax.words import words
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
 
@@ -31,6 +32,7 @@ _HINTS = (
      "the structure that the preamble declares and the argument's dtype must have one layout: "
      "numpy.dtype(..., align=True) lays fields out as C++ does"),
 )  # fmt: skip
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 #: Of a masked text.
 _OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*\Z")
@@ -68,7 +70,8 @@ def explained(
     if bound:
         lines.append(f"with {bound}")
     message = found.text if found is not None else error.log
-    hints = [_open_end(sections), *(hint for pattern, hint in _HINTS if re.search(pattern, message))]
+    macro = _macro_around(program, sections) if found is None else ""
+    hints = [_open_end(sections), macro, *(hint for pattern, hint in _HINTS if re.search(pattern, message))]
     lines += [f"hint: {hint}" for hint in hints if hint][:1]
     lines.append("The whole text is in the exception's `source`; the compiler's words are in its `log`")
     return CompileError(
@@ -92,6 +95,21 @@ def _open_end(sections: Mapping[str, str]) -> str:
         if "preamble" in label and _OPEN_STRUCTURE.search(plain):
             return f"the {label} ends with a structure: a semicolon follows its brace"
     return ""
+
+
+def _macro_around(program: Program, sections: Mapping[str, str]) -> str:
+    """Return which macro of the user's changes the text around the user's; "" for none."""
+    around = program.text
+    for text in sections.values():
+        around = around.replace(text, " ") if text.strip() else around
+    defined = [name for name, _ in program.options.defines]
+    defined += [match[1] for text in sections.values() for match in _DEFINED.finditer(text)]
+    clashing = sorted(words(around).intersection(defined))
+    return (
+        f"the macro {clashing[0]!r} changes the text around the kernel: give it another name"
+        if clashing
+        else ""
+    )
 
 
 def _line(text: str, position: int) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gridstride import _syntax
 from gridstride.targets.base import Program
-from gridstride.targets.cpu import contention, library, prelude
+from gridstride.targets.cpu import contention, library, prelude, user_files
 
 #: File name of the part of the translation unit that asks for the program's names.
 REQUESTS = "<requested names>"
@@ -33,10 +33,12 @@ def translation_unit(
     ours that it needs.
     """
     headers = (*headers, "entry.h")
+    own = user_files.headers_of_ours(program)
     return Template(_TEMPLATE.read_text()).substitute(
         headers="\n".join(f"#include <gridstride_cpu/{name}>" for name in headers),
         options="\n".join(option_lines(program)),
-        includes="\n".join(f"#include <{name}>" for name in program.includes),
+        own_includes="\n".join(f"#include <{name}>" for name in own),
+        includes="\n".join(f"#include <{name}>" for name in program.includes if name not in own),
         path=_quoted(path_of(program)),
         text=text,
         options_path=OPTIONS,

@@ -56,6 +56,14 @@ def has_headers(program: Program) -> bool:
     )
 
 
+def headers_of_ours(program: Program) -> list[str]:
+    """Return the headers of ours that come before the user's macros, none of which can break them then."""
+    given = {name for name, _ in program.headers}
+    in_text = (match[2] for match in _INCLUDE.finditer(program.text) if match[2].startswith("gridstride/"))
+    names = dict.fromkeys((*program.includes, *in_text))
+    return [name for name in names if name not in given and _is_header_of_ours(name)]
+
+
 def dependencies(
     program: Program, listing: bytes, folder: Path, core_folders: Sequence[Path], started: int
 ) -> Dependencies | None:

@@ -1,4 +1,5 @@
 $headers
+$own_includes
 extern "C" __attribute__((visibility("default"))) const char* const gridstride_source_path = "$path";
 #line 1 "$options_path"
 $options
