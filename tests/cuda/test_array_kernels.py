@@ -89,6 +89,22 @@ CALLS = {
         lambda x, y: (np.logaddexp(x, y), np.spacing(x), np.ldexp(x, 3), np.signbit(x), np.round(y, 2)),
         kernel_name="fused",
     )(ones("f4", 5), ones("f4", 5)),
+    "fused functions of complex numbers": lambda: gs.fuse(
+        lambda z: (
+            np.sin(z),
+            np.tan(z),
+            np.arccos(z),
+            np.arctanh(z),
+            np.exp2(z),
+            np.expm1(z),
+            np.log1p(z),
+            z**z / z,
+        ),
+        kernel_name="fused_complex",
+    )(ones("c8", 5)),
+    "fused neighbors of two bytes": lambda: gs.fuse(
+        lambda x: (np.nextafter(x, x), np.spacing(x)), kernel_name="fused_neighbors"
+    )(ones("f2", 5)),
     "fused variance": lambda: gs.fuse(lambda x: np.var(x, axis=0), kernel_name="fused_variance")(
         ones("c8", 5, 4)
     ),

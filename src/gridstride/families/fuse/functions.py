@@ -47,6 +47,9 @@ _FUNCTIONS = {
 _OF_COMPLEX = {
     "absolute": "abs({0})", "conjugate": "conj({0})", "sign": "gridstride::direction({0})",
     "reciprocal": "gridstride::reciprocal({0})", "rint": "gridstride::each_rounded({0})",
+    "power": "gridstride::complex_power({0}, {1})", "float_power": "gridstride::complex_power({0}, {1})",
+    "exp2": "gridstride::power_of_two({0})", "expm1": "gridstride::power_minus_one({0})",
+    "log2": "gridstride::binary_log({0})", "log1p": "gridstride::log_of_one_plus({0})",
     "maximum": "gridstride::later({0}, {1})",
     "minimum": "gridstride::earlier({0}, {1})", "fmax": "gridstride::later_number({0}, {1})",
     "fmin": "gridstride::earlier_number({0}, {1})", "less": "gridstride::comes_before({0}, {1})",
@@ -71,34 +74,34 @@ _OF_UNSIGNED = {
     "sign": "{0} != 0",
     "bitwise_count": "gridstride::ones_of({0})",
 }
-#: Known for complex numbers; for the others there is no C++.
-_NAMES_OF_COMPLEX = """
-    add subtract multiply divide power float_power negative positive square sqrt exp log log10 sin cos tan arcsin arccos
-    arctan sinh cosh tanh arcsinh arccosh arctanh equal not_equal logical_and logical_or logical_xor logical_not isnan
-    isinf isfinite
-"""
-_KNOWN_OF_COMPLEX = frozenset(_NAMES_OF_COMPLEX.split())
 #: For floats of two bytes these are not those of float rounded.
-_NOT_OF_HALVES = frozenset({"nextafter", "spacing"})
+_OF_HALVES = {
+    "float16": {
+        "nextafter": "gridstride::neighbor_of<float16>({0}, {1}, {0})",
+        "spacing": "gridstride::step_up_from<float16>({0})",
+    },
+    "bfloat16": {
+        "nextafter": "gridstride::neighbor_of<bfloat16>({0}, {1}, {1})",
+        "spacing": "copysign(gridstride::step_up_from<bfloat16>(fabsf({0})), {0})",
+    },
+}
 
 
-def template(name: str, *dtypes: DType) -> str | None:
-    """Return a function's text for the dtypes of its loop; None where there is none."""
+def template(name: str, *dtypes: DType) -> str:
+    """Return a function's text for the dtypes of its loop, one that NumPy has."""
     loop = dtypes[0]
     if {each.kind for each in dtypes} == {"i", "u"}:
         return _comparison_of_signs(_FUNCTIONS[name], dtypes)
+    tables: list[Mapping[str, str]] = [_OF_HALVES.get(_dtypes.name_of_dtype(loop), {}), _FUNCTIONS]
     if loop.kind == "c":
-        return _OF_COMPLEX.get(name) or (_FUNCTIONS[name] if name in _KNOWN_OF_COMPLEX else None)
-    if is_half(loop) and name in _NOT_OF_HALVES:
-        return None
-    tables: list[Mapping[str, str]] = [_FUNCTIONS]
+        tables = [_OF_COMPLEX, _FUNCTIONS]
     if loop.kind in "iu":
         tables = [_OF_INTEGERS, _FUNCTIONS]
     if loop.kind == "u":
         tables = [_OF_UNSIGNED, *tables]
     if loop.kind == "b":
         tables = [_OF_BOOLS, _FUNCTIONS]
-    return next((table[name] for table in tables if name in table), None)
+    return next(table[name] for table in tables if name in table)
 
 
 def _comparison_of_signs(text: str, dtypes: Sequence[DType]) -> str:

@@ -120,8 +120,6 @@ class Tape:
             return compared
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = functions.template(name, *loop)
-        if text is None:
-            raise self.refusal(f"{name}() of {loop[0]}: there is no CUDA C++ for it here")
         if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
             values[1] = self.scalar(values[1], loop[1], _exponent)
         typed = [self.typed(each, each_dtype) for each, each_dtype in zip(values, loop, strict=True)]
@@ -152,7 +150,6 @@ class Tape:
         fitting = self.scalar(number, other.dtype, clamped)
         side = self.scalar(number, np.dtype(np.int8), _side_of(other.dtype))
         text = functions.template(name, other.dtype)
-        assert text is not None
         inside = [other.code, fitting.code] if values[0] is other else [fitting.code, other.code]
         outside = ["0", side.code] if values[0] is other else [side.code, "0"]
         expression = f"{side.code} != 0 ? {text.format(*outside)} : {text.format(*inside)}"

@@ -148,7 +148,8 @@ GRIDSTRIDE_FUNCTION __t log2_of_sum(__t __a, __t __b) {
 
 // Of complex numbers, which are ordered by their real parts first.
 GRIDSTRIDE_FUNCTION bool comes_before(const __t& __a, const __t& __b) {
-    return __a.real() < __b.real() || (__a.real() == __b.real() && __a.imag() < __b.imag());
+    const bool __are_numbers = __a.imag() == __a.imag() && __b.imag() == __b.imag();
+    return (__a.real() < __b.real() && __are_numbers) || (__a.real() == __b.real() && __a.imag() < __b.imag());
 }
 GRIDSTRIDE_FUNCTION bool has_nan(const __t& __a) { return __a.real() != __a.real() || __a.imag() != __a.imag(); }
 GRIDSTRIDE_FUNCTION __t later(const __t& __a, const __t& __b) {
@@ -158,18 +159,85 @@ GRIDSTRIDE_FUNCTION __t earlier(const __t& __a, const __t& __b) {
     return has_nan(__a) || (!has_nan(__b) && !comes_before(__b, __a)) ? __a : __b;
 }
 GRIDSTRIDE_FUNCTION __t later_number(const __t& __a, const __t& __b) {
-    return has_nan(__a) ? __b : has_nan(__b) || !comes_before(__a, __b) ? __a : __b;
+    return has_nan(__b) || (!has_nan(__a) && !comes_before(__a, __b)) ? __a : __b;
 }
 GRIDSTRIDE_FUNCTION __t earlier_number(const __t& __a, const __t& __b) {
-    return has_nan(__a) ? __b : has_nan(__b) || !comes_before(__b, __a) ? __a : __b;
+    return has_nan(__b) || (!has_nan(__a) && !comes_before(__b, __a)) ? __a : __b;
 }
 GRIDSTRIDE_FUNCTION __t direction(const __t& __a) {
     const auto __length = ::hypot(__a.real(), __a.imag());
     if (__length == 0) return __t(0, 0);
+    if (::isinf(__a.real()) != ::isinf(__a.imag()))
+        return __t(::isinf(__a.real()) ? ::copysign(1.0f, __a.real()) : 0, ::isinf(__a.imag()) ? ::copysign(1.0f, __a.imag()) : 0);
+    if (::isinf(__length) && !::isinf(__a.real())) return direction(__t(__a.real() / 4, __a.imag() / 4));
     return __t(__a.real() / __length, __a.imag() / __length);
 }
-GRIDSTRIDE_FUNCTION __t reciprocal(const __t& __a) { return __t(1, 0) / __a; }
+GRIDSTRIDE_FUNCTION __t reciprocal(const __t& __a) {
+    const bool __is_flat = ::fabs(__a.imag()) <= ::fabs(__a.real());
+    const auto __large = __is_flat ? __a.real() : __a.imag(), __small = __is_flat ? __a.imag() : __a.real();
+    const auto __ratio = __small / __large, __norm = __large + __small * __ratio;
+    return __is_flat ? __t(1 / __norm, -__ratio / __norm) : __t(__ratio / __norm, -1 / __norm);
+}
+// By multiplication for small integers.
+GRIDSTRIDE_FUNCTION __t complex_power(const __t& __base, const __t& __exponent) {
+    const auto __whole = ::trunc(__exponent.real());
+    if (__exponent == 0) return __t(1, 0);
+    if (__base == 0) {
+        const auto __zero = ::fabs(__base.real());
+        return __exponent.real() > 0 ? __t(__zero, __zero) : __t(__zero / __zero, __zero / __zero);
+    }
+    if (__exponent.imag() != 0 || __whole != __exponent.real() || ::fabs(__whole) >= 100) return pow(__base, __exponent);
+    if (__whole == 1) return __base;
+    if (__whole == 3) return __base * __base * __base;
+    __t __result = __whole == 2 ? __base : __t(1, 0), __power = __base;
+    for (int __rest = __whole == 2 ? 1 : int(::fabs(__whole)); __rest; __rest >>= 1, __power = __power * __power)
+        if (__rest & 1) __result = __result * __power;
+    return __whole < 0 ? reciprocal(__result) : __result;
+}
+// The functions of `thrust` are found by their arguments.
+GRIDSTRIDE_FUNCTION __t power_of_two(const __t& __a) {
+    typedef typename __t::value_type __part;
+    const __part __log_2 = __part(0.693147180559945309417232121458176568);
+    return exp(__t(__a.real() * __log_2, __a.imag() * __log_2));
+}
+GRIDSTRIDE_FUNCTION __t binary_log(const __t& __a) {
+    typedef typename __t::value_type __part;
+    const __part __log2_e = __part(1.442695040888963407359924681001892137);
+    const __t __log = log(__a);
+    return __t(__log.real() * __log2_e, __log.imag() * __log2_e);
+}
+GRIDSTRIDE_FUNCTION __t power_minus_one(const __t& __a) {
+    const auto __radius = ::exp(__a.real());
+    if (::isinf(__radius)) return exp(__a);
+    const auto __sine = ::sin(__a.imag() / 2);
+    return __t(::expm1(__a.real()) * ::cos(__a.imag()) - 2 * __sine * __sine,
+               __a.imag() == 0 ? __a.imag() : __radius * ::sin(__a.imag()));
+}
+GRIDSTRIDE_FUNCTION __t log_of_one_plus(const __t& __a) {
+    const auto __beyond_one = __a.real() * (__a.real() + 2) + __a.imag() * __a.imag();  // of the square of the radius
+    const __t __sum = __t(__a.real() + 1, __a.imag());
+    const bool __is_near = __beyond_one > -0.75f && __beyond_one < 3;
+    return __t(__is_near ? ::log1p(__beyond_one) / 2 : log(__sum).real(), arg(__sum));
+}
 GRIDSTRIDE_FUNCTION __t each_rounded(const __t& __a) { return __t(::rint(__a.real()), ::rint(__a.imag())); }
+
+// Of floats of two bytes; where both are equal NumPy's libraries return one or the other, signs of zeros apart.
+template <class __small>
+__host__ __device__ inline __small neighbor_of(float __a, float __b, float __if_equal) {
+    if (__a != __a || __b != __b) return __small(__a + __b);
+    if (__a == __b) return __small(__if_equal);
+    __small __next = __small(__a);
+    if (__a == 0)
+        __next.__bits = static_cast<unsigned short>(__b < 0 ? 0x8001 : 1);
+    else
+        __next.__bits = static_cast<unsigned short>(__next.__bits + ((__a > 0) == (__b > __a) ? 1 : -1));
+    return __next;
+}
+template <class __small>
+__host__ __device__ inline float step_up_from(float __a) {
+    if (::isinf(__a)) return __a - __a;
+    return static_cast<float>(neighbor_of<__small>(__a, __uint_as_float(0x7f800000u), __a)) - __a;
+}
 
 #undef GRIDSTRIDE_FUNCTION
 
