@@ -11,6 +11,9 @@ import pytest
 import gridstride as gs
 from gridstride import _native
 from gridstride.targets import registry
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.writers import BlockLoops
+from gridstride.targets.walks import FoldLoop, FoldWalk
 
 #: Signs that compare numbers, and places of equal ones, for each of what may be kept.
 SIGNS = {"argmax": ">", "argmin": "<"}
@@ -29,10 +32,18 @@ SHAPES = {
 
 
 @pytest.fixture(autouse=True)
-def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
+    taken: list[FoldLoop] = []
+    choose = BlockLoops.reduction
+
+    def chosen(self: BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
+        taken.append(choose(self, walk, limits))
+        return taken[-1]
+
+    monkeypatch.setattr(BlockLoops, "reduction", chosen)
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
     _native.targets_forgotten()
-    yield
+    yield taken
     _native.targets_forgotten()
 
 
@@ -60,7 +71,7 @@ def expected(x: np.ndarray[Any, Any], kept: str, side: str, axis: int) -> Any:
         ("uint8", "argmin", "first"),
     ],
 )
-def test_places(loop: str, dtype: str, kept: str, side: str) -> None:
+def test_places(loops: list[FoldLoop], loop: str, dtype: str, kept: str, side: str) -> None:
     shape, axis = SHAPES[loop]
     limits = np.iinfo(dtype)
     find = kernel(kept, side)
@@ -76,3 +87,5 @@ def test_places(loop: str, dtype: str, kept: str, side: str) -> None:
             np.testing.assert_array_equal(
                 value, np.take_along_axis(x, np.expand_dims(place, axis), axis).squeeze(axis)
             )
+    assert all(each.tells_places for each in loops)
+    assert loops[0].name.startswith(loop.split()[0])

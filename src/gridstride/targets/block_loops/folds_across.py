@@ -46,6 +46,8 @@ _FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 63, 1024
 _STRETCH = 16
 #: Blocks for each multiprocessor, at most: four times five, or five times four, which it holds at once.
 _BLOCKS = 20
+#: The same where bytes are folded: so many results of theirs take long to join.
+_BYTE_BLOCKS = 10
 #: Words of results that a thread's packet of a row makes, where results are larger.
 _MOST_STORED = 8
 #: Packets of results of a thread, one after another, at most.
@@ -193,8 +195,8 @@ def _values(length: int) -> int:
     return -(-length // 4)
 
 
-def _parts(blocks: int, rows: int, height: int, limits: Limits) -> int:
-    wanted = _BLOCKS * limits.multiprocessors
+def _parts(blocks: int, rows: int, height: int, limits: Limits, are_bytes: bool = False) -> int:
+    wanted = (_BYTE_BLOCKS if are_bytes else _BLOCKS) * limits.multiprocessors
     return max(1, min(wanted // max(1, blocks), rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
 
 
@@ -204,7 +206,7 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
     Where a fold starts with values of elements, these are of the rows that one packet of each thread covers.
     """
     are_bytes = any(each.itemsize == 1 for each in walk.inputs)
-    part = max(1, -(-rows // _parts(blocks, rows, height, limits)))
+    part = max(1, -(-rows // _parts(blocks, rows, height, limits, are_bytes)))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
         starts = not walk.has_identity and (walk.in_structures or not are_bytes)
