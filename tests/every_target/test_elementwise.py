@@ -260,12 +260,12 @@ def test_large_structures_and_many_operands(xp: ModuleType) -> None:
     heads = gs.ElementwiseKernel("P p, T k", "float64 y", "y = p.head * k", "heads")
     result = heads(xp.asarray(large[::2, ::-1]), xp.asarray(np.arange(4.0)))
     np.testing.assert_array_equal(gs.asnumpy(result), large["head"][::2, ::-1] * np.arange(4.0))
-    names = [f"x{k}" for k in range(25)]
+    names = [f"x{k}" for k in range(40)]
     many = gs.ElementwiseKernel(
         ", ".join(f"T {name}" for name in names), "T y", f"y = {' + '.join(names)}", "many"
     )
     x = xp.asarray(values((40, 600), "f8", 1))[:, ::2]
-    np.testing.assert_array_equal(gs.asnumpy(many(*[x] * 25)), gs.asnumpy(x) * 25)
+    np.testing.assert_array_equal(gs.asnumpy(many(*[x] * 40)), gs.asnumpy(x) * 40)
 
 
 def test_packed_structures(xp: ModuleType) -> None:

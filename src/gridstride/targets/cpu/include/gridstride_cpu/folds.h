@@ -20,16 +20,11 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
-constexpr int smaller() { return 64; }
-template <class... __rest>
-constexpr int smaller(int __first, __rest... __others) {
-    return __first < smaller(__others...) ? __first : smaller(__others...);
-}
 constexpr int power_of_two_up_to(int __number) { return __number < 2 ? 1 : 2 * power_of_two_up_to(__number / 2); }
 template <class... __operands>
 constexpr int largest_stored() { return larger(int(sizeof(typename __operands::stored))...); }
 template <class... __operands>
-constexpr int smallest_stored() { return smaller(int(sizeof(typename __operands::stored))...); }
+constexpr int smallest_stored() { return smaller(64, int(sizeof(typename __operands::stored))...); }
 
 // As `taken_off`, without a division for the last axis.
 template <int __axes>

@@ -16,7 +16,7 @@ template <class... __operands>
 struct brought {
     static constexpr int largest = largest_stored<__operands...>(), count = sizeof...(__operands);
     static constexpr int rows = largest > 16 ? 1 : 16;
-    static constexpr int bytes = count > 2 ? buffer_bytes : 2 * buffer_bytes;
+    static constexpr int bytes = count > 2 ? buffer_bytes_of(count) : 2 * buffer_bytes;
     static constexpr int width = larger(bytes / (rows * largest), 1);
 
     // How many of so many rows are brought at once: about equally many each time, in multiples of four.

@@ -25,7 +25,6 @@ struct tile_space {
     numbering<__axes> numbers;
 };
 
-constexpr int all_buffers_bytes = 65536;
 // Bytes of the elements of a row that are handled at once. A processor looks a few hundred instructions ahead: where
 // these are few it reads the next ones while it stores some.
 constexpr int chunk_bytes = 1024;

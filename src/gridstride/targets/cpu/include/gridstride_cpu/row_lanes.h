@@ -84,12 +84,12 @@ constexpr int neighbors_along = 256;      // results that are handed over at onc
 // How many values are folded side by side: as many as make whole vectors of everything; of large ones one.
 template <class __type, class __brief, class... __operands>
 struct lanes_of {
-    static constexpr int largest = largest_stored<__operands...>();
+    static constexpr int largest = largest_stored<__operands...>(), bytes = buffer_bytes_of(sizeof...(__operands));
     static constexpr int fitting = power_of_two_up_to(vector_bytes / smaller(int(sizeof(__brief)), smallest_stored<__operands...>()));
-    static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > buffer_bytes ? 1 : fitting;
+    static constexpr int count = sizeof(__type) > 16 || 8 * fitting * largest > bytes ? 1 : fitting;
     static constexpr int round = 8 * count;  // values that are folded in one turn
     // Elements of a block, which have room in a buffer.
-    static constexpr int block = larger(buffer_bytes / (round * largest) * round, 1);
+    static constexpr int block = larger(bytes / (round * largest) * round, 1);
 };
 
 // The first lane of all, after halves have been folded with each other.

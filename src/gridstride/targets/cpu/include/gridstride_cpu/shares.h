@@ -9,19 +9,31 @@ namespace gridstride {
 
 constexpr int line_bytes = 64;             // of a cache
 constexpr int buffer_bytes = 4096;         // of the buffer of an operand
+constexpr int all_buffers_bytes = 65536;   // of the buffers of all, which lie on the stack
 constexpr long long bytes_ahead = 8192;    // that are fetched before they are needed
 
+// The largest of numbers and 1, or 0, and the smallest. Each call takes one number away: two calls in each would be
+// twice as many for every operand.
 constexpr int larger() { return 1; }
+constexpr int larger(int __only) { return __only > 1 ? __only : 1; }
 template <class... __rest>
-constexpr int larger(int __first, __rest... __others) {
-    return __first > larger(__others...) ? __first : larger(__others...);
+constexpr int larger(int __first, int __second, __rest... __others) {
+    return larger(__first > __second ? __first : __second, __others...);
 }
 constexpr int largest() { return 0; }
+constexpr int largest(int __only) { return __only > 0 ? __only : 0; }
 template <class... __rest>
-constexpr int largest(int __first, __rest... __others) {
-    return __first > largest(__others...) ? __first : largest(__others...);
+constexpr int largest(int __first, int __second, __rest... __others) {
+    return largest(__first > __second ? __first : __second, __others...);
 }
+constexpr int smaller(int __only) { return __only; }
 constexpr int smaller(int __first, int __second) { return __first < __second ? __first : __second; }
+template <class... __rest>
+constexpr int smaller(int __first, int __second, __rest... __others) {
+    return smaller(smaller(__first, __second), __others...);
+}
+// Of each operand of so many.
+constexpr int buffer_bytes_of(int __operands) { return smaller(buffer_bytes, all_buffers_bytes / larger(__operands)); }
 constexpr int sum_of() { return 0; }
 template <class... __rest>
 constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
