@@ -114,6 +114,12 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
         2 * pixels * 3 * itemsize, None,
     )  # fmt: skip
     yield from _narrow(x, z, itemsize)
+    row = n // 3
+    yield Layout(
+        "long_row_broadcast", "add",
+        (x[: row * 3].reshape(3, row), y[:row].reshape(1, row), z[: row * 3].reshape(3, row)),
+        7 * row * itemsize, None,
+    )  # fmt: skip
     yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
 
 
@@ -145,14 +151,15 @@ def _uneven(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
 def _narrow(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     """Yield transposes of arrays of a few rows, and of a few columns."""
     n = x.shape[0]
-    for name, shape in (
-        ("rows3", (3, n // 3)),
-        ("rows20", (20, n // 20)),
-        ("by20", (n // 20, 20)),
-        ("by33", (n // 33, 33)),
+    for name, shape, start in (
+        ("rows3", (3, n // 3), 0),
+        ("rows3_off_by_one", (3, n // 3 - 1), 1),
+        ("rows20", (20, n // 20), 0),
+        ("by20", (n // 20, 20), 0),
+        ("by33", (n // 33, 33), 0),
     ):
-        source = permuted(x[: prod(shape)].reshape(*shape), (1, 0))
-        out = z[: prod(shape)].reshape(*source.shape)
+        source = permuted(x[start : start + prod(shape)].reshape(*shape), (1, 0))
+        out = z[start : start + prod(shape)].reshape(*source.shape)
         yield Layout(f"{name}_transposed", "increment", (source, out), 2 * prod(shape) * itemsize, None)
 
 

@@ -46,6 +46,7 @@ SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5"
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
+MIXED_SUM = gs.ElementwiseKernel("A x, B y", "C z", "z = C(x + y)", "mixed_sum")
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "numbered_sum")
 
 
@@ -497,6 +498,41 @@ def test_short_rows_and_lines(dtype: str, shape: tuple[int, int]) -> None:
             np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(y.shape))
 
 
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        ("int8", "float32", "float32"),
+        ("float64", "int8", "float32"),
+        *in_soak(
+            ("float32", "int16", "int8"), ("int8", "float64", "int16"), ("float16", "float32", "float16")
+        ),
+    ],
+)
+@pytest.mark.parametrize("shape", [(3001, 3), *in_soak((2100, 20))])
+def test_short_rows_and_lines_of_several_dtypes(dtypes: tuple[str, ...], shape: tuple[int, int]) -> None:
+    for start in (0, 1):
+        rows, lines = flat_view(shape, dtypes[0], start, 1), flat_view(shape[::-1], dtypes[0], start, 2)
+        for x in (rows, lines):
+            y, turned = flat_view(x.T.shape, dtypes[1], 1, 3), flat_view(x.shape, dtypes[1], 0, 4).T
+            room = np.zeros(x.size + 32, dtypes[2])
+            out = room[16 + start : 16 + start + x.size].reshape(y.shape)
+            for other in (y, turned):
+                MIXED_SUM(x.T, other, out)
+                np.testing.assert_array_equal(out, (x.T + other).astype(dtypes[2]))
+            assert not room[: 16 + start].any()
+            assert not room[16 + start + x.size :].any()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("rows", [3, 20])
+def test_short_rows_and_lines_with_one_that_is_repeated(dtype: str, rows: int) -> None:
+    for shape in ((rows, 4001), (4001, rows)):
+        x = values(shape, dtype, 1)
+        for other in (values((shape[1], 1), dtype, 2), values((1, shape[0]), dtype, 3)):
+            expected = x.T + other + (np.arange(x.size) % 5).astype(dtype).reshape(shape[::-1])
+            np.testing.assert_array_equal(NUMBERED(x.T, other), expected)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_strips_of_several_planes(dtype: str) -> None:
     x, y = values((3, 301, 5), dtype, 1), values((3, 5, 301), dtype, 2)
@@ -637,6 +673,14 @@ def test_rows_that_begin_anywhere_one_after_another(dtype: str, row: int) -> Non
             np.testing.assert_array_equal(out, x + other + numbers.astype(dtype))
         assert not room[: 16 + out_start].any()
         assert not room[16 + out_start + x.size :].any()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_short_rows_with_steps(dtype: str) -> None:
+    pixels = values((3001, 4), dtype, 1)
+    for each in (pixels[:, ::-1], pixels[:, :3], pixels[:, ::2], pixels[:, 2::-1], pixels[:, :3][:, ::-1]):
+        expected = each + (np.arange(each.size) % 5).astype(dtype).reshape(each.shape)
+        np.testing.assert_array_equal(NUMBERED(each, np.zeros_like(each)), expected)
 
 
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "float64")])

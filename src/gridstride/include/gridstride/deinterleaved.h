@@ -13,16 +13,16 @@ namespace gridstride {
 // writes whole sectors.
 template <int __size>
 struct line_words {
-    static constexpr int word = __size < 4 ? 4 : __size, length = word / __size, words = 4, apart = 32 * length;
+    static constexpr int size = __size, word = __size < 4 ? 4 : __size, length = word / __size, words = 4, apart = 32 * length;
     static constexpr int phases = 32 / __size, chunk = words * apart;
 };
 
 // An operand that lies as the last one.
-template <class __operand, int __kind>
+template <class __operand, int __kind, class __shape>
 struct deinterleaved_operand {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    typedef line_words<sizeof(stored)> shape;
+    typedef __shape shape;
     static constexpr int size = sizeof(stored), length = shape::length;
 
     const __operand& source;
@@ -74,18 +74,18 @@ struct deinterleaved_operand {
 };
 
 // An input of rows. Words may begin in rows before the part, so these wait too.
-template <class __operand>
-struct deinterleaved_operand<__operand, other_side> {
+template <class __operand, class __shape>
+struct deinterleaved_operand<__operand, other_side, __shape> {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    typedef line_words<sizeof(stored)> shape;
+    typedef __shape shape;
     static constexpr int size = sizeof(stored), length = shape::length;
 
     const __operand& source;
     char* corner;
     row_memory<stored, false> rows;
     int here;
-    typename word<shape::word>::type words[shape::words];
+    typename word<length * size>::type words[shape::words];
     packet<stored, length> items;
 
     GRIDSTRIDE_INLINED deinterleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
@@ -97,6 +97,7 @@ struct deinterleaved_operand<__operand, other_side> {
         const char* const __at = corner - shape::phases * __part.height * size;
         const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 16);
         rows.begin(__shared, __past, __part.width + shape::phases, __part);
+        if (size != shape::size) rows.turn = 0;
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
@@ -121,9 +122,11 @@ struct deinterleaved_operand<__operand, other_side> {
         const int __from = here + (__w * shape::apart - __phase) * rows.pitch;
         packet<typename word<size>::type, length> __picked;
 #pragma unroll
-        for (int __j = 0; __j < length; ++__j)
-            __picked.items[__j] = *reinterpret_cast<const typename word<size>::type*>(rows.at(__from + rows.row_of(__j)));
-        memcpy(&words[__w], &__picked, shape::word);
+        for (int __j = 0; __j < length; ++__j) {
+            const int __row = size == shape::size ? rows.row_of(__j) : __j * rows.pitch;
+            __picked.items[__j] = *reinterpret_cast<const typename word<size>::type*>(rows.at(__from + __row));
+        }
+        memcpy(&words[__w], &__picked, length * size);
         return 0;
     }
     GRIDSTRIDE_INLINED int unpack(int __w, int) {
@@ -191,12 +194,17 @@ GRIDSTRIDE_INLINED void run_deinterleaved(const __operation& __do, const element
     }
 }
 
+template <class __first, class... __rest>
+struct last_type { typedef typename last_type<__rest...>::type type; };
+template <class __only>
+struct last_type<__only> { typedef __only type; };
+
 // Kinds: how each operand lies.
 template <int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void deinterleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                       const __operands&... __all) {
-    run_deinterleaved<line_words<larger(int(sizeof(typename __operands::stored))...)>>(
-        __do, __space, __shared, deinterleaved_operand<__operands, __kinds>(__all)...);
+    typedef line_words<sizeof(typename last_type<__operands...>::type::stored)> shape;
+    run_deinterleaved<shape>(__do, __space, __shared, deinterleaved_operand<__operands, __kinds, shape>(__all)...);
 }
 
 }

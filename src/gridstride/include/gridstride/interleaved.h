@@ -110,18 +110,18 @@ struct many_lines {
     }
 };
 
-// Lines: how many there are, where elements are small and lines few; else 0.
+// Lines: how many there are, where they are few; else 0.
+template <class __stored, int __lines, int __at_once, int __words, bool = (__lines > 0 && sizeof(__stored) < 4)>
+struct lines_of { typedef many_lines<__stored, __at_once, __words> type; };
 template <class __stored, int __lines, int __at_once, int __words>
-struct lines_of { typedef few_lines<__stored, __lines, __words> type; };
-template <class __stored, int __at_once, int __words>
-struct lines_of<__stored, 0, __at_once, __words> { typedef many_lines<__stored, __at_once, __words> type; };
+struct lines_of<__stored, __lines, __at_once, __words, true> { typedef few_lines<__stored, __lines, __words> type; };
 
 // An operand that lies as the last one.
-template <class __operand, int __kind, bool __has_gaps, int __lines, int __at_once, int __words>
+template <class __operand, int __length, int __kind, bool __has_gaps, int __lines, int __at_once, int __words>
 struct interleaved_operand {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    static constexpr int size = sizeof(stored), length = 16 / size;
+    static constexpr int size = sizeof(stored), length = __length;
 
     const __operand& source;
     char* corner;  // of the part
@@ -133,8 +133,9 @@ struct interleaved_operand {
         corner += __part.x * source.step;
         return 0;
     }
-    GRIDSTRIDE_INLINED int past_packet() const {
-        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) % 16);
+    // How many elements before the part the packet begins that it begins in.
+    GRIDSTRIDE_INLINED int phase() const {
+        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) / size % length);
     }
     GRIDSTRIDE_INLINED int take_memory(char*&, int, const plane_part<false>&) { return 0; }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>&) const { return 0; }
@@ -160,29 +161,29 @@ struct interleaved_operand {
 };
 
 // An input of lines.
-template <class __operand, bool __has_gaps, int __lines, int __at_once, int __words>
-struct interleaved_operand<__operand, other_side, __has_gaps, __lines, __at_once, __words> {
+template <class __operand, int __length, bool __has_gaps, int __lines, int __at_once, int __words>
+struct interleaved_operand<__operand, __length, other_side, __has_gaps, __lines, __at_once, __words> {
     typedef __operand operand;
     typedef typename __operand::stored stored;
     typedef typename lines_of<stored, __lines, __at_once, __words>::type lines;
-    static constexpr int size = sizeof(stored);
+    static constexpr int size = sizeof(stored), bytes = __length * size, words = (bytes + 3) / 4;
+    static constexpr bool are_words = bytes % 4 == 0;
 
     const __operand& source;
     char* corner;
     row_memory<stored, __has_gaps> rows;
     int before;  // bytes from where the words of shared memory are that those of the output come from
-    uint4 packets[packets_at_once];
-    unsigned behind[packets_at_once];
-    packet<stored, 16 / size> items;
+    unsigned packets[packets_at_once][words + 1];
+    packet<stored, __length> items;
 
     GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
     GRIDSTRIDE_INLINED int enter(const plane_part<false>& __part) {
         corner += __part.x * source.step;
         return 0;
     }
-    GRIDSTRIDE_INLINED int past_packet() const { return 0; }
-    GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __first, const plane_part<false>& __part) {
-        const int __at = lines::in_words ? (__first + 3) / 4 * 4 : __first;
+    GRIDSTRIDE_INLINED int phase() const { return 0; }
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __phase, const plane_part<false>& __part) {
+        const int __first = __phase * size, __at = lines::in_words ? (__first + 3) / 4 * 4 : __first;
         rows.begin(__shared, __at, __part.width, __part);
         before = __at - __first;
         return 0;
@@ -193,27 +194,24 @@ struct interleaved_operand<__operand, other_side, __has_gaps, __lines, __at_once
     }
     // No gap is within a packet.
     GRIDSTRIDE_INLINED int load(int __k, int __element) {
-        const int __byte = rows.first + __element * size - before;
-        const char* const __from = rows.at(__byte);
-        if (__has_gaps) {
-            const unsigned* const __bits = reinterpret_cast<const unsigned*>(__from);
-            const uint4 __all = {__bits[0], __bits[1], __bits[2], __bits[3]};
-            packets[__k] = __all;
-        } else {
-            packets[__k] = *reinterpret_cast<const uint4*>(__from);
-        }
-        if (lines::in_words && before > 0) behind[__k] = *reinterpret_cast<const unsigned*>(rows.at(__byte + 16));
+        constexpr int __each = !are_words ? size : __has_gaps ? 4 : bytes, __count = bytes / __each;
+        typedef typename word<__each>::type each;
+        const int __byte = rows.first + __element * size - (are_words ? before : 0);
+        const each* const __from = reinterpret_cast<const each*>(rows.at(__byte));
+        each __all[__count];
+#pragma unroll
+        for (int __w = 0; __w < __count; ++__w) __all[__w] = __from[__w];
+        memcpy(packets[__k], __all, bytes);
+        if (is_shifted()) packets[__k][words] = *reinterpret_cast<const unsigned*>(rows.at(__byte + bytes));
         return 0;
     }
+    GRIDSTRIDE_INLINED bool is_shifted() const { return lines::in_words && are_words && before > 0; }
     GRIDSTRIDE_INLINED int unpack(int __k, int) {
-        uint4& __all = packets[__k];
-        if (lines::in_words && before > 0) {
-            const uint4 __joined = {__funnelshift_r(__all.x, __all.y, before * 8), __funnelshift_r(__all.y, __all.z, before * 8),
-                                    __funnelshift_r(__all.z, __all.w, before * 8),
-                                    __funnelshift_r(__all.w, behind[__k], before * 8)};
-            __all = __joined;
-        }
-        whole<16 / size, stored>::unpack(items, __all);
+        if (is_shifted())
+#pragma unroll
+            for (int __w = 0; __w < words; ++__w)
+                packets[__k][__w] = __funnelshift_r(packets[__k][__w], packets[__k][__w + 1], before * 8);
+        memcpy(&items, packets[__k], bytes);
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int) const { return 0; }
@@ -234,17 +232,17 @@ GRIDSTRIDE_INLINED void do_row_packet(const __operation& __do, const element_spa
     swallow(__all.store(__element)...);
 }
 
-template <int __size, class __operation, int __axes, class... __all_operands>
+template <int __length, class __operation, int __axes, class... __all_operands>
 GRIDSTRIDE_INLINED void run_interleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                         __all_operands&&... __all) {
-    constexpr int __length = 16 / __size, __at_once = packets_at_once;
+    constexpr int __at_once = packets_at_once;
     plane_part<false> __part(__space, int(__space.width));
     enter_plane(__part, __space, __space.column, __all...);
-    const int __past = last_of(__all...).past_packet();
-    swallow(__all.take_memory(__shared, __past, __part)...);
+    const int __phase = last_of(__all...).phase();
+    swallow(__all.take_memory(__shared, __phase, __part)...);
     swallow(__all.bring(__part)...);
     __syncthreads();
-    const int __elements = __part.to * __part.height, __head = (16 - __past) % 16 / __size;
+    const int __elements = __part.to * __part.height, __head = (__length - __phase) % __length;
     const int __packets = __elements > __head ? (__elements - __head) / __length : 0;
 #pragma unroll 1
     for (int __packet = threadIdx.x; __packet < __packets; __packet += turning_threads * __at_once) {
@@ -271,8 +269,9 @@ GRIDSTRIDE_INLINED void run_interleaved(const __operation& __do, const element_s
 template <bool __has_gaps, int __lines, int __at_once, int __words, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void interleaved(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                     const __operands&... __all) {
-    run_interleaved<larger(int(sizeof(typename __operands::stored))...)>(
-        __do, __space, __shared, interleaved_operand<__operands, __kinds, __has_gaps, __lines, __at_once, __words>(__all)...);
+    constexpr int __length = packet_length<__operands...>();
+    run_interleaved<__length>(
+        __do, __space, __shared, interleaved_operand<__operands, __length, __kinds, __has_gaps, __lines, __at_once, __words>(__all)...);
 }
 
 }

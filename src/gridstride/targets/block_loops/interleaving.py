@@ -18,12 +18,12 @@ _MEETING = 16
 _FEW = 17
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
-#: Bytes of the largest elements, and of what a block has of an operand.
-_LARGEST, _STRETCH = 8, 24576
+#: Bytes of elements, and of what a block has of an operand.
+_SIZES, _STRETCH = (1, 2, 4, 8), 24576
 
 
 def interleaving(plane: Plane, limits: Limits) -> Loop | None:
-    """Return the loop for short rows made of lines, or for lines made of short rows, all of one itemsize."""
+    """Return the loop for short rows made of lines, or for lines made of short rows."""
     if not _are_rows_and_lines(plane):
         return None
     return _interleaved(plane, limits) if plane.turned[-1] else _deinterleaved(plane, limits)
@@ -32,33 +32,49 @@ def interleaving(plane: Plane, limits: Limits) -> Loop | None:
 def _are_rows_and_lines(plane: Plane) -> bool:
     """Return whether outputs lie as the last operand, and all others as that or along the other side."""
     (x, y), last = (plane.sides.x[0], plane.sides.y[0]), plane.walk.operands[-1]
-    size = last.itemsize
-    if not last.written or size > _LARGEST:
+    if not last.written or any(operand.itemsize not in _SIZES for operand in plane.walk.operands):
         return False
     for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True):
-        if operand.itemsize != size or any(each % size for each in (operand.address, *operand.strides)):
+        size = operand.itemsize
+        if any(each % size for each in (operand.address, *operand.strides)):
             return False
         if operand.written and has_rows != plane.turned[-1]:
             return False
         steps = operand.strides[x], operand.strides[y]
-        if steps != (plane.column * size, size) if has_rows else (steps[0] != size or steps[1] == 0):
+        if steps != (plane.column * size, size) if has_rows else steps[0] != size:
             return False
     return True
 
 
 def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
-    last, rows = plane.walk.operands[-1], plane.column
-    size, word = last.itemsize, max(_WORD, last.itemsize)
-    if size < _WORD and rows > _FEW and plane.are_words(lines=False):  # which strips take as packets
+    rows, sizes = plane.column, _sizes(plane, of_rows=False)
+    smallest, largest = min(sizes), max(sizes)
+    if (
+        smallest < _WORD and rows > _FEW and plane.are_words(lines=False) and _is_one_size(plane)
+    ):  # which strips take as packets
         return None
-    lines, at_once, words = _lines(rows, size)
-    width = _width(_WARP * words * word // size, rows * size)
+    lines, at_once, words = _lines(rows, smallest)
+    width = _width(_WARP * words * max(1, _WORD // smallest), rows * largest, len(sizes), limits)
     has_gaps = rows % _MEETING == 0
-    room = (len(plane.turned) - sum(plane.turned)) * _bytes(width, rows * size, size, has_gaps)
+    room = sum(_bytes(width, rows * size, size, has_gaps) for size in sizes)
     if room > limits.shared_memory_per_block:
         return None
-    name = f"interleaved<{str(has_gaps).lower()}, {lines}, {at_once}, {words}, {_kinds(plane)}>"
+    length = _LARGEST_WORD // max(operand.itemsize for operand in plane.walk.operands)
+    name = f"interleaved<{str(has_gaps).lower()}, {lines}, {at_once}, {words}, {_kinds(plane, length)}>"
     return plane.loop(_INTERLEAVED, name, width, rows, room)
+
+
+def _sizes(plane: Plane, of_rows: bool) -> list[int]:
+    """Return the itemsizes of the operands that lie in rows, or of the others."""
+    return [
+        operand.itemsize
+        for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
+        if has_rows == of_rows
+    ]
+
+
+def _is_one_size(plane: Plane) -> bool:
+    return len({operand.itemsize for operand in plane.walk.operands}) == 1
 
 
 def _lines(rows: int, size: int) -> tuple[int, int, int]:
@@ -66,7 +82,7 @@ def _lines(rows: int, size: int) -> tuple[int, int, int]:
     if size >= _WORD:
         return 0, 2, _LARGEST_WORD // size
     if rows <= _FEW:
-        return rows, 1, min(4, max(1, 16 // rows))
+        return rows, 2, min(4, max(1, 16 // rows))
     if rows % 3 == 0:
         return 0, 3, 4
     if size > 1:
@@ -75,36 +91,37 @@ def _lines(rows: int, size: int) -> tuple[int, int, int]:
 
 
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
-    last, rows = plane.walk.operands[-1], plane.column
-    size, word = last.itemsize, max(_WORD, last.itemsize)
-    if rows % _MEETING == 0 or (
-        size >= _WORD and plane.are_words(lines=False)
+    size, rows = plane.walk.operands[-1].itemsize, plane.column
+    if _is_one_size(plane) and (
+        rows % _MEETING == 0 or (size >= _WORD and plane.are_words(lines=False))
     ):  # which strips take as packets
         return None
-    phases = _SECTOR // size
-    width = _width(_WARP * _WORDS_TO_LINE * word // size, rows * size)
-    room = sum(plane.turned) * _bytes(width + phases, rows * size, size, False)
+    length, phases, sizes = max(1, _WORD // size), _SECTOR // size, _sizes(plane, of_rows=True)
+    if max(operand.itemsize for operand in plane.walk.operands) * length > _LARGEST_WORD:
+        return None
+    width = _width(_WARP * _WORDS_TO_LINE * length, rows * max(sizes), len(sizes), limits)
+    room = sum(_bytes(width + phases, rows * each, each, False) for each in sizes)
     if room > limits.shared_memory_per_block:
         return None
-    name = f"deinterleaved<{_kinds(plane)}>"
+    name = f"deinterleaved<{_kinds(plane, length)}>"
     return plane._replace(length=phases).loop(_DEINTERLEAVED, name, width, rows, room)
 
 
-def _kinds(plane: Plane) -> str:
-    """Return how operands lie, as headers are told."""
+def _kinds(plane: Plane, length: int) -> str:
+    """Return how operands lie, as headers are told, of which packets have a length."""
     last = plane.walk.operands[-1]
-    word = max(_WORD, last.itemsize) if not plane.turned[-1] else _LARGEST_WORD
     return ", ".join(
-        str(BETWEEN_WORDS + begins_as(operand, last, plane.walk.shape, word))
+        str(BETWEEN_WORDS + begins_as(operand, last, plane.walk.shape, length))
         if has_rows == plane.turned[-1]
         else str(ALONG_Y)
         for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
     )
 
 
-def _width(chunk: int, pitch: int) -> int:
+def _width(chunk: int, pitch: int, operands: int, limits: Limits) -> int:
     """Return how many rows a block has: chunks for all warps, or as many as warps are evenly spread over."""
-    fits = _STRETCH // pitch // chunk
+    stretch = min(_STRETCH, limits.shared_memory_per_block // operands * 15 // 16)
+    fits = stretch // pitch // chunk
     return chunk * (fits // _WARPS * _WARPS if fits >= _WARPS else max(1, power_of_two_from(fits + 1) // 2))
 
 

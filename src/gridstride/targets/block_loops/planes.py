@@ -48,8 +48,8 @@ _PICKED_SHAPES = {
     4: ((64, 64, True), (64, 32, True)),
     8: ((64, 32, True), (32, 32, True)),
 }
-#: Bytes of a row and of a line of shifted tiles, which are for elements of so many bytes at most.
-_SHIFTED_WIDTH, _SHIFTED_HEIGHT, _SMALL = 256, 128, 2
+#: Bytes of a row, best first, and of a line of shifted tiles, which are for elements of so many bytes at most.
+_SHIFTED_WIDTHS, _SHIFTED_HEIGHT, _SMALL = (256, 128), 128, 2
 #: How operands lie, as headers are told: one element for a row; packets of rows between words or, one more, in words
 #: where the last operand has whole ones; along the other side.
 ONE_FOR_A_ROW, BETWEEN_WORDS, ALONG_Y = 0, 1, 3
@@ -181,7 +181,9 @@ class Plane(NamedTuple):
             return ALONG_Y
         if operand.strides[self.sides.x[0]] == 0:
             return ONE_FOR_A_ROW
-        return BETWEEN_WORDS + begins_as(operand, self.walk.operands[-1], self.walk.shape)
+        return BETWEEN_WORDS + begins_as(
+            operand, self.walk.operands[-1], self.walk.shape, _WORD // operand.itemsize
+        )
 
     def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:
         """Return a loop whose blocks have parts of a width and a height."""
@@ -238,11 +240,12 @@ def plane_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     return permuted_tiles(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
 
 
-def begins_as(operand: Walked, last: Walked, shape: Ints, word: int = _WORD) -> bool:
-    """Return whether all packets of an operand begin at the same place of a word as the last operand's."""
+def begins_as(operand: Walked, last: Walked, shape: Ints, length: int) -> bool:
+    """Return whether all packets of a length of an operand begin at the same place of a word as the last operand's."""
+    size, last_size = operand.itemsize, last.itemsize
     pairs = zip(operand.strides, last.strides, shape, strict=True)
-    return (operand.address - last.address) % word == 0 and all(
-        (own - other) % word == 0 for own, other, length in pairs if length > 1
+    return (operand.address // size - last.address // last_size) % length == 0 and all(
+        (own // size - other // last_size) % length == 0 for own, other, count in pairs if count > 1
     )
 
 
@@ -343,11 +346,15 @@ def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
         map(plane.lies_along_its_side, operands, plane.turned)
     ):
         return None
-    height = _SHIFTED_HEIGHT // size
-    room = sum(plane.turned) * _shifted_bytes(min(height, plane.column), size)
-    if room > limits.shared_memory_per_block:
+    height, count = _SHIFTED_HEIGHT // size, sum(plane.turned)
+    rooms = {
+        bytes_ // size: count * _shifted_bytes(min(height, plane.column), bytes_, size)
+        for bytes_ in _SHIFTED_WIDTHS
+    }
+    fits = [width for width, room in rooms.items() if room <= limits.shared_memory_per_block]
+    if not fits:
         return None
-    width = _SHIFTED_WIDTH // size
+    width = fits[0]
     is_small = _covered(plane, (width, height)) > _MOST_SHIFTED * plane.row * plane.column
     if is_small and len(plane.walk.shape) > 2:
         return None
@@ -355,14 +362,14 @@ def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
         str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
     )
     sectors = plane._replace(length=_SECTOR // size)
-    return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, room)
+    return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, rooms[width])
 
 
-def _shifted_bytes(rows: int, itemsize: int) -> int:
+def _shifted_bytes(rows: int, width: int, itemsize: int) -> int:
     """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
     each = 4 // itemsize
     words = -(-rows // each)
-    return -(-words * (each * (_SHIFTED_WIDTH + _SECTOR) + 4) // _WORD) * _WORD
+    return -(-words * (each * (width + _SECTOR) + 4) // _WORD) * _WORD
 
 
 def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
@@ -386,7 +393,10 @@ def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
         return None
     width, height, parts_at_sectors = shape
     length = max(1, 4 // last.itemsize)
-    phases = max(length, _SECTOR // last.itemsize) if parts_at_sectors else length
+    # Sectors of small results are many elements, which are brought of large inputs for each row.
+    phases = max(length, _SECTOR // last.itemsize)
+    if not parts_at_sectors or phases * largest > _SECTOR:
+        phases = length
     room = sum(
         _picked_bytes(width if operand.strides[x] else 0, height, phases, operand.itemsize, turned)
         for operand, turned in zip(operands, plane.turned, strict=True)

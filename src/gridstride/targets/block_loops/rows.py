@@ -25,7 +25,7 @@ from gridstride.targets.walks import (
 
 _ELEMENTWISE = "gridstride/elementwise.h"
 _REPEATED, _STRIPED = "gridstride/repeated_rows.h", "gridstride/striped_rows.h"
-_WARP, _LARGEST_WORD = 32, 16
+_WARP, _LARGEST_WORD, _SECTOR = 32, 16, 32
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
@@ -135,7 +135,11 @@ def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
     """Return how an operand lies, as ``repeated_rows`` is told."""
     if operand.strides[0] == 0:
         return ONE_FOR_A_ROW
-    return _ONE_ROW if operand.strides[1] == 0 else BETWEEN_WORDS + begins_as(operand, last, shape)
+    return (
+        _ONE_ROW
+        if operand.strides[1] == 0
+        else BETWEEN_WORDS + begins_as(operand, last, shape, _LARGEST_WORD // last.itemsize)
+    )
 
 
 def _packets_of_thread(walk: ElementWalk, length: int) -> int:
@@ -161,7 +165,9 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
         return None
     sizes = [operand.itemsize for operand in walk.operands]
     if any(size > _LARGEST_WORD or size & (size - 1) for size in sizes) or any(
-        operand.strides[0] not in (0, operand.itemsize) for operand in walk.operands
+        operand.strides[0] != operand.itemsize
+        and abs(operand.strides[0]) > (_SECTOR if row <= _SHORT_ROW else 0)
+        for operand in walk.operands
     ):
         return None
     flat = walk._replace(
