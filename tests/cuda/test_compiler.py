@@ -156,6 +156,17 @@ def test_no_short_macro_breaks_a_header_of_ours(compiler: Compiler, header: str)
 
 
 @BOTH_COMPILERS
+def test_no_macro_breaks_what_is_asked_of_a_text(compiler: Compiler, backend: str) -> None:
+    words = tuple(
+        f"-D{name}=@" for name in ("type", "value", "size", "first", "T", "P", "name", "Kernel", "Index")
+    )
+    code = compiler.compile(
+        program("__global__ void k(float* x, int n) {}", "k", options=words, compiler=backend), ARCH
+    )
+    assert len(code.functions["k"].signature or ()) == 2
+
+
+@BOTH_COMPILERS
 def test_templates_globals_and_constants_are_found_in_any_spelling(compiler: Compiler, backend: str) -> None:
     text = """
     namespace room { template <class T, int N> __global__ void fill(T* x) { x[0] = N; } __device__ int counter; }

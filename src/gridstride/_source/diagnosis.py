@@ -22,8 +22,6 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
-    (r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b",
-     "an upper-case letter, which digits may follow, is a type placeholder: give a type of a preamble another name"),
     (r"not declared|undefined|undeclared|does not name a type|unknown type",
      "names in the text are the kernel's parameters, i, n, what a preamble declares, and CUDA's functions and types"),
     (r"no match for|no operator|invalid operands",
@@ -33,6 +31,14 @@ _HINTS = (
      "numpy.dtype(..., align=True) lays fields out as C++ does"),
 )  # fmt: skip
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+#: What compilers say of a type that has the name of a placeholder.
+_DECLARED_TWICE = re.compile(
+    r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b|\b[A-Z]\d*\W has already been defined"
+)
+_PLACEHOLDERS = (
+    "an upper-case letter, which digits may follow, is a type placeholder: "
+    "give a type of a preamble another name"
+)
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 #: Of a masked text.
 _OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*\Z")
@@ -71,7 +77,13 @@ def explained(
         lines.append(f"with {bound}")
     message = found.text if found is not None else error.log
     macro = _macro_around(program, sections) if found is None else ""
-    hints = [_open_end(sections), macro, *(hint for pattern, hint in _HINTS if re.search(pattern, message))]
+    placeholder = _PLACEHOLDERS if _DECLARED_TWICE.search(error.log) else ""
+    hints = [
+        _open_end(sections),
+        macro,
+        placeholder,
+        *(hint for pattern, hint in _HINTS if re.search(pattern, message)),
+    ]
     lines += [f"hint: {hint}" for hint in hints if hint][:1]
     lines.append("The whole text is in the exception's `source`; the compiler's words are in its `log`")
     return CompileError(

@@ -151,7 +151,7 @@ def _kernel(name: str) -> Request:
 
 
 def _arguments(name: str) -> Request:
-    arguments = f"gridstride_arguments_of<decltype(&{_bare(name)})>::type"
+    arguments = f"gridstride_arguments_t<decltype(&{_bare(name)})>"
     return Request(f"gridstride_signature<{arguments}>", "gridstride_signature", arguments)
 
 

@@ -12,12 +12,12 @@ _NAME_FILE = re.compile(r"(?:__nv_name_map|name expressions)\(\d+\): ")
 _WRAPPINGS = tuple(
     re.compile(rf"( *)(?:{start})(.*?)(?:{end})")
     for start, end in (
-        (r"#pragma nv_mangled_name gridstride_signature<gridstride_arguments_of<decltype\(&", r"\)>::type>"),
+        (r"#pragma nv_mangled_name gridstride_signature<gridstride_arguments_t<decltype\(&", r"\)>>"),
         (r"#pragma nv_mangled_name gridstride_constant<\(long long\)\(", r"\)>"),
         (r"#pragma nv_mangled_name &?", "$"),
         (
-            r"template \S+ char gridstride_signature_at<\d+, gridstride_arguments_of<decltype\(&",
-            r"\)>::type>;",
+            r"template \S+ char gridstride_signature_at<\d+, gridstride_arguments_t<decltype\(&",
+            r"\)>>;",
         ),
         (r"template \S+ char gridstride_constant_at<\d+, \(long long\)\(", r"\)>;"),
         (r"template \S+ char gridstride_entity_at<\d+, decltype\(&", r"\), .*"),

@@ -70,6 +70,8 @@ template <class... P> struct gridstride_arguments_of<void (*)(P...)> {
 template <class... P> struct gridstride_arguments_of<void (*)(P...) noexcept>
     : gridstride_arguments_of<void (*)(P...)> {};
 #endif
+// Asked for behind the user's text, where `type` may be a macro.
+template <class Kernel> using gridstride_arguments_t = typename gridstride_arguments_of<Kernel>::type;
 
 // The type of parameter `Index` of a kernel: gridstride_parameter_t<decltype(&kernel), 0>.
 template <unsigned Index, class... P> struct gridstride_nth;
