@@ -1,12 +1,13 @@
-"""The loops for blocks of threads, which GPUs have, run on the CPU target: the same texts, without a GPU."""
+"""The loops for blocks of threads, which GPUs have, run on the CPU target: the same texts, without a GPU.
+
+Folds are in test_block_folds.py.
+"""
 
 from __future__ import annotations
 
-import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +16,6 @@ import pytest
 
 import gridstride as gs
 from gridstride import _native
-from gridstride._compilation import functions
-from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.block_loops import short_folds, writers
 from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
@@ -24,7 +23,6 @@ from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_random_array_calls as random_calls
 from tests.every_target import test_reduction as reduction
-from tests.every_target.test_large_reductions import check_most_frequent
 from tests.random_arrays import Draw, compare_examples
 
 
@@ -32,16 +30,6 @@ def in_soak(*cases: Any) -> list[Any]:
     """Return cases for long runs: loops for blocks of threads are slow on a CPU, above all to compile."""
     return [pytest.param(case, marks=pytest.mark.soak) for case in cases]
 
-
-INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
-WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_total")
-DOT = gs.ReductionKernel("T x, U y", "float64 z", "double(x) * y", "a + b", "z = a", "0", "dot_of_two")
-LOWEST = gs.ReductionKernel(
-    "T x", "int64 y", "Lowest{x, _J}", "a.x < b.x || (a.x == b.x && a.at < b.at) ? a : b", "y = a.at", None, "lowest",
-    reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
-)  # fmt: skip
-
-SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5", "smallest_below_6")
 
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
@@ -58,9 +46,9 @@ def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_calls()
 
 
-def forget_calls() -> None:
-    """Let the next calls choose their loops anew."""
-    for module in (elementwise, reduction, random_calls, sys.modules[__name__]):
+def forget_calls(*modules: ModuleType) -> None:
+    """Let the next calls choose their loops anew, also those of the kernels of modules."""
+    for module in (elementwise, reduction, random_calls, sys.modules[__name__], *modules):
         for kernel in vars(module).values():
             if isinstance(kernel, gs.ElementwiseKernel | gs.ReductionKernel):
                 kernel._known.clear()
@@ -85,219 +73,6 @@ def test_random_calls_by_loops_for_many_elements(
 ) -> None:
     monkeypatch.setattr(short_folds, "_MANY", 1)
     compare_examples(check_loops_for_many, 150, np, check)
-
-
-@pytest.mark.parametrize(
-    "shape", [(5000, 3), (4099, 16), (6, 4099, 5), *in_soak((5000, 2), (4100, 33), (4096, 100))]
-)
-@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "complex128")])
-def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
-    x = values(shape, dtype, 1)
-    for start in (0, 1):
-        flat = np.empty(x.size + 1, dtype)
-        flat[start : start + x.size] = x.reshape(-1)
-        each = flat[start : start + x.size].reshape(shape)
-        for axis in (0, len(shape) - 2, len(shape) - 1):
-            np.testing.assert_array_equal(
-                WIDE(each, axis=axis), each.sum(axis, dtype="c16"), err_msg=f"{start} {axis}"
-            )
-            first = np.argmin(each if dtype != "complex128" else each.real, axis)
-            np.testing.assert_array_equal(
-                LOWEST(each.real if dtype == "complex128" else each, axis=axis), first
-            )
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
-def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-    small = writers.small_fold
-    monkeypatch.setattr(writers, "small_fold", lambda walk: sizes.append(walk.fold[0]) or small(walk))
-    for size in (16, 48, 1008, 1024, 4096):
-        x, other = flat_view((size,), dtype, 0, 1), flat_view((size,), "int16", 0, 2)
-        for each in (x, flat_view((size,), dtype, 1, 1), flat_view((size * 2,), dtype, 0, 3)[::2], x[1:]):
-            np.testing.assert_array_equal(WIDE(each), each.sum(dtype="c16"))
-        np.testing.assert_array_equal(reduction.NUMBERS(x), np.arange(size).sum())
-        if dtype != "complex128":
-            np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
-            np.testing.assert_array_equal(DOT(x, other), np.dot(x.astype("f8"), other.astype("f8")))
-    assert {16, 1024} <= set(sizes)
-    assert 15 not in sizes
-
-
-@pytest.mark.parametrize("size", [64, 1000, 1024, 1027])
-def test_small_sums_do_not_depend_on_where_elements_lie(size: int) -> None:
-    x = np.random.default_rng(size).standard_normal(size).astype("f4")
-    expected = reduction.TOTAL(flat_copy(x, 0))
-    assert expected == reduction.TOTAL(flat_copy(x, 1)) == reduction.TOTAL(np.repeat(x, 2)[::2])
-
-
-@pytest.mark.parametrize("shape", [(9, 7, 301), (2, 5, 20_003), (300, 3, 260)])
-@pytest.mark.parametrize("dtype", ["int8", *in_soak("float32", "complex128")])
-def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
-    x = values((*shape[:2], shape[2] + 3), dtype, 1)[:, :, 2:-1]
-    for axis in ((0, 2), (1, 2), (0, 1, 2)):
-        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
-        np.testing.assert_array_equal(
-            reduction.NUMBERS(x, axis=axis), np.arange(x.size).reshape(shape).sum(axis)
-        )
-    if dtype != "complex128":
-        np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
-    three = values((3, 2, 4, 2, shape[2]), dtype, 1)
-    np.testing.assert_array_equal(WIDE(three, axis=(0, 2, 4)), three.sum((0, 2, 4), dtype="c16"))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
-@pytest.mark.parametrize("shape", [(301, 371), (140, 512), (3, 90, 262)])
-def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
-    axis = len(shape) - 2
-    for start in (0, 1):
-        x = flat_view(shape, dtype, start, 1)
-        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"), err_msg=str(start))
-        numbers = np.arange(x.size).reshape(shape).sum(axis)
-        np.testing.assert_array_equal(reduction.NUMBERS(x, axis=axis), numbers)
-        for each in (x[..., ::2], x[..., 1:], x[..., ::-1, :]):
-            np.testing.assert_array_equal(WIDE(each, axis=axis), each.sum(axis, dtype="c16"))
-            if dtype != "complex128":
-                np.testing.assert_array_equal(LOWEST(each, axis=axis), np.argmin(each, axis))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "complex128")])
-@pytest.mark.parametrize("shape", [(2, 1003), (5, 517), (3, 7, 333), (3, 5, 332), (21, 262)])
-def test_folds_of_a_few_rows(dtype: str, shape: tuple[int, ...]) -> None:
-    axis = len(shape) - 2
-    for start in (0, 1):
-        x = flat_view(shape, dtype, start, 1)
-        out = np.zeros(np.delete(shape, axis), "c16")[..., ::-1]
-        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
-        np.testing.assert_array_equal(WIDE(x, out, axis=axis), x.sum(axis, dtype="c16"))
-        np.testing.assert_array_equal(
-            reduction.NUMBERS(x, axis=axis), np.arange(x.size).reshape(shape).sum(axis)
-        )
-        if dtype != "complex128":
-            np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64")])
-@pytest.mark.parametrize("shape", [(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)])
-def test_folds_of_columns_that_make_a_result(dtype: str, shape: tuple[int, ...]) -> None:
-    axes = (len(shape) - 3, len(shape) - 1)
-    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
-    for start in (0, 1):
-        x = flat_view(shape, dtype, start, 1)
-        np.testing.assert_array_equal(WIDE(x, axis=axes), x.sum(axes, dtype="c16"), err_msg=str(start))
-        folded_last = x.transpose(*kept, *axes).reshape(*(shape[axis] for axis in kept), -1)
-        np.testing.assert_array_equal(LOWEST(x, axis=axes), np.argmin(folded_last, -1))
-        np.testing.assert_array_equal(
-            reduction.NUMBERS(x, axis=axes), np.arange(x.size).reshape(shape).sum(axes)
-        )
-
-
-@pytest.mark.parametrize("shape", [(301, 371), (140, 512), (9, 1003), (70, 40, 13), (30, 7, 333)])
-def test_the_order_of_a_fold_does_not_depend_on_where_data_lie(shape: tuple[int, ...]) -> None:
-    axes = (0, 2) if len(shape) == 3 else 0
-    x = np.random.default_rng(1).standard_normal(shape).astype("f4")
-    expected = reduction.TOTAL(x, axis=axes)
-    for start in (1, 2, 3):
-        other = flat_view(shape, "f4", start, 1)
-        other[...] = x
-        np.testing.assert_array_equal(reduction.TOTAL(other, axis=axes), expected)
-
-
-@pytest.mark.parametrize("dtypes", [("int8", "float32"), ("float32", "int16")])
-def test_folds_across_rows_of_several_dtypes(dtypes: tuple[str, str]) -> None:
-    for shape in ((150, 262), (4, 262)):
-        x, y = values(shape, dtypes[0], 1), values((shape[0], shape[1] + 1), dtypes[1], 2)[:, 1:]
-        np.testing.assert_array_equal(DOT(x, y, axis=0), (x.astype("f8") * y).sum(0))
-
-
-@pytest.mark.parametrize("dtype", ["float16", *in_soak("float32", "float64", "complex64")])
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (5, 20_011),
-        (40, 1999),
-        (4099, 3),
-        (4099, 16),
-        (4099, 100),
-        *in_soak((3, 100_003), (4097, 7), (5000, 2)),
-    ],
-)
-def test_sums_do_not_depend_on_where_elements_lie(dtype: str, shape: tuple[int, int]) -> None:
-    x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
-    expected = reduction.TOTAL(flat_copy(x, 0), axis=1)
-    np.testing.assert_allclose(expected, x.astype("c16").sum(1), rtol=1e-2, atol=1e-1)
-    for start in (1, 2, 3):
-        np.testing.assert_array_equal(reduction.TOTAL(flat_copy(x, start), axis=1), expected)
-    with_gaps = np.repeat(x, 2, axis=1)[:, ::2]
-    if with_gaps.itemsize * shape[1] >= 512:
-        np.testing.assert_array_equal(reduction.TOTAL(with_gaps, axis=1), expected)
-
-
-def flat_copy(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
-    """Return the same elements so many into a word."""
-    copy = flat_view(x.shape, str(x.dtype), start, 1)
-    copy[...] = x
-    return copy
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
-@pytest.mark.parametrize("shape", [(40_003,), (3000, 512), (20_000, 7), *in_soak((4, 20_001), (20_000, 32))])
-def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
-    limits = np.iinfo(dtype)
-    random = np.random.default_rng(1)
-    for x in (
-        np.full(shape, limits.min, dtype),
-        np.full(shape, limits.max, dtype),
-        random.integers(limits.min, limits.max, shape, dtype, endpoint=True),
-    ):
-        for axis in (None, *range(len(shape))):
-            np.testing.assert_array_equal(INTEGERS(x, axis=axis), x.sum(axis, dtype="i8"))
-            np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
-@pytest.mark.parametrize(
-    "shape", [(9, 1999), (4099, 33), (4099, 7), (4101, 3), (4099, 16), *in_soak((2, 40_003), (4099, 100))]
-)
-def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int, int]) -> None:
-    limits = np.iinfo(dtype)
-    for start in (0, 1, 3, 6):
-        x = flat_view(shape, dtype, start, 1)
-        x[...] = np.random.default_rng(start).integers(limits.min, limits.max, shape, dtype, endpoint=True)
-        for each in (x, x[:, 1:], x[:, 2:-1], x[:, ::2], x[::-1]):
-            np.testing.assert_array_equal(INTEGERS(each, axis=1), each.sum(1, dtype="i8"))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (301, 371),
-        (140, 512),
-        (70, 19, 13),
-        (4099, 3),
-        (4099, 33),
-        (4099, 16),
-        (5, 517),
-        *in_soak((5, 301, 1000), (2000, 300)),
-    ],
-)
-def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
-    limits = np.iinfo(dtype)
-    axis = (0, 2) if shape[-1] == 13 else len(shape) - 2
-    for start in (0, 1):
-        x = flat_view(shape, dtype, start, 1)
-        for low, high in (
-            (limits.min, limits.max),
-            (limits.min, limits.min + 3),
-            (limits.max - 3, limits.max),
-        ):
-            x[...] = np.random.default_rng(start).integers(low, high, shape, dtype, endpoint=True)
-            for each in (x, x[..., ::2], x[::-1]):
-                np.testing.assert_array_equal(reduction.LARGEST(each, axis=axis), each.max(axis))
-                np.testing.assert_array_equal(SMALLEST(each, axis=axis), np.minimum(each.min(axis), 5))
-                np.testing.assert_array_equal(reduction.LARGEST(each, axis=-1), each.max(-1))
-                np.testing.assert_array_equal(SMALLEST(each, axis=-1), np.minimum(each.min(-1), 5))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex128"])
@@ -695,17 +470,6 @@ def test_rows_that_are_repeated_and_rows_backwards(dtype: str) -> None:
             np.testing.assert_array_equal(elementwise.ADD(row[::-1], 1), row[::-1] + np.dtype(dtype).type(1))
 
 
-@pytest.mark.parametrize("shape", [(20_011,), (129, 131), (5000, 3), (3, 5000), (8, 65, 66)])
-def test_parts_of_large_folds(shape: tuple[int, ...]) -> None:
-    x: Any = values(shape, "f4", 1)
-    for axis in (None, *range(len(shape))):
-        np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype="f8").astype("f4"))
-    mean, variance = reduction.MOMENTS(x)
-    np.testing.assert_allclose(
-        [float(mean), float(variance)], [x.mean(dtype="f8"), x.var(dtype="f8")], rtol=1e-10
-    )
-
-
 def test_many_shapes_compile_a_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     elementwise.test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(np, monkeypatch)
 
@@ -745,86 +509,3 @@ def test_raw_and_empty() -> None:
         gs.ElementwiseKernel("", "raw float64 y", "y[i] = i", "raw_only")(size=5), np.arange(5.0)
     )
     assert float(reduction.TOTAL(np.zeros((0,), "f4"))) == 0
-
-
-@pytest.mark.parametrize("shape", [(16, 16, 0), (0, 300), (300, 0, 3), (0, 2, 512), (512, 0, 512)])
-def test_folds_of_nothing(shape: tuple[int, ...]) -> None:
-    x: Any = np.zeros(shape, "f4")
-    across = np.broadcast_to(np.ones(shape[-1], "f4"), shape)
-    for operand in (x, x.T, across, across.T):
-        for axis in (None, *range(len(shape)), (0, 1)):
-            np.testing.assert_array_equal(reduction.TOTAL(operand, axis=axis), operand.sum(axis, dtype="f4"))
-
-
-@pytest.mark.parametrize("bins", [44, 46, 126])
-def test_large_structures_are_folded(bins: int) -> None:
-    check_most_frequent(np, bins)
-
-
-#: Sums in small numbers, which lose what does not fit, and sizes: texts to which another type would make a difference.
-SMALL_SUMS = {
-    "assigned": ("plus(a, b)", "__device__ Sum plus(Sum a, Sum b) { a.x += b.x; return a; }"),
-    "cast": ("Sum{T(a.x + b.x), 0}", ""),
-    "by a macro": ("PLUS", "#define PLUS Sum{T(a.x + b.x), 0}"),
-    "by its size": ("a", ""),
-}
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("uint8", "int16", "uint16")])
-def test_small_numbers_are_widened_only_where_that_makes_no_difference(dtype: str) -> None:
-    largest = 1 if dtype == "float16" else 2  # sums of halves are exact, those of integers are not
-    x = np.random.default_rng(1).integers(-1, largest, (3, 20_000), endpoint=True).astype(dtype)
-    for axis in (0, 1):
-        np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
-    declared = "enum T : int" if x.dtype.kind in "iu" else "as_float<float16> T"
-    assert declared in LOWEST.cached_codes[np.dtype(dtype),]
-    for name, (reduce_expr, preamble) in SMALL_SUMS.items():
-        kernel = gs.ReductionKernel(
-            "T x", "T y, int32 size", "Sum{x, sizeof(T)}" if "size" in name else "Sum{x, 0}", reduce_expr,
-            "y = a.x; size = a.size", None, "small_sum", reduce_type="Sum",
-            preamble=f"struct Sum {{ T x; int size; }};\n{preamble}",
-        )  # fmt: skip
-        total, size = kernel(x, axis=1)
-        if "size" in name:
-            np.testing.assert_array_equal(size, x.itemsize)
-        else:
-            np.testing.assert_array_equal(total, x.sum(1, dtype=dtype), err_msg=name)
-        assert not re.search("enum T|as_float", kernel.cached_code), name
-
-
-def test_what_was_refused_with_wider_numbers_is_not_tried_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Neither for another layout nor in another run."""
-    target, seen = registry.get("cpu"), []
-    compile_ = target.compile
-
-    def counted(program: Any, arch: str) -> Any:
-        seen.append(program.text)
-        return compile_(program, arch)
-
-    monkeypatch.setattr(target, "compile", counted)
-    x = np.ones((3, 20_000), np.int8)
-
-    def compiled(axis: int) -> list[bool]:
-        """Return for each text that was compiled whether its numbers were wider."""
-        kernel = gs.ReductionKernel(
-            "T x", "T y", "Sum{x, 0}", "plus(a, b)", "y = a.x", None, "refused_sum", reduce_type="Sum",
-            preamble="""struct Sum { T x; int size; };
-            __device__ Sum plus(Sum a, Sum b) { a.x += b.x; return a; }""",
-        )  # fmt: skip
-        seen.clear()
-        np.testing.assert_array_equal(kernel(x, axis=axis), x.sum(axis, dtype=np.int8))
-        return ["enum T" in text for text in seen]
-
-    assert compiled(axis=1) == [True, False]
-    assert compiled(axis=0) == [False]
-    functions.forget_programs()
-    assert compiled(axis=1) == []
-    functions.forget_programs()
-    monkeypatch.setenv("GRIDSTRIDE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("GRIDSTRIDE_FORBID_COMPILATION", "1")
-    with pytest.raises(CompileError, match="forbidden"):
-        compiled(axis=1)
-    monkeypatch.delenv("GRIDSTRIDE_FORBID_COMPILATION")
-    assert compiled(axis=1) == [True, False]
