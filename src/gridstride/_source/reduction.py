@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._arguments.parameters import Declaration
+from gridstride._arguments.parameters import Declaration, value_ctype
 from gridstride._source.elementwise import (
     assigned_first,
     raw_type,
@@ -330,7 +330,7 @@ def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:
         dtype = _dtypes.dtype_of_ctype(source.reduce_type)
         if source.reduce_type in _dtypes.SCALAR_NAMES:
             dtype = _dtypes.dtype_of_name(source.reduce_type)
-        return source.reduce_type if dtype is None else _folded_ctype(dtype)
+        return source.reduce_type if dtype is None else value_ctype(dtype)
     first = source.declaration.outputs[0]
     value = next(role.value for role in form.roles if role.parameter is first)
     return first.ctype if value.names and not _dtypes.is_bfloat16(value) else _folded_ctype(value)
