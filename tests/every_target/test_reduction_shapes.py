@@ -99,7 +99,17 @@ def test_wide_sums_wherever_rows_lie(xp: ModuleType, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(300_007, 5), (4096, 10), (1000, 300, 3), (40, 50, 60), (90_001, 2), (2, 90_000)]
+    "shape",
+    [
+        (300_007, 5),
+        (4096, 10),
+        (1000, 300, 3),
+        (40, 50, 60),
+        (90_001, 2),
+        (2, 90_000),
+        (5003, 33),
+        (1501, 100),
+    ],
 )
 def test_many_rows(xp: ModuleType, shape: tuple[int, ...]) -> None:
     x = values(shape, "float32", 3)
@@ -109,6 +119,19 @@ def test_many_rows(xp: ModuleType, shape: tuple[int, ...]) -> None:
         )
         expected = np.sum(np.arange(x.size).reshape(shape), axis=axis)
         np.testing.assert_array_equal(gs.asnumpy(NUMBERS(xp.asarray(x), axis=axis)), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_halves(xp: ModuleType, dtype: str) -> None:
+    total = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = a", "0", "total_of_halves", "float")
+    named = pytest.importorskip("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype
+    for shape in ((1030, 1000), (75, 5000), (23, 5000), (2, 9000), (3, 9000), (5003, 7), (40, 13, 70)):
+        x = np.random.default_rng(5).integers(-9, 9, shape).astype(named)
+        for axis in (*range(len(shape)), (0, len(shape) - 1)):
+            found = gs.asnumpy(total(xp.asarray(x), axis=axis))
+            np.testing.assert_array_equal(found, x.astype("f8").sum(axis))
+            found = gs.asnumpy(total(xp.asarray(x)[:, : shape[1] - 3], axis=axis))
+            np.testing.assert_array_equal(found, x[:, : shape[1] - 3].astype("f8").sum(axis))
 
 
 @pytest.mark.parametrize("width", [2, 3, 7, 16, 33, 200, 3000])

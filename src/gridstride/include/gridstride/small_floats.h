@@ -10,11 +10,10 @@ namespace gridstride {
 #ifdef GRIDSTRIDE_CPU_ABI_VERSION
 // Without a branch and without an instruction for one number, so that a compiler makes vectors of it.
 __host__ __device__ inline float half_to_float(unsigned short __bits) {
-    const unsigned __magnitude = __bits & 0x7fffu;
-    const float __finite = __uint_as_float(__magnitude << 13) * __uint_as_float(0x77800000u);  // 2^112
-    const unsigned __special = __magnitude << 13 | 0x7f800000u;
-    const unsigned __whole = __magnitude >= 0x7c00u ? __special : __float_as_uint(__finite);
-    return __uint_as_float(__whole | (__bits & 0x8000u) << 16);
+    // The sign is in the four upper bits, of which one is to stay.
+    const unsigned __shifted = static_cast<unsigned>(static_cast<int>(static_cast<short>(__bits))) << 13;
+    const unsigned __finite = __float_as_uint(__uint_as_float(__shifted & 0x8fffe000u) * __uint_as_float(0x77800000u));  // 2^112
+    return __uint_as_float((__shifted & 0x0f800000u) == 0x0f800000u ? __finite | 0x7f800000u : __finite);
 }
 // To nearest, ties to even.
 __host__ __device__ inline unsigned short float_to_half(float __value) {

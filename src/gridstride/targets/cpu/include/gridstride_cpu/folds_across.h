@@ -9,7 +9,7 @@
 
 namespace gridstride {
 
-constexpr int elements_together = 512;  // at least, of rows that lie one after another
+constexpr int elements_together = 2048;  // at most, of rows that lie one after another
 
 // How many rows, and how much of them, is brought to where it can be folded, where it does not lie so.
 template <class... __operands>
@@ -81,7 +81,7 @@ struct rows_at {
     }
     // Whether it is worth it to take rows of so many elements one by one: little lies between them.
     GRIDSTRIDE_INLINED bool is_stream(int __count) const {
-        return are_fetched && __count >= elements_together / 2 && 0 < stride && stride < 2 * __count * size;
+        return are_fetched && __count >= 256 && 0 < stride && stride < 2 * __count * size;
     }
     // Fetch whole times so many rows ahead, unless that is too far.
     GRIDSTRIDE_INLINED int look_ahead(int __rows, long long __most) {
@@ -98,13 +98,13 @@ struct rows_at {
     static GRIDSTRIDE_APART int fetch(rows_at __its, int __rows, int __count) { return __its.fetch(__rows, 0, __count); }
 };
 
-// Fold so many rows at once into the sums.
-template <int __rows, bool __in_trees, class __type, class __reduce, class __value>
+// Fold so many rows at once into the sums, or only where these are the first ones.
+template <int __rows, bool __in_trees, bool __joins, class __type, class __reduce, class __value>
 GRIDSTRIDE_INLINED void fold_rows_into(row_of_values<__type> __sums, bool __is_first, const __reduce& __do, int __count,
                                        const __value& __value_at) {
     typedef several<__rows, __in_trees> __several;
     auto __at = [&](long long __k) { return [&__value_at, __k](int __row) { return __value_at(__row, __k); }; };
-    if (__is_first) {
+    if (__is_first || !__joins) {
         GRIDSTRIDE_INDEPENDENT
         for (long long __k = 0; __k < __count; ++__k) __sums.set(__k, __several::template fold<__type>(__do, __at(__k), 0));
     } else {
@@ -119,7 +119,8 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
                                        long long __number, long long __step, long long __number_stride,
                                        long long __position, long long __position_stride, int __count, int __rows,
                                        __rows_at... __all) {
-    constexpr int __inputs = sizeof...(__rows_at), __few = lanes_of_members<__type>() > 1 ? 8 : 4;
+    constexpr bool __are_halves = !__is_class(__type) && sizeof(__type) == 4 && largest_stored<typename __rows_at::operand...>() == 2;
+    constexpr int __inputs = sizeof...(__rows_at), __few = lanes_of_members<__type>() > 1 ? 8 : __are_halves ? 8 : 4;
     constexpr int __at_once = __inputs < 3 ? __few : __inputs < 5 ? 2 : 1;
     constexpr bool __in_trees = joins_in_trees<__type, typename __rows_at::operand...>();
     auto __value = [&](int __row, long long __k) -> __type {
@@ -127,13 +128,17 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
                                             __position + __row * __position_stride,
                                             element<typename __rows_at::operand>(__all.at(__row, __k)).get()...));
     };
-    swallow(__all.look_ahead(__at_once, bytes_ahead / 2)...);
+    // Of long rows sums take too much of the nearest cache to come back to them for each row.
+    const bool __are_stream = __are_halves && __count <= elements_together && all_of(__all.is_stream(__count)...);
+    swallow(__all.look_ahead(__are_stream ? 1 : __at_once, bytes_ahead / 2)...);
     for (int __row = 0; __row < __rows;) {
-        const int __left = __rows - __row, __done = __left >= __at_once ? __at_once : __left > 1 && __at_once > 2 ? 2 : 1;
+        const int __left = __rows - __row;
+        const bool __takes_two = __at_once > 2 && (!__are_halves || __is_first);
+        const int __done = __are_stream ? 1 : __left >= __at_once ? __at_once : __left > 1 && __takes_two ? 2 : 1;
         swallow(__rows_at::fetch(__all, __done, __count)...);
-        if (__done == __at_once) fold_rows_into<__at_once, __in_trees>(__sums, __is_first, __do, __count, __value);
-        else if (__done == 2) fold_rows_into<2, __in_trees>(__sums, __is_first, __do, __count, __value);
-        else fold_rows_into<1, __in_trees>(__sums, __is_first, __do, __count, __value);
+        if (__done == __at_once) fold_rows_into<__at_once, __in_trees, true>(__sums, __is_first, __do, __count, __value);
+        else if (__done == 2) fold_rows_into<2, __in_trees, !__are_halves>(__sums, __is_first, __do, __count, __value);
+        else fold_rows_into<1, __in_trees, true>(__sums, __is_first, __do, __count, __value);
         __is_first = false;
         __row += __done;
         __number += __done * __number_stride;
@@ -302,16 +307,17 @@ GRIDSTRIDE_INLINED void fold_batch(row_of_values<__type> __sums, const __map& __
 
 // How many rows are folded as one: of few elements that lie one after another so many that loops are worth it. Then
 // elements have no numbers.
-template <class __map, int __widest, int __axes, class... __inputs>
+template <class __map, int __widest, int __elements, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int rows_together(const fold_space<__axes>& __space, long long __rows, __inputs&... __all) {
     const long long __width = __space.kept_row;
-    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > __widest || __rows < 2 * elements_together)
+    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > __widest)
         return 1;
     long long __number = 0, __position = 0;
     step_into(__space, 0, 0, __number, __position, __all...);
     // Those that are left are no more than sums of small integers have room for.
-    const int __fitting = power_of_two_up_to(elements_together / int(__width));
-    return !all_of(__all.is_continuous(__width)...) ? 1 : __fitting < 256 ? __fitting : 256;
+    const int __fitting = smaller(power_of_two_up_to(__elements / int(__width)), 256);
+    // What is folded together is joined as batches are, so there are several of these.
+    return __rows < larger(8 * __fitting, 1024) || !all_of(__all.is_continuous(__width)...) ? 1 : __fitting;
 }
 
 template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
@@ -327,11 +333,11 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
     const long long __batch = __largest_batch / __step * __step;
     constexpr long long __most = __rows_of_sums::is_brief ? row_of_brief_sums_bytes / int(sizeof(typename __briefly::type))
                                                           : larger(row_of_sums_bytes / int(sizeof(__type)), 1);
-    constexpr int __widest = elements_together / (__rows_of_sums::is_brief ? 2 : 16);
+    constexpr int __widest = __rows_of_sums::is_brief ? 256 : 128, __elements = smaller(elements_together, int(__most));
     const long long __width = __space.group < __most ? __space.group : __most, __whole = __space.fold.count;
     const bool __is_joined = __space.part > __batch;
     // On the stack as much as is needed, since each page of a frame is touched.
-    const long long __room_width = __width < elements_together && __most >= elements_together ? elements_together : __width;
+    const long long __room_width = __width < __elements ? __elements : __width;
     char* const __room = static_cast<char*>(__builtin_alloca(
         __rows_of_sums::bytes(__room_width, __is_joined, __space.part > __batch * (__rows_of_sums::batch - 1))));
     const share_of_pieces __share(__space.kept.count * __space.parts);
@@ -343,7 +349,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
         const long long __corner = settle(__space, __row, 1, __all...);
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        const int __together = __room_width < elements_together ? 1 : rows_together<__map, __widest>(__space, __end - __begin, __all...);
+        const int __together = rows_together<__map, __widest, __elements>(__space, __end - __begin, __all...);
         const long long __end_of_together = __end - (__end - __begin) % __together;
         for (long long __element = __first; __element < __last; __element += __width) {
             const int __count = int(__last - __element < __width ? __last - __element : __width);
