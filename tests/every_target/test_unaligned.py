@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride import _native
 from gridstride.targets.base import Target
 from tests.array_values import Array, values
 from tests.every_target.test_elementwise import ADD, MIXED
@@ -21,14 +23,18 @@ SHAPES = ((1,), (1000,), (33, 70), (3, 5, 129))
 
 
 @pytest.fixture(params=["as it is", "aligned accesses alone"])
-def reach(request: pytest.FixtureRequest, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def reach(request: pytest.FixtureRequest, target: Target, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The target, and the target as if its devices reached nothing but aligned elements."""
     if request.param == "as it is":
+        yield
         return
     limits = target.limits
     monkeypatch.setattr(
         target, "limits", lambda device: limits(device)._replace(largest_unaligned=1), raising=False
     )
+    _native.targets_forgotten()
+    yield
+    _native.targets_forgotten()
 
 
 @dataclasses.dataclass
@@ -195,6 +201,27 @@ def test_raw_arrays_work_or_are_refused(target: Target, xp: ModuleType) -> None:
             ):
                 call()
     np.testing.assert_array_equal(gs.asnumpy(ADD(xp.asarray(x), 1.0)), x + 1)  # nothing was lost
+
+
+@pytest.mark.usefixtures("reach")
+def test_graphs_keep_the_copies_and_make_them_anew(xp: ModuleType) -> None:
+    x, out, total = placed(xp, np.zeros(300)), placed(xp, np.zeros(300), 3), xp.zeros(())
+    ADD(x.given, x.given, out.given)  # compiled before the capture
+    TOTAL(x.given, out=total)
+    stream = gs.cuda.Stream()
+    with stream:
+        stream.begin_capture()
+        ADD(x.given, x.given, out.given)
+        TOTAL(x.given, out=total)
+        graph = stream.end_capture()
+    for seed in (1, 2):
+        x.host[...] = values((300,), "f8", seed)
+        x.given_bytes[...] = xp.asarray(x.host_bytes)
+        gs.cuda.synchronize()
+        graph.launch(stream)
+        stream.synchronize()
+        out.check(x.host + x.host)
+        assert total.item() == x.host.sum()
 
 
 @pytest.mark.usefixtures("reach")
