@@ -50,7 +50,7 @@ _BLOCKS = 20
 _BYTE_BLOCKS = 10
 #: Words of results that a thread's packet of a row makes, where results are larger.
 _MOST_STORED = 8
-#: Packets of results of a thread, one after another, at most.
+#: Packets of results of a thread, one after another, at most; fewer where words of many rows are under way already.
 _PACKETS = 8
 #: Rows on their way to a thread at once, as in the loops' names below.
 _AT_ONCE = 4
@@ -110,7 +110,10 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     count = packets * prod(outer)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
     kept_axes = axes_bytes(count, (packets, *outer), capacity)
-    each = max(1, min(_PACKETS, count // (THREADS * _BLOCKS * limits.multiprocessors)))
+    most = _PACKETS
+    if _begins_with_words(walk, 0):
+        most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
+    each = max(1, min(most, count // (THREADS * _BLOCKS * limits.multiprocessors)))
     kept_row = prod(walk.kept) if row % length == 0 and _results_make_a_row(walk) else row
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
