@@ -251,7 +251,7 @@ def test_strips(dtype: str, rows: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("float16", "float32", "float64", "complex64")])
 @pytest.mark.parametrize(
-    "shape", [(8611, 3), (2100, 20), *in_soak((5003, 2), (2100, 12), (2100, 33), (1500, 64))]
+    "shape", [(8611, 3), (2100, 21), *in_soak((5003, 2), (2100, 12), (2100, 20), (2100, 33), (1500, 64))]
 )
 def test_short_rows_and_lines(dtype: str, shape: tuple[int, int]) -> None:
     for x_start, y_start, out_start in ((0, 0, 0), (1, 2, 3), (3, 0, 1)):
@@ -299,7 +299,7 @@ def test_short_rows_and_lines_of_several_dtypes(dtypes: tuple[str, ...], shape: 
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize("rows", [3, 20])
+@pytest.mark.parametrize("rows", [3, 21])
 def test_short_rows_and_lines_with_one_that_is_repeated(dtype: str, rows: int) -> None:
     for shape in ((rows, 4001), (4001, rows)):
         x = values(shape, dtype, 1)
@@ -450,6 +450,22 @@ def test_rows_that_begin_anywhere_one_after_another(dtype: str, row: int) -> Non
         assert not room[16 + out_start + x.size :].any()
 
 
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("uint16", "float16")])
+@pytest.mark.parametrize("row", [3, 20])
+def test_many_short_rows_with_a_row_and_a_column(dtype: str, row: int) -> None:
+    count = 300_000 // row
+    for x_start, out_start in ((0, 0), (1, 3)):
+        x, column = flat_view((count, row), dtype, x_start, 1), flat_view((count, 1), dtype, 3, 2)
+        room = np.zeros(x.size + 32, dtype)
+        out = room[16 + out_start : 16 + out_start + x.size].reshape(x.shape)
+        numbers = (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
+        for left, right in ((x, column), (x, x[5:6]), (column, x[5:6])):
+            NUMBERED(left, right, out)
+            np.testing.assert_array_equal(out, left + right + numbers)
+        assert not room[: 16 + out_start].any()
+        assert not room[16 + out_start + x.size :].any()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_short_rows_with_steps(dtype: str) -> None:
     pixels = values((3001, 4), dtype, 1)
@@ -468,6 +484,10 @@ def test_rows_that_are_repeated_and_rows_backwards(dtype: str) -> None:
             np.testing.assert_array_equal(elementwise.ADD(row, x[:, :1]), row + x[:, :1])
             np.testing.assert_array_equal(elementwise.ADD(x[::-1, ::-1], x), x[::-1, ::-1] + x)
             np.testing.assert_array_equal(elementwise.ADD(row[::-1], 1), row[::-1] + np.dtype(dtype).type(1))
+            for step in (2, -2):
+                np.testing.assert_array_equal(
+                    elementwise.ADD(x[:, ::step], row[::2]), x[:, ::step] + row[::2]
+                )
 
 
 def test_many_shapes_compile_a_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:

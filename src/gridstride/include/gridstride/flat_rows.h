@@ -12,7 +12,8 @@
 namespace gridstride {
 
 // How an operand lies: consecutive as the outputs; consecutive along each row, which have a packet or more; or anyhow.
-constexpr int is_flat = 0, is_of_rows = 1, is_gathered = 2;
+// Where a thread takes several packets of small elements: the same row again and again; or one element for each row.
+constexpr int is_flat = 0, is_of_rows = 1, is_gathered = 2, is_one_row = 3, is_column = 4;
 
 // The place of an element: its row, and where in the row.
 struct flat_place {
@@ -66,6 +67,43 @@ struct of_two_rows<__length, __stored, true> {
     }
 };
 
+// The elements of a column that a packet covers, of which each is there for a row: at most eight bytes.
+template <int __length, class __stored>
+struct of_column {
+    static constexpr int size = sizeof(__stored), each = 4 / size;
+    unsigned which[__length / each];  // bytes of eight make a word of the packet
+    int end;                          // bytes that are needed
+
+    GRIDSTRIDE_INLINED void begin(int __left, int __row) {
+        int __at = 0;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) {
+            if (__j % each == 0) which[__j / each] = 0;
+            which[__j / each] |= static_cast<unsigned>(size == 1 ? __at : __at * 0x11 + 0x10) << __j % each * size * 4;
+            end = __at + size;
+            if (--__left == 0) {
+                __left = __row;
+                __at += size;
+            }
+        }
+    }
+    GRIDSTRIDE_INLINED void load(unsigned (&__words)[3], const char* __at) const {
+        const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4);
+        const unsigned* const __from = reinterpret_cast<const unsigned*>(__at - __past);
+        __words[0] = __from[0];
+        if (__past + end > 4) __words[1] = __from[1];
+        if (__past + end > 8) __words[2] = __from[2];
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to, const unsigned (&__words)[3], const char* __at) const {
+        const unsigned __past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4 * 8;
+        const unsigned __low = __funnelshift_r(__words[0], __words[1], __past), __high = __funnelshift_r(__words[1], __words[2], __past);
+        unsigned __all[__length / each];
+#pragma unroll
+        for (int __k = 0; __k < __length / each; ++__k) __all[__k] = __byte_perm(__low, __high, which[__k]);
+        memcpy(&__to, __all, __length * size);
+    }
+};
+
 template <class __operand, int __length, int __count, int __kind>
 struct flat {
     typedef __operand operand;
@@ -89,6 +127,7 @@ struct flat {
     GRIDSTRIDE_INLINED stored& in_memory(const flat_place& __place, int __k) const {
         return *reinterpret_cast<stored*>(at(__place, __k));
     }
+    GRIDSTRIDE_INLINED int begin(const flat_place&, int) { return 0; }
     GRIDSTRIDE_INLINED int load(const flat_place& __place, int __k, int __row) {
         if (!__operand::is_read) return 0;
         const char* __at = at(__place, __k);
@@ -125,6 +164,36 @@ struct flat {
     }
     GRIDSTRIDE_INLINED int store(const flat_place& __place, int __k) const {
         if (__operand::is_written) store_packet<__length>(items, at(__place, __k), sizeof(stored), 0, __length);
+        return 0;
+    }
+};
+
+template <class __operand, int __length, int __count>
+struct flat<__operand, __length, __count, is_one_row> : flat<__operand, __length, 1, is_gathered> {
+    typedef flat<__operand, __length, 1, is_gathered> base;
+    GRIDSTRIDE_INLINED flat(const __operand& __source) : base(__source) {}
+    GRIDSTRIDE_INLINED int begin(const flat_place& __place, int __row) { return base::load(__place, 0, __row); }
+    GRIDSTRIDE_INLINED int load(const flat_place&, int, int) { return 0; }
+    GRIDSTRIDE_INLINED int unpack(const flat_place& __place, int) { return base::unpack(__place, 0); }
+    GRIDSTRIDE_INLINED typename base::stored& in_memory(const flat_place& __place, int) const { return base::in_memory(__place, 0); }
+    GRIDSTRIDE_INLINED int store(const flat_place&, int) const { return 0; }
+};
+template <class __operand, int __length, int __count>
+struct flat<__operand, __length, __count, is_column> : flat<__operand, __length, __count, is_gathered> {
+    typedef flat<__operand, __length, __count, is_gathered> base;
+    of_column<__length, typename base::stored> column;
+    unsigned waiting[__count][3];
+    GRIDSTRIDE_INLINED flat(const __operand& __source) : base(__source) {}
+    GRIDSTRIDE_INLINED int begin(const flat_place& __place, int __row) {
+        column.begin(__row - __place.within, __row);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load(const flat_place& __place, int __k, int) {
+        column.load(waiting[__k], this->at(__place, __k));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(const flat_place& __place, int __k) {
+        column.unpack(this->items, waiting[__k], this->at(__place, __k));
         return 0;
     }
 };
@@ -168,6 +237,7 @@ GRIDSTRIDE_INLINED void run_flat(const __operation& __do, const element_space<__
         return __begin + __k * __apart >= 0 && __begin + __k * __apart + __length <= __space.row;
     };
     __number -= __numbers_apart;
+    swallow(__all.begin(__place, __row)...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k)
         if (__is_inside(__k)) swallow(__all.load(__place, __k, __row)...);

@@ -212,25 +212,6 @@ struct arriving<__length, __stored, true> {
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
 };
 
-// Every second of neighboring elements of one or two bytes, from two words of 16 bytes.
-template <int __length, class __stored, bool = sizeof(__stored) <= 2 && sizeof(__stored) * __length == 16>
-struct every_second {
-    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*, long long) { return false; }
-};
-template <int __length, class __stored>
-struct every_second<__length, __stored, true> {
-    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at, long long __step) {
-        if (__step != 2 * sizeof(__stored) || !whole<__length, __stored>::fits(__at)) return false;
-        const uint4* __from = reinterpret_cast<const uint4*>(__at);
-        const uint4 __low = __from[0], __high = __from[1];
-        constexpr unsigned __which = sizeof(__stored) == 1 ? 0x6420 : 0x5410;
-        const unsigned __bits[4] = {__byte_perm(__low.x, __low.y, __which), __byte_perm(__low.z, __low.w, __which),
-                                    __byte_perm(__high.x, __high.y, __which), __byte_perm(__high.z, __high.w, __which)};
-        memcpy(&__to, __bits, 16);
-        return true;
-    }
-};
-
 // Consecutive elements backwards, from the words of 16 bytes that they touch.
 template <int __length, class __stored, bool = kind_between<__length, __stored>::value == 16>
 struct backwards {
@@ -253,6 +234,38 @@ struct backwards<__length, __stored, true> {
         __words.load(__first);
         __words.join(__first);
         whole<__length, __stored>::unpack(__to, sizeof(__stored) == 16 ? __words.low : turned(__words.low));
+        return true;
+    }
+};
+
+// Every second of neighboring elements of one or two bytes, from the words of 16 bytes that they touch; backwards too.
+template <int __length, class __stored, bool = sizeof(__stored) <= 2 && sizeof(__stored) * __length == 16>
+struct every_second {
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>&, const char*, long long) { return false; }
+};
+template <int __length, class __stored>
+struct every_second<__length, __stored, true> {
+    typedef between<__length, __stored> joining;
+    static GRIDSTRIDE_INLINED uint4 loaded(const char* __at) {
+        const unsigned __past = joining::past_word(__at);
+        const uint4* __from = reinterpret_cast<const uint4*>(__at - __past);
+        uint4 __low = __from[0], __high = __from[1];
+        if (__past) {
+            uint4 __last = __high;
+            if (__past > 1) __last = __from[2];
+            __low = joining::joined(__low, __high, __past);
+            __high = joining::joined(__high, __last, __past);
+        }
+        constexpr unsigned __which = sizeof(__stored) == 1 ? 0x6420 : 0x5410;
+        const uint4 __bits = {__byte_perm(__low.x, __low.y, __which), __byte_perm(__low.z, __low.w, __which),
+                              __byte_perm(__high.x, __high.y, __which), __byte_perm(__high.z, __high.w, __which)};
+        return __bits;
+    }
+    static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at, long long __step) {
+        constexpr long long __two = 2 * sizeof(__stored);
+        if (__step != __two && __step != -__two) return false;
+        const uint4 __all = loaded(__step > 0 ? __at : __at - (__length - 1) * __two);
+        whole<__length, __stored>::unpack(__to, __step > 0 ? __all : backwards<__length, __stored>::turned(__all));
         return true;
     }
 };

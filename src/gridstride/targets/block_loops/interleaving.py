@@ -15,7 +15,7 @@ _WARP, _WARPS = 32, 8
 #: Elements of rows whose multiples let too many threads meet in banks.
 _MEETING = 16
 #: Lines of small elements at most of which a thread takes words of all.
-_FEW = 17
+_FEW = 20
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
 #: Bytes of elements, and of what a block has of an operand.

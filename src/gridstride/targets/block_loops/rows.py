@@ -36,7 +36,8 @@ _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 _SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
 #: Packets of such rows that a thread takes; and how an operand lies, as the header has it.
 _FLAT_PACKETS = 2
-_FLAT, _OF_ROWS, _GATHERED = range(3)
+_FLAT, _OF_ROWS, _GATHERED, _ONE_ROW_OF_FLAT, _COLUMN = range(5)
+_SHARED_PACKETS = 4
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Elements of a thread where outputs have gaps between elements, and of the shortest rows that are worth it.
@@ -181,6 +182,14 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
     times = blocks_for(packets, _FLAT_PACKETS * of_alike)
     is_long = row > _SHORT_ROW and packets >= _LEAST_BUSY * times * _FLAT_PACKETS * of_alike
     count = _FLAT_PACKETS if is_long else 1
+    kinds = [_kind_of_flat(each, row, length) for each in walk.operands]
+    shared = [_shared_kind(each, row, length, kind) for each, kind in zip(walk.operands, kinds, strict=True)]
+    if row <= _SHORT_ROW and shared != kinds:
+        further = blocks_for(THREADS, of_alike)
+        if packets >= 16 * further * of_alike * _SHARED_PACKETS:
+            kinds, count = shared, _SHARED_PACKETS
+            alike, of_alike = alike * further, of_alike * further
+            times = blocks_for(packets, count * of_alike)
     if count == 1:
         times, of_alike = 1, packets
     lengths = (of_alike, times, *outer)
@@ -193,7 +202,7 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
 
     return Loop(
         "gridstride/flat_rows.h",
-        f"flat_rows<{index}, {count}, {', '.join(str(_kind_of_flat(each, row, length)) for each in walk.operands)}>",
+        f"flat_rows<{index}, {count}, {', '.join(map(str, kinds))}>",
         "",
         capacity,
         struct.pack("<5q", prod(walk.shape), row * rows, row, *multiplier_and_shift(row))
@@ -213,6 +222,15 @@ def _kind_of_flat(operand: Walked, row: int, length: int) -> int:
     if operand.strides[:2] == (size, row * size):
         return _FLAT
     return _OF_ROWS if operand.strides[0] == size and row >= length else _GATHERED
+
+
+def _shared_kind(operand: Walked, row: int, length: int, kind: int) -> int:
+    """Return how an operand lies where a thread takes several packets that cover the same elements of rows."""
+    if kind == _FLAT or operand.written or length * operand.itemsize != _LARGEST_WORD or operand.itemsize > 2:
+        return kind
+    if operand.strides[1] == 0:
+        return _ONE_ROW_OF_FLAT
+    return _COLUMN if operand.strides[0] == 0 and operand.strides[1] == operand.itemsize and row > 2 else kind
 
 
 def _longest_flat(walk: ElementWalk) -> int:
