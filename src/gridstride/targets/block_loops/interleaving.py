@@ -6,7 +6,8 @@ The loops are those of include/gridstride/interleaved.h and deinterleaved.h.
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.planes import ALONG_Y, BETWEEN_WORDS, Plane, begins_as
+from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as, flag
+from gridstride.targets.block_loops.planes import Plane
 from gridstride.targets.walks import Loop, power_of_two_from
 
 _INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"
@@ -60,7 +61,7 @@ def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
     if room > limits.shared_memory_per_block:
         return None
     length = _LARGEST_WORD // max(operand.itemsize for operand in plane.walk.operands)
-    name = f"interleaved<{str(has_gaps).lower()}, {lines}, {at_once}, {words}, {_kinds(plane, length)}>"
+    name = f"interleaved<{flag(has_gaps)}, {lines}, {at_once}, {words}, {_kinds(plane, length)}>"
     return plane.loop(_INTERLEAVED, name, width, rows, room)
 
 

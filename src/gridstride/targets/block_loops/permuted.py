@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Container, Sequence
 from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.walks import (
-    IN_LAUNCH,
-    THREADS,
-    ElementWalk,
-    Ints,
-    Loop,
-    Walked,
-    axes_bytes,
-    capacity_for,
-    configuration,
-    numbering_bytes,
-    operand_bytes,
-)
+from gridstride.targets.block_loops.element_loops import element_loop
+from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
 
 _SECTOR, _WORD, _LEAST_WORD = 32, 16, 4
 #: Width and height of tiles by the bytes of the largest element.
@@ -165,7 +153,7 @@ def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
 
 
 def _loop(
-    walk: ElementWalk, sides: _Sides, name: str, tiles: Ints, lengths: Ints, shared: int
+    walk: ElementWalk, sides: _Sides, name: str, tiles: Ints, lengths: tuple[int, int], shared: int
 ) -> Loop | None:
     x, y = sides
     order = (*x, *y, *(axis for axis in range(len(walk.shape)) if axis not in (*x, *y)))
@@ -173,22 +161,18 @@ def _loop(
     blocks = prod(outer[:2]) * prod(outer[2 + len(x) + len(y) :])
     if blocks >= 2**31:
         return None
-    capacity = capacity_for(len(outer))
 
     def ordered(strides: Ints) -> Ints:
         return (0, 0, *(strides[axis] for axis in order))
 
-    return Loop(
+    return element_loop(
         "gridstride/permuted.h",
         name,
-        IN_LAUNCH,
-        capacity,
-        struct.pack("<5q", prod(walk.shape), *lengths, 0, 0)
-        + axes_bytes(blocks, outer, capacity)
-        + numbering_bytes(0, ordered(walk.numbers), capacity),
-        tuple(
-            operand_bytes(each.address, each.itemsize, ordered(each.strides), capacity)
-            for each in walk.operands
-        ),
-        configuration(blocks, THREADS)._replace(shared_mem=shared),
+        walk,
+        (*lengths, 0, 0),
+        outer,
+        lambda strides: (0, ordered(strides)),
+        [(operand.itemsize, ordered(operand.strides)) for operand in walk.operands],
+        count=blocks,
+        shared=shared,
     )

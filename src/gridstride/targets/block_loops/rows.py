@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import struct
 from math import gcd, prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.planes import BETWEEN_WORDS, ONE_FOR_A_ROW, begins_as
-from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.walks import (
-    THREADS,
-    ElementWalk,
-    Ints,
-    Loop,
-    Walked,
-    axes_bytes,
-    capacity_for,
-    configuration,
-    multiplier_and_shift,
-    numbering_bytes,
-    operand_bytes,
-    walked_operands,
+from gridstride.targets.block_loops.element_loops import (
+    BETWEEN_WORDS,
+    ONE_FOR_A_ROW,
+    begins_as,
+    element_loop,
+    flag,
 )
+from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop, Walked
 
 _ELEMENTWISE = "gridstride/elementwise.h"
-_REPEATED, _STRIPED = "gridstride/repeated_rows.h", "gridstride/striped_rows.h"
-_WARP, _LARGEST_WORD, _SECTOR = 32, 16, 32
+_WARP, _LARGEST_WORD = 32, 16
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
 #: input lies, as the header is told.
 _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
-#: Elements of a row that is so short that packets cover several, and of one between words for which they better do; and
-#: how many there must be of all.
-_SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
-#: Packets of such rows that a thread takes; and how an operand lies, as the header has it.
-_FLAT_PACKETS = 2
-_FLAT, _OF_ROWS, _GATHERED, _ONE_ROW_OF_FLAT, _COLUMN = range(5)
-_SHARED_PACKETS = 4
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Elements of a thread where outputs have gaps between elements, and of the shortest rows that are worth it.
@@ -49,21 +33,17 @@ _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
 
 def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     """Return the loop over packets of rows, by one text for long rows and one for short ones."""
-    packets = _packets_of_row(walk, length)
+    packets = packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
-    order = str(are_in_order(walk)).lower()
+    order = flag(are_in_order(walk))
     if _has_gaps(walk):
         return _striped_rows(walk)
     if packets < _LONG_PACKETS and outer:
         index = "unsigned" if total < 2**31 else "unsigned long long"
-        return _loop_of_rows(
-            walk,
-            f"rows<{index}, {order}>",
-            (packets, *outer),
-            (1, 0),
-            blocks_for(total, THREADS),
-            total,
+        name, sizes = f"rows<{index}, {order}>", (walk.shape[0], 1, 1, 0)
+        return element_loop(
+            _ELEMENTWISE, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS)
         )
     if (again := repeated_rows(walk, length)) is not None:
         return again
@@ -73,9 +53,8 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     # Warps begin where lines of the caches do.
     width = blocks_for(packets, pieces * _WARP) * _WARP
     pieces = blocks_for(packets, width)
-    count = pieces * prod(outer)
-    rows_first = prod(outer) if _is_read_again(walk, limits) else 0
-    return _loop_of_rows(walk, f"long_rows<{order}>", (pieces, *outer), (width, rows_first), count, count)
+    sizes = (walk.shape[0], 1, width, prod(outer) if _is_read_again(walk, limits) else 0)
+    return element_loop(_ELEMENTWISE, f"long_rows<{order}>", walk, sizes, (pieces, *outer))
 
 
 def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
@@ -97,11 +76,9 @@ def _has_gaps(walk: ElementWalk) -> bool:
 
 def _striped_rows(walk: ElementWalk) -> Loop:
     """Return the loop in which neighboring threads take neighboring elements."""
-    pieces = blocks_for(walk.shape[0], _STRIPES * THREADS)
-    count = pieces * prod(walk.shape[1:])
-    return _loop_of_rows(
-        walk, f"striped_rows<{_STRIPES}>", (pieces, *walk.shape[1:]), (0, 0), count, count, _STRIPED
-    )
+    lengths = (blocks_for(walk.shape[0], _STRIPES * THREADS), *walk.shape[1:])
+    name, sizes = f"striped_rows<{_STRIPES}>", (walk.shape[0], 1, 0, 0)
+    return element_loop("gridstride/striped_rows.h", name, walk, sizes, lengths)
 
 
 def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
@@ -118,18 +95,8 @@ def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
         return None
     width = length // _LEAST_REPEATED * THREADS
     lengths = (blocks_for(row // length, width), apart, blocks_for(rows, apart * _ROWS_AT_ONCE))
-    capacity = capacity_for(len(lengths))
-    return Loop(
-        _REPEATED,
-        f"repeated_rows<{_ROWS_AT_ONCE}, {', '.join(map(str, kinds))}>",
-        "",
-        capacity,
-        struct.pack("<5q", prod(walk.shape), row, rows, width, 0)
-        + axes_bytes(prod(lengths), lengths, capacity)
-        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
-        walked_operands(walk.operands, capacity),
-        configuration(prod(lengths), THREADS),
-    )
+    name = f"repeated_rows<{_ROWS_AT_ONCE}, {', '.join(map(str, kinds))}>"
+    return element_loop("gridstride/repeated_rows.h", name, walk, (row, rows, width, 0), lengths)
 
 
 def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
@@ -155,89 +122,6 @@ def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     return _PACKETS_OF_ALL if all(again) and length == _LARGEST_WORD else _PACKETS_OF_SOME
 
 
-def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
-    """Return the loop for short or uneven rows one after another, where no input needs to be turned."""
-    if len(walk.shape) < 2 or not walk.operands or not walk.operands[-1].written:
-        return None
-    (row, rows, *outer), outputs = walk.shape, [operand for operand in walk.operands if operand.written]
-    if not (2 <= row <= _longest_flat(walk) and row * rows >= _LEAST_FLAT):
-        return None
-    if any(operand.strides[:2] != (operand.itemsize, row * operand.itemsize) for operand in outputs):
-        return None
-    sizes = [operand.itemsize for operand in walk.operands]
-    if any(size > _LARGEST_WORD or size & (size - 1) for size in sizes) or any(
-        operand.strides[0] != operand.itemsize
-        and abs(operand.strides[0]) > (_SECTOR if row <= _SHORT_ROW else 0)
-        for operand in walk.operands
-    ):
-        return None
-    flat = walk._replace(
-        shape=(row * rows, *outer),
-        operands=tuple(each._replace(strides=(each.itemsize, *each.strides[2:])) for each in walk.operands),
-    )
-    packets = _packets_of_row(flat, length)
-    # Packets of so many rows cover the same elements as those of the next.
-    alike = length // gcd(length, row)
-    of_alike = alike * row // length
-    times = blocks_for(packets, _FLAT_PACKETS * of_alike)
-    is_long = row > _SHORT_ROW and packets >= _LEAST_BUSY * times * _FLAT_PACKETS * of_alike
-    count = _FLAT_PACKETS if is_long else 1
-    kinds = [_kind_of_flat(each, row, length) for each in walk.operands]
-    shared = [_shared_kind(each, row, length, kind) for each, kind in zip(walk.operands, kinds, strict=True)]
-    if row <= _SHORT_ROW and shared != kinds:
-        further = blocks_for(THREADS, of_alike)
-        if packets >= 16 * further * of_alike * _SHARED_PACKETS:
-            kinds, count = shared, _SHARED_PACKETS
-            alike, of_alike = alike * further, of_alike * further
-            times = blocks_for(packets, count * of_alike)
-    if count == 1:
-        times, of_alike = 1, packets
-    lengths = (of_alike, times, *outer)
-    total = prod(lengths)
-    index = "unsigned" if max(total, row * rows) < 2**31 else "unsigned long long"
-    capacity = capacity_for(len(lengths))
-
-    def strides(steps: Ints) -> Ints:
-        return (steps[1], count * alike * steps[1], *steps[2:])
-
-    return Loop(
-        "gridstride/flat_rows.h",
-        f"flat_rows<{index}, {count}, {', '.join(map(str, kinds))}>",
-        "",
-        capacity,
-        struct.pack("<5q", prod(walk.shape), row * rows, row, *multiplier_and_shift(row))
-        + axes_bytes(total, lengths, capacity)
-        + numbering_bytes(walk.numbers[0], strides(walk.numbers), capacity),
-        tuple(
-            operand_bytes(each.address, each.strides[0], strides(each.strides), capacity)
-            for each in walk.operands
-        ),
-        configuration(blocks_for(total, THREADS), THREADS),
-    )
-
-
-def _kind_of_flat(operand: Walked, row: int, length: int) -> int:
-    """Return how an operand lies, as ``flat_rows`` is told."""
-    size = operand.itemsize
-    if operand.strides[:2] == (size, row * size):
-        return _FLAT
-    return _OF_ROWS if operand.strides[0] == size and row >= length else _GATHERED
-
-
-def _shared_kind(operand: Walked, row: int, length: int, kind: int) -> int:
-    """Return how an operand lies where a thread takes several packets that cover the same elements of rows."""
-    if kind == _FLAT or operand.written or length * operand.itemsize != _LARGEST_WORD or operand.itemsize > 2:
-        return kind
-    if operand.strides[1] == 0:
-        return _ONE_ROW_OF_FLAT
-    return _COLUMN if operand.strides[0] == 0 and operand.strides[1] == operand.itemsize and row > 2 else kind
-
-
-def _longest_flat(walk: ElementWalk) -> int:
-    """Return how long rows may be that are taken as one: longer ones where each begins at another place of a word."""
-    return _SHORT_ROW if walk.shape[0] * walk.operands[-1].itemsize % _LARGEST_WORD == 0 else _UNEVEN_ROW
-
-
 def even_rows(walk: ElementWalk, length: int) -> Loop | None:
     """Return the loop for short rows of whole packets, along several axes, where each packet is a word."""
     row, *outer = walk.shape
@@ -251,20 +135,10 @@ def even_rows(walk: ElementWalk, length: int) -> Loop | None:
         return None
     pieces = (packets, blocks_for(outer[0], rows), blocks_for(outer[1], _ROWS_OF_THREAD), *outer[2:])
     blocks = prod(pieces[1:])
-    capacity = capacity_for(len(pieces))
     if blocks >= 2**31:
         return None
-    return Loop(
-        "gridstride/even_rows.h",
-        f"even_rows<{_ROWS_OF_THREAD}>",
-        "",
-        capacity,
-        struct.pack("<5q", prod(walk.shape), row, outer[0], rows, outer[1])
-        + axes_bytes(blocks, pieces, capacity)
-        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
-        walked_operands(walk.operands, capacity),
-        configuration(blocks, THREADS),
-    )
+    name, sizes = f"even_rows<{_ROWS_OF_THREAD}>", (row, outer[0], rows, outer[1])
+    return element_loop("gridstride/even_rows.h", name, walk, sizes, pieces, count=blocks)
 
 
 def _is_words(operand: Walked, walk: ElementWalk, length: int) -> bool:
@@ -287,30 +161,7 @@ def are_in_order(walk: ElementWalk) -> bool:
     )
 
 
-def _loop_of_rows(
-    walk: ElementWalk,
-    name: str,
-    lengths: Ints,
-    sizes: tuple[int, int],
-    blocks: int,
-    count: int,
-    header: str = _ELEMENTWISE,
-) -> Loop:
-    capacity = capacity_for(len(walk.shape))
-    return Loop(
-        header,
-        name,
-        "",
-        capacity,
-        struct.pack("<5q", prod(walk.shape), walk.shape[0], 1, *sizes)
-        + axes_bytes(count, lengths, capacity)
-        + numbering_bytes(walk.numbers[0], (0, *walk.numbers[1:]), capacity),
-        walked_operands(walk.operands, capacity),
-        configuration(blocks, THREADS),
-    )
-
-
-def _packets_of_row(walk: ElementWalk, length: int) -> int:
+def packets_of_row(walk: ElementWalk, length: int) -> int:
     """Return how many packets cover a row: one more where rows of the last operand start between two words."""
     row = walk.shape[0]
     if not walk.operands or length == 1:

@@ -7,9 +7,9 @@ device's limits.
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.flat_rows import flat_rows
 from gridstride.targets.block_loops.folds_along import fold_along
-from gridstride.targets.block_loops.planes import plane_loop
-from gridstride.targets.block_loops.rows import even_rows, flat_rows, rows
+from gridstride.targets.block_loops.rows import even_rows, rows
 from gridstride.targets.block_loops.short_folds import (
     fold_of_few,
     has_few,
@@ -21,6 +21,8 @@ from gridstride.targets.block_loops.short_folds import (
     small_fold,
 )
 from gridstride.targets.block_loops.spaces import packet_length
+from gridstride.targets.block_loops.strips import strip_loop
+from gridstride.targets.block_loops.tiles import turned_tiles
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
 
 
@@ -28,11 +30,12 @@ class BlockLoops:
     """Choose loops for blocks of threads."""
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
-        """Return packets of rows, or planes where operands lie along different axes."""
+        """Return packets of rows, or strips and tiles where operands lie along different axes."""
         length = packet_length([operand.itemsize for operand in walk.operands])
         return (
             flat_rows(walk, length)
-            or plane_loop(walk, length, limits)
+            or strip_loop(walk, length, limits)
+            or turned_tiles(walk, length, limits)
             or even_rows(walk, length)
             or rows(walk, length, limits)
         )

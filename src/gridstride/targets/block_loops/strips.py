@@ -1,0 +1,112 @@
+"""Loops over strips: planes of which a side is so short that what a block needs of a turned operand is one stretch.
+
+The loops are those of include/gridstride/strips.h and picked_strips.h, and of interleaving.py.
+"""
+
+from __future__ import annotations
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.element_loops import flag
+from gridstride.targets.block_loops.planes import Plane, Sides
+from gridstride.targets.walks import THREADS, ElementWalk, Loop, Walked
+
+_STRIPS, _PICKED_STRIPS = "gridstride/strips.h", "gridstride/picked_strips.h"
+_WORD = 16
+#: The longest sides for which a strip is better than tiles, which they would not fill.
+_MOST_ROWS = 64
+#: The longest sides for which elements of a word or less are better picked from a strip as it lies.
+_FEW_ROWS = 4
+#: Bytes of what a block turns in a strip, and how long strips are at least.
+_STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
+
+
+def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
+    """Return a loop over strips, where operands lie along different axes; packets have a length."""
+    if any(operand.itemsize > _WORD for operand in walk.operands):
+        return None
+    strip = _strip_of(walk, length)
+    if strip is None:
+        return None
+    from gridstride.targets.block_loops.interleaving import interleaving
+
+    return interleaving(strip, limits) or _picked_strips(strip, limits) or _strips(strip, limits)
+
+
+def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
+    """Return the plane of a short side along which operands lie that lie along the other side as well."""
+    if len(walk.shape) < 2 or any(
+        operand.itemsize & (operand.itemsize - 1) or operand.address % operand.itemsize
+        for operand in walk.operands
+    ):
+        return None
+    for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
+        if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= _LONG):
+            continue
+        turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in walk.operands)
+        has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * _WORD
+        is_needed = (
+            x == 0
+            or has_short_rows
+            or any(operand.strides[x] == operand.itemsize for operand in walk.operands)
+        )
+        fits = all(
+            each or operand.strides[x] in (0, operand.itemsize)
+            for operand, each in zip(walk.operands, turned, strict=True)
+        )
+        if any(turned) and is_needed and fits:
+            return Plane(walk, Sides((x,), (y,)), turned, length)
+    return None
+
+
+def _lies_along_both(operand: Walked, x: int, y: int, rows: int) -> bool:
+    """Return whether an operand is consecutive along y and then along x, a few gaps aside where it is read."""
+    pitch, rest = divmod(operand.strides[x], operand.itemsize)
+    return (
+        operand.strides[y] == operand.itemsize
+        and rest == 0
+        and rows <= pitch <= (rows if operand.written else 2 * rows)
+    )
+
+
+def _strips(plane: Plane, limits: Limits) -> Loop | None:
+    pitches = [operand.strides[plane.sides.x[0]] for operand in plane.operands()]
+    room = min(_STRETCH, limits.shared_memory_per_block // len(pitches) * 15 // 16)
+    width = room // max(pitches) // _LEAST_WIDTH * _LEAST_WIDTH
+    if width == 0:
+        return None
+    shared = sum(
+        _strip_bytes((width + plane.length) * pitch, operand.itemsize)
+        for pitch, operand in zip(pitches, plane.operands(), strict=True)
+    )
+    name = f"strips<{flag(plane.are_words(lines=False))}, {plane.length}>"
+    if shared > limits.shared_memory_per_block:
+        return None
+    return plane.loop(_STRIPS, name, width, plane.column, shared)
+
+
+def _picked_strips(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that picks elements from stretches in shared memory, where all inputs are turned."""
+    walk, x = plane.walk, plane.sides.x[0]
+    for operand, turned in zip(walk.operands, plane.turned, strict=True):
+        if operand.written == turned or (operand.written and operand.strides[x] != operand.itemsize):
+            return None
+        if operand.itemsize > 4:
+            return None
+    last = walk.operands[-1]
+    length = max(1, 4 // last.itemsize)
+    pitches = [(operand.strides[x], max(4, operand.itemsize)) for operand in plane.operands()]
+    threads = THREADS * length
+    width = max(1, _STRETCH // max(pitches)[0] // len(pitches) // threads) * threads
+    rooms = [(width + length) * pitch + word for pitch, word in pitches]
+    shared = sum((room + room // 32 + 2 * _WORD) // _WORD * _WORD for room in rooms)
+    if not last.written or shared > limits.shared_memory_per_block or plane.column > _FEW_ROWS:
+        return None
+    narrow = plane._replace(length=length)
+    return narrow.loop(_PICKED_STRIPS, f"picked_strips<{length}>", width, plane.column, shared)
+
+
+def _strip_bytes(stretch: int, itemsize: int) -> int:
+    """Return the shared memory of an operand, as ``strip_memory::begin`` does."""
+    gap = max(4, itemsize)
+    room = stretch + _WORD
+    return (room + room // (32 * gap) * gap + 2 * _WORD) // _WORD * _WORD

@@ -1,0 +1,234 @@
+"""Loops over tiles of planes, in which operands that lie along another axis are turned.
+
+The loops are those of include/gridstride/tiles.h, shifted_tiles.h, picked.h and permuted.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.element_loops import flag
+from gridstride.targets.block_loops.permuted import permuted_tiles
+from gridstride.targets.block_loops.planes import Plane, Sides
+from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop
+
+_TILES, _PICKED, _SHIFTED = (f"gridstride/{name}.h" for name in ("tiles", "picked", "shifted_tiles"))
+_WORD, _SECTOR = 16, 32
+#: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
+_SHAPES = {
+    16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
+    8: ((128, 64), (64, 64), (64, 128), (32, 256), (32, 32)),
+    4: ((64, 64), (64, 32), (32, 128), (16, 256), (32, 32)),
+    2: ((32, 32), (16, 64), (16, 16)),
+    1: ((32, 32), (16, 32), (16, 16)),
+}
+#: Those that come first where packets are whole words: of small elements, and of large ones if only one is turned.
+_OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
+#: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
+#: than words: of one input, and of several.
+_PICKED_SHAPES = {
+    1: (None, (128, 128, True)),
+    2: ((64, 128, True), (64, 64, False)),
+    4: ((64, 64, True), (64, 32, True)),
+    8: ((64, 32, True), (32, 32, True)),
+}
+#: Bytes of a row, best first, and of a line of shifted tiles, which are for elements of so many bytes at most.
+_SHIFTED_WIDTHS, _SHIFTED_HEIGHT, _SMALL = (256, 128), 128, 2
+#: Sides shorter than this are not worth turning in tiles, and than these not in tiles of one axis a side.
+_SHORT, _MOST_ROWS = 16, 64
+#: Rows from which on packets of large elements do without further axes.
+_LONG = THREADS
+#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
+#: shifted tiles, where planes are small.
+_MOST_COVERED, _MOST_SHIFTED = 1.5, 3
+
+
+def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
+    """Return a loop over tiles, where operands lie along different axes; packets have a length."""
+    if any(operand.itemsize > _WORD for operand in walk.operands):
+        return None
+    sides = sides_of_tiles(walk)
+    return permuted_tiles(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
+
+
+def sides_of_tiles(walk: ElementWalk) -> Sides | None:
+    """Return the sides of tiles, where an operand lies along another axis than the result."""
+    x = _side(walk, range(len(walk.shape)))
+    if x is None:
+        return None
+    for operand in walk.operands:
+        order = sorted(
+            (axis for axis, stride in enumerate(operand.strides) if stride),
+            key=lambda k: abs(operand.strides[k]),
+        )
+        if not order or order[0] in x or abs(operand.strides[order[0]]) != operand.itemsize:
+            continue
+        y = _side(walk, [axis for axis in order if axis not in x])
+        if y is not None and abs(operand.strides[x[0]]) > operand.itemsize:
+            return Sides(x, y)
+    return None
+
+
+def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
+    """Return the first axis, with the next one where it is short; None where both are."""
+    if not axes or walk.shape[axes[0]] >= _SHORT:
+        return (axes[0],) if axes else None
+    length = prod(walk.shape[axis] for axis in axes[:2])
+    return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
+
+
+def _of_any_axes(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop whose sides are any number of axes, where tiles of packets do not do as well."""
+    largest, packets = max(operand.itemsize for operand in plane.walk.operands), plane.in_words()
+    is_split = max(map(len, plane.sides)) > 1
+    if len(plane.walk.shape) == 2:
+        return None
+    if 1 < packets.length > plane.length // 4 and packets.are_words(lines=True):
+        are_sectors = plane._replace(length=_SECTOR // largest).are_words(lines=True)
+        if not is_split or largest < _WORD // 2 or are_sectors or plane.row < _LONG // 2:
+            return None
+    elif not is_split and min(plane.row, plane.column) > _MOST_ROWS:
+        return None
+    return permuted_tiles(plane.walk, limits)
+
+
+def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop | None:
+    x, y = sides.x[0], sides.y[0]
+    turned = tuple(
+        operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
+        for operand in walk.operands
+    )
+    whole = Plane(walk, sides, turned, length)
+    if (loop := _of_any_axes(whole, limits)) is not None:
+        return loop
+    if not whole.are_words(lines=True):
+        loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        if loop is not None:
+            return loop
+    plane = whole.in_words()
+    is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
+    rooms = {
+        shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
+        for shape in _shapes(plane, length, is_split)
+    }
+    shapes = [shape for shape, room in rooms.items() if room <= limits.shared_memory_per_block]
+    if not shapes:
+        return None
+    best = shapes[0]
+    for shape in shapes[1:]:
+        if _covered(plane, shape) < 0.75 * _covered(plane, best):
+            best = shape
+    is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column
+    if is_split and is_wasted and (loop := permuted_tiles(walk, limits)) is not None:
+        return loop
+    name = f"tiles<{flag(is_split)}, {flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
+    return plane.loop(_TILES, name, *best, rooms[best])
+
+
+def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
+    """Return the shapes of tiles whose packets could have a length, best ones first."""
+    shapes = _SHAPES[length]
+    if plane.length != length or not plane.are_words(lines=True) or (length >= 8 and is_split):
+        return shapes
+    if length == 2 and len(plane.operands()) > 1:
+        return shapes
+    return (*_OF_WORDS.get(length, ()), *shapes)
+
+
+def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that shifts small elements into words, where each operand lies along a side."""
+    operands, last = plane.walk.operands, plane.walk.operands[-1]
+    size = last.itemsize
+    if not last.written or max(map(len, plane.sides)) > 1 or size > _SMALL:
+        return None
+    if any(operand.itemsize != size for operand in operands) or not all(
+        map(plane.lies_along_its_side, operands, plane.turned)
+    ):
+        return None
+    height, count = _SHIFTED_HEIGHT // size, sum(plane.turned)
+    rooms = {
+        bytes_ // size: count * _shifted_bytes(min(height, plane.column), bytes_, size)
+        for bytes_ in _SHIFTED_WIDTHS
+    }
+    fits = [width for width, room in rooms.items() if room <= limits.shared_memory_per_block]
+    if not fits:
+        return None
+    width = fits[0]
+    is_small = _covered(plane, (width, height)) > _MOST_SHIFTED * plane.row * plane.column
+    if is_small and len(plane.walk.shape) > 2:
+        return None
+    kinds = ", ".join(
+        str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
+    )
+    sectors = plane._replace(length=_SECTOR // size)
+    return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, rooms[width])
+
+
+def _shifted_bytes(rows: int, width: int, itemsize: int) -> int:
+    """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
+    each = 4 // itemsize
+    words = -(-rows // each)
+    return -(-words * (each * (width + _SECTOR) + 4) // _WORD) * _WORD
+
+
+def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
+    """Return the loop that picks elements from words in shared memory, where each operand lies along a side.
+
+    Several operands that are all turned, of small elements in words, are better off without.
+    """
+    operands, last = plane.walk.operands, plane.walk.operands[-1]
+    largest, x = max(operand.itemsize for operand in operands), plane.sides.x[0]
+    waiting = [
+        turned
+        for operand, turned in zip(operands, plane.turned, strict=True)
+        if operand.strides[x] and not operand.written
+    ]
+    if not last.written or max(map(len, plane.sides)) > 1 or largest not in _PICKED_SHAPES:
+        return None
+    shape = _PICKED_SHAPES[largest][len(waiting) > 1]
+    if shape is None or not all(map(plane.lies_along_its_side, operands, plane.turned)):
+        return None
+    if all(waiting) and len(waiting) > 1 and largest < 8 and plane.in_words().are_words(lines=True):
+        return None
+    width, height, parts_at_sectors = shape
+    length = max(1, 4 // last.itemsize)
+    # Sectors of small results are many elements, which are brought of large inputs for each row.
+    phases = max(length, _SECTOR // last.itemsize)
+    if not parts_at_sectors or phases * largest > _SECTOR:
+        phases = length
+    room = sum(
+        _picked_bytes(width if operand.strides[x] else 0, height, phases, operand.itemsize, turned)
+        for operand, turned in zip(operands, plane.turned, strict=True)
+        if not operand.written
+    )
+    if room > limits.shared_memory_per_block:
+        return None
+    name = f"picked_tiles<{length}, {phases}, {width}, {height}>"
+    return plane._replace(length=phases).loop(_PICKED, name, width, height, room)
+
+
+def _picked_bytes(width: int, height: int, phases: int, itemsize: int, turned: bool) -> int:
+    """Return the shared memory of an input, as ``picked`` has it."""
+    word = max(4, itemsize)
+    if width == 0:
+        return -(-height * itemsize // _WORD) * _WORD
+    if not turned:
+        return -(-height * (width * itemsize + word) // _WORD) * _WORD
+    lines = width + phases - 1
+    gaps = lines // 32 + 1
+    return -(-(lines * (height * itemsize + word) + gaps * word) // _WORD) * _WORD
+
+
+def _covered(plane: Plane, shape: tuple[int, int]) -> int:
+    """Return how many elements tiles of a shape have, those outside of the plane included."""
+    return prod(
+        -(-length // edge) * edge for length, edge in zip((plane.row, plane.column), shape, strict=True)
+    )
+
+
+def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:
+    """Return the shared memory of an operand, as ``tile_memory::bytes`` does."""
+    row = width + length + (1 if length > 1 else 0)
+    return -(-height * row * itemsize // _WORD) * _WORD
