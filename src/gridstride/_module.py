@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gridstride import _forks, _native, _pipeline, config
+from gridstride._arguments.keywords import unknown_keyword
 from gridstride._arguments.place import Place
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._compilation.tiers import Explanation, explain
@@ -118,8 +119,11 @@ class Function(_native.Launcher):
         args: Sequence[Any] = (),
         shared_mem: int = 0,
         stream: Any = None,
+        **unknown: Any,
     ) -> _pipeline.BoundLaunch:
         """Launch through the pipeline: what a call does where it is no replay of an earlier one."""
+        for keyword in unknown:
+            raise unknown_keyword(self.name, keyword, [*_CALL_SIGNATURE.parameters])
         configuration = launch_configuration(self.name, grid, block, shared_mem, self._cooperative)
         return _pipeline.launch(self, configuration, _sequence(self.name, args), stream)
 
@@ -181,7 +185,11 @@ class Function(_native.Launcher):
         return _pipeline.prepare(self, default_place(), None)
 
 
-_CALL_SIGNATURE = inspect.signature(Function._launch.__get__(object())).replace(return_annotation=None)
+_LAUNCHING = inspect.signature(Function._launch.__get__(object()))
+_CALL_SIGNATURE = _LAUNCHING.replace(
+    parameters=[each for each in _LAUNCHING.parameters.values() if each.kind is not each.VAR_KEYWORD],
+    return_annotation=None,
+)
 
 
 class Module:

@@ -58,6 +58,14 @@ def random_array(dtype, size, seed=0):
     return rng.normal(size=size).astype(dtype)
 
 
+def test_unknown_keywords_are_refused_by_the_names_that_there_are(xp):
+    kernel = gs.RawKernel('extern "C" __global__ void named(float* x) {}', "named")
+    with pytest.raises(
+        TypeError, match=r"`named`: a call has no keyword 'shared'; did you mean 'shared_mem'\?.*grid"
+    ):
+        kernel((1,), (1,), (xp.zeros(1, "f4"),), shared=3)
+
+
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 1000, 100_003])
 def test_saxpy(target, xp, n):
     x, y = random_array(np.float32, n, 1), random_array(np.float32, n, 2)

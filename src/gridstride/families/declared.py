@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gridstride import _array_pipeline, _native
+from gridstride._arguments.keywords import unknown_keyword
 from gridstride._arguments.parameters import Declaration
 from gridstride._source.elementwise import ElementwiseSource
 
@@ -108,11 +108,7 @@ class DeclaredKernel(_native.ArrayLauncher):
             if parameter.kind is parameter.KEYWORD_ONLY
         ]
         for keyword in keywords:
-            near = difflib.get_close_matches(keyword, known, 1)
-            raise TypeError(
-                f"`{self.name}`: a call has no keyword {keyword!r}{f'; did you mean {near[0]!r}?' if near else ';'} "
-                f"there are {', '.join(known[:-1])} and {known[-1]}"
-            )
+            raise unknown_keyword(self.name, keyword, known)
 
     @property
     def _declaration(self) -> Declaration:
