@@ -124,11 +124,13 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
 
 
 def _odd_permuted(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
-    """Yield permutations of axes whose lengths are odd, the last of which moves, or not."""
+    """Yield permutations of axes whose lengths are odd, the last of which moves, or not, and of short ones."""
     n = x.shape[0]
+    short = (n // (33 * 35), 33, 35), (n // (5 * 7 * 9 * 11), 5, 7, 9, 11), (13, n // (13 * 11), 11)
     five = ((n // (7 * 5 * 31 * 33) - 1) | 1, 7, 5, 31, 33) if n >> 20 else (3, 7, 5, 3, 13)
     four = (63, 255, (n // (63 * 255 * 63) - 1) | 1, 63) if n >> 20 else (3, 9, 5, 63)
-    for sides, order in ((five, (4, 1, 3, 0, 2)), (four, (0, 2, 1, 3))):
+    orders = (4, 1, 3, 0, 2), (0, 2, 1, 3), (0, 2, 1), (0, 4, 2, 1, 3), (2, 1, 0)
+    for sides, order in zip((five, four, *short), orders, strict=True):
         source = permuted(x[: prod(sides)].reshape(*sides), order)
         yield Layout(
             f"odd_permuted{''.join(map(str, order))}", "increment",

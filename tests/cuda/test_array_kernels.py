@@ -55,6 +55,9 @@ CALLS = {
     "tiles of small elements between words": lambda: elementwise.ADD(
         ones("i1", 41, 53), ones("i1", 53, 41).T
     ),
+    "boxes of short axes": lambda: elementwise.ADD(
+        ones("i1", 90, 33, 35).transpose(0, 2, 1), ones("i1", 90, 35, 33)
+    ),
     "one long row again and again": lambda: elementwise.ADD(ones("u2", 90, 1), ones("u2", 4099)),
     "short rows made of lines": lambda: elementwise.ADD(ones("i1", 3, 4099).T, ones("i1", 4099, 3)),
     "lines made of short rows": lambda: elementwise.ADD(ones("u2", 4099, 20).T, ones("u2", 20, 4099)),

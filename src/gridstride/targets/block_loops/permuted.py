@@ -59,6 +59,20 @@ def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
     return _loop(walk, sides, name, tiles, (row, column), shared(height))
 
 
+def filled(walk: ElementWalk) -> float:
+    """Return which part of the tiles of such a loop lies within the plane; 0 where there is none."""
+    if not _are_elements(walk.operands):
+        return 0.0
+    largest = max(operand.itemsize for operand in walk.operands)
+    sides = _sides(walk, _SHAPES[largest])
+    if sides is None:
+        return 0.0
+    row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
+    shifted = row + _SECTOR // walk.operands[-1].itemsize - 1
+    width, height = _tile(shifted, column, largest)
+    return row * column / (-(-shifted // width) * width * -(-column // height) * height)
+
+
 def _are_elements(operands: Sequence[Walked]) -> bool:
     """Return whether the last operand is an output, and all elements are words in memory."""
     return (

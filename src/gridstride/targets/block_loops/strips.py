@@ -16,6 +16,8 @@ _WORD = 16
 _MOST_ROWS = 64
 #: The longest sides for which elements of a word or less are better picked from a strip as it lies.
 _FEW_ROWS = 4
+#: Strips that are shorter do not fill blocks, of elements of so many bytes at most.
+_SHORT, _SMALL = 2 * THREADS, 2
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
@@ -27,6 +29,11 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     strip = _strip_of(walk, length)
     if strip is None:
         return None
+    if strip.row < _SHORT and max(operand.itemsize for operand in walk.operands) <= _SMALL:
+        from gridstride.targets.block_loops.boxes import boxes
+
+        if (loop := boxes(walk, limits)) is not None:
+            return loop
     from gridstride.targets.block_loops.interleaving import interleaving
 
     return interleaving(strip, limits) or _picked_strips(strip, limits) or _strips(strip, limits)

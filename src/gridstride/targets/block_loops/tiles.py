@@ -10,7 +10,7 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import flag
-from gridstride.targets.block_loops.permuted import permuted_tiles
+from gridstride.targets.block_loops.permuted import filled, permuted_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
 from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop
 
@@ -43,6 +43,8 @@ _LONG = THREADS
 #: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
 #: shifted tiles, where planes are small.
 _MOST_COVERED, _MOST_SHIFTED = 1.5, 3
+#: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
+_LEAST_FILLED = (0.65, 0.51)
 
 
 def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
@@ -50,7 +52,7 @@ def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if any(operand.itemsize > _WORD for operand in walk.operands):
         return None
     sides = sides_of_tiles(walk)
-    return permuted_tiles(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
+    return _of_any_axes(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
 
 
 def sides_of_tiles(walk: ElementWalk) -> Sides | None:
@@ -79,8 +81,19 @@ def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
     return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
 
 
-def _of_any_axes(plane: Plane, limits: Limits) -> Loop | None:
-    """Return the loop whose sides are any number of axes, where tiles of packets do not do as well."""
+def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return a loop whose sides are any number of axes: over tiles, or where these are not filled, over boxes."""
+    is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
+    if filled(walk) < _LEAST_FILLED[not is_small]:
+        from gridstride.targets.block_loops.boxes import boxes
+
+        if (loop := boxes(walk, limits)) is not None:
+            return loop
+    return permuted_tiles(walk, limits)
+
+
+def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
+    """Return such a loop, where tiles of packets do not do as well."""
     largest, packets = max(operand.itemsize for operand in plane.walk.operands), plane.in_words()
     is_split = max(map(len, plane.sides)) > 1
     if len(plane.walk.shape) == 2:
@@ -91,7 +104,7 @@ def _of_any_axes(plane: Plane, limits: Limits) -> Loop | None:
             return None
     elif not is_split and min(plane.row, plane.column) > _MOST_ROWS:
         return None
-    return permuted_tiles(plane.walk, limits)
+    return _of_any_axes(plane.walk, limits)
 
 
 def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop | None:
@@ -101,7 +114,7 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         for operand in walk.operands
     )
     whole = Plane(walk, sides, turned, length)
-    if (loop := _of_any_axes(whole, limits)) is not None:
+    if (loop := _instead_of_packets(whole, limits)) is not None:
         return loop
     if not whole.are_words(lines=True):
         loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
@@ -121,7 +134,9 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         if _covered(plane, shape) < 0.75 * _covered(plane, best):
             best = shape
     is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column
-    if is_split and is_wasted and (loop := permuted_tiles(walk, limits)) is not None:
+    is_short = best[0] * best[1] < THREADS * plane.length
+    is_flat = not is_split and len(walk.shape) == 2
+    if (is_wasted or is_short) and not is_flat and (loop := _of_any_axes(walk, limits)) is not None:
         return loop
     name = f"tiles<{flag(is_split)}, {flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
     return plane.loop(_TILES, name, *best, rooms[best])

@@ -1,0 +1,305 @@
+"""The loop over boxes of permuted axes, which are a few long runs on both sides (include/gridstride/boxes.h)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.walks import (
+    IN_LAUNCH,
+    THREADS,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    multiplier_and_shift,
+    numbering_bytes,
+    operand_bytes,
+)
+
+_HEADER = "gridstride/boxes.h"
+_WORD, _LARGEST_WORD, _CELL, _LINE = 4, 16, 8, 128
+#: Words of a line of the cache at most, and the fewest of a piece of a run; pieces of a box.
+_LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
+#: The largest place in shared memory that the table of places may name.
+_MOST_PLACE = 1 << 16
+#: Bytes of the shortest runs, as far as layers continue them.
+_LEAST_RUN = 64
+#: Extents at which axes are cut are multiples of this, if they are longer, so that runs may begin at sectors.
+_EVEN = 8
+#: Blocks for which a multiprocessor has shared memory, and what it needs of that for itself and for where runs begin.
+_BLOCKS, _RESERVED = 4, 3072
+#: Boxes of a block at most, blocks of a multiprocessor at least, and elements of a box where there are few.
+_MOST_BOXES, _MOST_BLOCKS, _FEW = 16, 32, 1024
+
+
+class _Sides(NamedTuple):
+    """Hold the axes in the orders of outputs and of turned inputs, inner ones first, and which operands are turned."""
+
+    x: Ints
+    y: Ints
+    turned: tuple[bool, ...]
+
+    def of(self, operands: Sequence[Walked]) -> Iterator[tuple[Walked, Ints]]:
+        """Return each operand with its order."""
+        for operand, turned in zip(operands, self.turned, strict=True):
+            yield operand, self.y if turned else self.x
+
+
+class _Box(NamedTuple):
+    """Say how a walk is cut into boxes.
+
+    Attributes
+    ----------
+    extents : tuple of int
+    layers : int
+        How many boxes are taken at once.
+    layered : int
+        The axis along which layers follow each other.
+    distance : int
+        From one to the next.
+    """
+
+    extents: Ints
+    layers: int
+    layered: int
+    distance: int
+
+
+def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return the loop over boxes, where several planes are turned, and boxes are long runs on both sides."""
+    if len(walk.shape) == 2 or all(operand.strides[0] == operand.itemsize for operand in walk.operands):
+        return None
+    sides = _sides(walk)
+    layers = _layers(walk.operands)
+    if sides is None or layers is None or max(walk.shape) >= 2**31:
+        return None
+    gap = _LINE // (
+        layers * max(operand.itemsize for operand, order in sides.of(walk.operands) if order == sides.y)
+    )
+    room = limits.shared_memory_per_block_optin // _BLOCKS - _RESERVED
+    each = 2 + sum(
+        -(-layers * operand.itemsize * (gap + 1) // gap)
+        for operand, order in sides.of(walk.operands)
+        if order == sides.y
+    )
+    most = min(room // each, _MOST_PLACE // _LINE * gap * gap // (gap + 1))
+    some = prod(walk.shape) // (2 * layers * limits.multiprocessors)  # as many boxes as blocks need
+    for elements in dict.fromkeys((min(most, max(_FEW, some)), most)):
+        extents = _extents(walk.shape, sides, elements)
+        box = None if extents is None else _layered(walk, sides, extents, layers)
+        loop = None if box is None else _loop(walk, sides, box, gap, limits)
+        if loop is not None:
+            return loop
+    return None
+
+
+def _sides(walk: ElementWalk) -> _Sides | None:
+    """Return both sides, where outputs lie in one order, and each input in that or in another."""
+    operands = walk.operands
+    if not operands or not operands[-1].written:
+        return None
+    if any(stride <= 0 or stride % each.itemsize for each in operands for stride in each.strides):
+        return None
+    orders = [_order(operand) for operand in operands]
+    x, turned = orders[-1], tuple(order != orders[-1] for order in orders)
+    others = {order for order in orders if order != x}
+    if len(others) != 1 or any(
+        each.written for each, is_turned in zip(operands, turned, strict=True) if is_turned
+    ):
+        return None
+    return _Sides(x, others.pop(), turned)
+
+
+def _order(operand: Walked) -> Ints:
+    return tuple(sorted(range(len(operand.strides)), key=lambda axis: operand.strides[axis]))
+
+
+def _layers(operands: Sequence[Walked]) -> int | None:
+    """Return how many boxes are taken at once; None where not all elements are words in memory."""
+    sizes = [operand.itemsize for operand in operands]
+    if any(size > _LARGEST_WORD or size & (size - 1) for size in sizes):
+        return None
+    if any(operand.address % operand.itemsize for operand in operands):
+        return None
+    if min(sizes) >= _WORD:
+        return 1
+    layers = _CELL // max(sizes)
+    return layers if layers * min(sizes) >= _WORD else None
+
+
+def _cut(shape: Ints, order: Ints, extents: Sequence[int]) -> int | None:
+    """Return the first axis in an order along which a box is cut, with which its runs end."""
+    return next((axis for axis in order if extents[axis] < shape[axis]), None)
+
+
+def _run(shape: Ints, order: Ints, extents: Sequence[int]) -> int:
+    """Return how long runs are."""
+    run = 1
+    for axis in order:
+        run *= extents[axis]
+        if extents[axis] < shape[axis]:
+            break
+    return run
+
+
+def _extents(shape: Ints, sides: _Sides, most: int) -> Ints | None:
+    """Return the extents of boxes of so many elements at most: runs grow in turns; None where one box is all."""
+    extents, orders = [1] * len(shape), [sides.x, sides.y]
+    while orders:
+        order = min(orders, key=lambda each: _run(shape, each, extents))
+        axis = _cut(shape, order, extents)
+        if axis is None:
+            return None
+        longer = min(shape[axis], 2 * extents[axis], most * extents[axis] // prod(extents))
+        if longer <= extents[axis]:
+            orders.remove(order)
+        else:
+            extents[axis] = longer
+    return tuple(
+        extent // _EVEN * _EVEN if _EVEN <= extent < length else extent
+        for extent, length in zip(extents, shape, strict=True)
+    )
+
+
+def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, layers: int) -> _Box | None:
+    """Return the boxes with the axis along which layers waste least."""
+    shape, best, most = walk.shape, None, 0.0
+    cuts = [_cut(shape, order, extents) for order in (sides.y, sides.x)]
+    for axis in dict.fromkeys((*cuts, *(axis for axis, extent in enumerate(extents) if extent == 1))):
+        if axis is None or extents[axis] == shape[axis]:
+            continue
+        distance = extents[axis]
+        while any(distance * each.strides[axis] // each.itemsize % layers for each in walk.operands):
+            distance *= 2
+        pitch = layers * distance
+        filled = shape[axis] / (-(-shape[axis] // pitch) * pitch) * (1 if distance == extents[axis] else 0.9)
+        if filled > 1.02 * most:
+            best, most = _Box(extents, layers, axis, distance), filled
+    return best
+
+
+def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits) -> Loop | None:
+    shape, ndim, extents = walk.shape, len(walk.shape), box.extents
+    x_cut, y_cut = (_cut(shape, order, extents) for order in (sides.x, sides.y))
+    if x_cut is None or y_cut is None:
+        return None
+    x, y = _with_cut_last(sides.x, x_cut, y_cut), _with_cut_last(sides.y, y_cut, x_cut)
+    for operand, order in sides.of(walk.operands):
+        cut = y_cut if order == sides.y else x_cut
+        run = _run(shape, order, extents) * operand.itemsize * (box.layers if box.layered == cut else 1)
+        if run < _LEAST_RUN or not _has_runs(operand, shape, order[: order.index(cut) + 1]):
+            return None
+    several = (axis for axis in x if extents[axis] < shape[axis])
+    way = tuple(dict.fromkeys((box.layered, x_cut, y_cut, *several, *x)))
+    ways = sum(extents[axis] < shape[axis] for axis in way)
+    residues = box.distance // extents[box.layered]
+    counts = [-(-shape[axis] // extents[axis]) for axis in way]
+    counts[0] = -(-shape[box.layered] // (box.layers * box.distance)) * residues
+    count, elements = prod(counts), prod(extents)
+    if count >= 2**31:
+        return None
+    each = max(1, min(_MOST_BOXES, count // (_MOST_BLOCKS * limits.multiprocessors)))
+    y_runs = _runs(y, extents, way, y_cut, x_cut, box.layers)
+    if box.layers > 1:  # words of all runs are taken one by one
+        y_runs = (*y_runs[:5], *_taken_one_by_one(y_runs[4], box.layers))
+    x_runs = _runs(x, extents, way, x_cut, y_cut, box.layers)
+    capacity = capacity_for(ndim)
+
+    def ordered(values: Ints) -> Ints:
+        return tuple(values[axis] for axis in way)
+
+    def ints(values: Sequence[int]) -> bytes:
+        return struct.pack(f"<{capacity}i", *values, *(0 for _ in range(capacity - ndim)))
+
+    def along(order: Ints) -> Ints:
+        return tuple(extents[axis] for axis in order)
+
+    return Loop(
+        _HEADER,
+        f"boxes<{box.layers}, {gap}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        IN_LAUNCH,
+        capacity,
+        struct.pack(
+            "<2q6i", prod(shape), box.distance, residues.bit_length() - 1, count, each, ways, elements, 0
+        )
+        + struct.pack("<7i2I", *x_runs)
+        + struct.pack("<7i2I", *y_runs)
+        + ints(ordered(shape))
+        + ints(ordered(extents))
+        + ints([prod(along(y[: y.index(axis)])) for axis in x])
+        + ints([way.index(axis) for axis in x])
+        + ints([way.index(axis) for axis in y])
+        + axes_bytes(elements, along(x), capacity)
+        + axes_bytes(elements, along(y), capacity)
+        + axes_bytes(count, counts, capacity)
+        + numbering_bytes(0, ordered(walk.numbers), capacity),
+        tuple(operand_bytes(each.address, 0, ordered(each.strides), capacity) for each in walk.operands),
+        configuration(-(-count // each), THREADS // 2 if box.layers == 1 else THREADS)._replace(
+            shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs[4], y_runs[4])
+        ),
+        "box_space",
+    )
+
+
+def _shared_bytes(
+    operands: Sequence[Walked], sides: _Sides, box: _Box, gap: int, x_run: int, y_run: int
+) -> int:
+    """Return the shared memory of places, of where runs begin, and of the cells of turned operands."""
+    elements = prod(box.extents)
+    shared = -(-elements // 8) * 16
+    for operand, order in sides.of(operands):
+        shared += (elements // (y_run if order == sides.y else x_run) + 1) // 2 * 16
+        if order == sides.y:
+            shared += -(-(elements + elements // gap + 1) * box.layers * operand.itemsize // 16) * 16
+    return shared
+
+
+def _with_cut_last(order: Ints, cut: int, other: int) -> Ints:
+    """Return an order with the axis last along which the other order's runs end, unless runs have it."""
+    if other in order[: order.index(cut) + 1]:
+        return order
+    return (*(axis for axis in order if axis != other), other)
+
+
+def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: int) -> tuple[int, ...]:
+    """Return ``box_runs``."""
+    axes = order.index(cut) + 1
+    run, runs = (prod(extents[axis] for axis in some) for some in (order[:axes], order[axes:]))
+    words = -(-run // layers) + _LINE_WORDS
+    pieces = max(1, min(-(-_PIECES // runs), words // _PIECE))
+    piece = -(-words // pieces // _PIECE) * _PIECE
+    pieces = -(-words // piece)
+    rows = runs if other == cut else runs // extents[other]
+    return (
+        run // extents[cut],
+        rows,
+        way.index(cut),
+        axes,
+        run,
+        pieces,
+        piece,
+        *multiplier_and_shift(pieces),
+    )
+
+
+def _taken_one_by_one(run: int, layers: int) -> tuple[int, ...]:
+    """Return the words that a run touches as pieces of one."""
+    words = -(-run // layers) + 1
+    return (words, 1, *multiplier_and_shift(words))
+
+
+def _has_runs(operand: Walked, shape: Ints, axes: Ints) -> bool:
+    """Return whether elements are consecutive along axes."""
+    step = operand.itemsize
+    for axis in axes:
+        if operand.strides[axis] != step:
+            return False
+        step *= shape[axis]
+    return True
