@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
-import gridstride as gs
 from gridstride import _native
 from gridstride.targets import registry
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import FoldLoop, FoldWalk
+from tests.every_target.test_places import expected, kernel
 
-#: Signs that compare numbers, and places of equal ones, for each of what may be kept.
-SIGNS = {"argmax": ">", "argmin": "<"}
-SIDES = {"first": "<", "last": ">"}
 #: By loops: along lines, across rows, of a few neighbors, of short rows, across a few rows and of narrow arrays.
 SHAPES = {
     "fold_long_lines": ((3, 5003), 1),
@@ -45,20 +41,6 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
     _native.targets_forgotten()
     yield taken
     _native.targets_forgotten()
-
-
-def kernel(kept: str, side: str) -> gs.ReductionKernel:
-    return gs.ReductionKernel(
-        "T x", "int64 k, T v", "kept{x, _J}",
-        f"a.x {SIGNS[kept]} b.x || (a.x == b.x && a.at {SIDES[side]} b.at) ? a : b", "k = a.at; v = a.x", None,
-        f"{kept}_{side}", "kept", preamble="struct kept { T x; long long at; };",
-    )  # fmt: skip
-
-
-def expected(x: np.ndarray[Any, Any], kept: str, side: str, axis: int) -> Any:
-    if side == "first":
-        return getattr(x, kept)(axis)
-    return x.shape[axis] - 1 - getattr(np.flip(x, axis), kept)(axis)
 
 
 @pytest.mark.parametrize("loop", SHAPES)

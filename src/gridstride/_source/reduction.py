@@ -94,8 +94,8 @@ class ReductionForm(NamedTuple):
         Placeholders, see `widened`.
     linked : tuple of str
         As in `Program`.
-    finds_places : bool
-        See `FoldLoop`.
+    finds_places : str
+        See `FoldLoop`; "" where values are no structures.
     """
 
     roles: tuple[Role, ...]
@@ -114,7 +114,7 @@ class ReductionForm(NamedTuple):
     tells_places: bool = False
     widened: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
-    finds_places: bool = False
+    finds_places: str = ""
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -148,7 +148,7 @@ def reduction_form(
         in_structures and loop.tells_places,
         _widened(source, roles, types, loop.widens) if in_structures else (),
         loop.linked,
-        in_structures and loop.finds_places,
+        loop.finds_places if in_structures else "",
     )
 
 
@@ -272,7 +272,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     if "placed_extreme" in reduce:
         includes.append("gridstride/placed_extremes.h")
     if "found_extreme" in reduce:
-        includes.append("gridstride_cpu/found_extremes.h")
+        includes.append(form.finds_places)
     if any(role.kind == "raw" for role in form.roles):
         includes.append("gridstride/raw_array.h")
     return Program(
@@ -358,7 +358,7 @@ def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequenc
     (only,) = inputs
     is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
     if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
-        return _reduce_with_places(source, only, form.finds_places)
+        return _reduce_with_places(source, only, bool(form.finds_places))
     is_small = (
         only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
     )

@@ -156,8 +156,8 @@ class FoldLoop(NamedTuple):
         Kinds of dtypes of which numbers in structures are better of four bytes than of fewer; "f" includes bfloat16.
     linked : tuple of str
         As in `Program`.
-    finds_places : bool
-        Whether the loop looks for the place of the largest or the smallest element of any dtype afterwards.
+    finds_places : str
+        The header by which the loop finds the place of the largest or the smallest element of any dtype, or "".
     """
 
     header: str
@@ -177,7 +177,7 @@ class FoldLoop(NamedTuple):
     tells_places: bool = False
     widens: str = ""
     linked: tuple[str, ...] = ()
-    finds_places: bool = False
+    finds_places: str = ""
 
 
 class LoopWriters(Protocol):

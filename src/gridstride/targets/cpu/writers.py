@@ -23,6 +23,7 @@ from gridstride.targets.walks import (
 
 _LOOPS = "gridstride_cpu/loops.h"
 _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
+_FOUND_ALONG, _FOUND_ACROSS = "gridstride_cpu/found_extremes.h", "gridstride_cpu/found_across.h"
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
 _LARGEST_FOLDING = 2048
 #: Bytes of a chunk of the largest input, as in folds_along.h.
@@ -30,6 +31,9 @@ _CHUNK_BYTES = 65536
 #: Into how many pieces work is cut, so that no thread waits long for another: of rows, and of columns, whose parts take
 #: longer to join.
 _PIECES_ALONG, _PIECES_ACROSS = 256, 64
+_PLACE_BYTES = 8
+#: Rows of bytes in a part, where that makes fewer parts: results take several times as many bytes as a row.
+_ROWS_OF_PART, _ROWS_OF_STRUCTURES = 256, 768
 #: Neighboring results that are folded together: so many that rows are long stretches of memory, in multiples of a
 #: line of the cache.
 _RESULTS, _LINE = 8192, 64
@@ -111,7 +115,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         tells_numberless=True,
         widens="f",
         linked=passages.linked_for(walk.inputs),
-        finds_places=True,
+        finds_places=_FOUND_ALONG,
     )
 
 
@@ -120,7 +124,10 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     group = _group(row)
     pieces = -(-row // group)
     columns, total = pieces * prod(outer), prod(walk.fold)
-    part, parts = _cut(total, columns, total * group, _PIECES_ACROSS)
+    largest = max((each.itemsize for each in walk.inputs), default=1)
+    rows = max(1, (_ROWS_OF_STRUCTURES if walk.in_structures else _ROWS_OF_PART) // largest)
+    fitting = columns * -(-total // (4 * rows)) * 4
+    part, parts = _cut(total, columns, total * group, min(_PIECES_ACROSS, fitting))
     capacity = room_of(walk)
     space = _space_across(walk, group, part, parts, capacity)
     inputs = inputs_across(walk, capacity)
@@ -140,6 +147,8 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
         tells_numberless=True,
         widens="f",
         linked=passages.linked_for(walk.inputs),
+        # Places are no wider than turns of so wide elements would be.
+        finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
     )
 
 

@@ -61,6 +61,13 @@ GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long _
     }
 }
 
+// Unsigned integers by their size.
+template <int __size> struct word_of { static constexpr bool exists = false; };
+template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };
+template <> struct word_of<2> { static constexpr bool exists = true; typedef unsigned short type; };
+template <> struct word_of<4> { static constexpr bool exists = true; typedef unsigned type; };
+template <> struct word_of<8> { static constexpr bool exists = true; typedef unsigned long long type; };
+
 // ---- values that are folded for a while in another type ----
 
 // Sums of small integers need not be as wide as their results before there are many: so many may be added in lanes of

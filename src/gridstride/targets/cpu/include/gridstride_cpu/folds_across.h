@@ -84,10 +84,14 @@ struct rows_at {
         return are_fetched && __count >= 256 && 0 < stride && stride < 2 * __count * size;
     }
     // Fetch whole times so many rows ahead, unless that is too far.
-    GRIDSTRIDE_INLINED int look_ahead(int __rows, long long __most) {
+    GRIDSTRIDE_INLINED int look_ahead(int __rows) {
         const long long __bytes = __rows * stride;
-        ahead = are_fetched && 0 < __bytes && __bytes <= __most ? (bytes_ahead + __bytes - 1) / __bytes * __bytes : 0;
+        ahead = are_fetched && 0 < __bytes && __bytes <= bytes_ahead / 2 ? (bytes_ahead + __bytes - 1) / __bytes * __bytes : 0;
         return 0;
+    }
+    // The same for rows that are taken one by one, of so many elements.
+    GRIDSTRIDE_INLINED void look_rows_ahead(int __count) {
+        ahead = are_fetched ? (bytes_ahead + __count * size - 1) / (__count * size) * stride : 0;
     }
     GRIDSTRIDE_INLINED int fetch(int __rows, long long __from, int __count) const {
         for (int __row = 0; ahead != 0 && __row < __rows; ++__row)
@@ -130,7 +134,7 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
     };
     // Of long rows sums take too much of the nearest cache to come back to them for each row.
     const bool __are_stream = __are_halves && __count <= elements_together && all_of(__all.is_stream(__count)...);
-    swallow(__all.look_ahead(__are_stream ? 1 : __at_once, bytes_ahead / 2)...);
+    swallow(__all.look_ahead(__are_stream ? 1 : __at_once)...);
     for (int __row = 0; __row < __rows;) {
         const int __left = __rows - __row;
         const bool __takes_two = __at_once > 2 && (!__are_halves || __is_first);
@@ -162,7 +166,8 @@ template <class __type, class __map, class __rows_at>
 GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_first, const __map&, const adding&, long long, long long,
                                        long long, long long, long long, int __count, int __rows, __rows_at __its) {
     const bool __are_stream = __its.is_stream(__count);
-    __its.look_ahead(__are_stream ? 1 : 4, __are_stream ? 2 * bytes_ahead : bytes_ahead / 2);
+    if (__are_stream) __its.look_rows_ahead(__count);
+    else __its.look_ahead(4);
     if (__is_first) __builtin_memset(__sums.values, 0, __count * sizeof(__type));
     for (int __row = 0; __row < __rows;) {
         const int __done = __are_stream || __rows - __row < 4 ? 1 : 4;
@@ -177,24 +182,32 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_values<__type> __sums, bool __is_f
     }
 }
 
+// What a batch of rows is folded into: how many rows, of how many values, and up to how many are folded together.
+template <class __type, class __map, class __reduce, class... __operands>
+struct batch_of_rows : brief<__type, __reduce, __operands...> {
+    typedef typename brief<__type, __reduce, __operands...>::type value;
+    typedef row_of_values<value> row;
+    static constexpr bool is_brief = sizeof(value) < sizeof(__type), is_one_run = false;
+    static constexpr int rows = is_brief ? 256 : 64, width = larger((is_brief ? 16384 : 32768) / int(sizeof(value)), 1);
+    static constexpr int together = is_brief ? 256 : 128;
+};
+
 // Rows of sums: of a batch of rows, of a batch of those, and of all batches of those.
-constexpr int row_of_sums_bytes = 32768, row_of_brief_sums_bytes = 16384;
-template <class __type, class __brief>
+template <class __type, class __batch_row>
 struct sums_of_rows {
     typedef row_of_values<__type> row;
     static constexpr int batch = 64;
-    static constexpr bool is_brief = sizeof(__brief) < sizeof(__type);
-    row_of_values<__brief> batched;
+    __batch_row batched;
     row joined, whole;
     int batches = 0;  // that are in `joined`
     bool has_whole = false;
 
     GRIDSTRIDE_INLINED static long long bytes(long long __width, bool __has_joined, bool __has_whole) {
-        return row_of_values<__brief>::bytes(__width) + (__has_joined + __has_whole) * row::bytes(__width) + row::alignment;
+        return __batch_row::bytes(__width) + (__has_joined + __has_whole) * row::bytes(__width) + row::alignment;
     }
     GRIDSTRIDE_INLINED sums_of_rows(char* __room, long long __width)
         : sums_of_rows(__room + (row::alignment - reinterpret_cast<unsigned long>(__room) % row::alignment), __width,
-                       row_of_values<__brief>::bytes(__width), row::bytes(__width)) {}
+                       __batch_row::bytes(__width), row::bytes(__width)) {}
 
     template <class __reduce>
     GRIDSTRIDE_INLINED void join(const __reduce& __do, int __count) {
@@ -237,22 +250,21 @@ GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __resu
                                    const row_of_values<__type, false>& __joined, const row_of_values<__type, false>& __batched) {
     __do_finish(__result, __part, neighbors<__folding>{(__is_joined ? __joined : __batched).values, __count});
 }
-template <class __folding, class __finish, class __type>
+template <class __folding, class __finish, class __type, class __batch_row>
 GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
-                                   const row_of_values<__type, true>& __joined, const row_of_values<__type, true>& __batched) {
+                                   const row_of_values<__type, true>& __joined, const __batch_row& __batched) {
     constexpr int __most = 128;
-    const auto& __row = __is_joined ? __joined : __batched;
     for (int __from = 0; __from < __count; __from += __most) {
         const int __some = __count - __from < __most ? __count - __from : __most;
         __type __values[__most];
-        for (int __k = 0; __k < __some; ++__k) __values[__k] = __row.get(__from + __k);
+        for (int __k = 0; __k < __some; ++__k) __values[__k] = __is_joined ? __joined.get(__from + __k) : __batched.get(__from + __k);
         __do_finish(__result + __from, __part, neighbors<__folding>{__values, __some});
     }
 }
 // Of brief sums that were joined with others, or not.
-template <class __folding, class __finish, class __type, class __brief>
+template <class __folding, class __finish, class __type, class __batch_row>
 GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
-                                   const row_of_values<__type, false>& __joined, const row_of_values<__brief, false>& __batched) {
+                                   const row_of_values<__type, false>& __joined, const __batch_row& __batched) {
     constexpr int __most = buffer_bytes / int(sizeof(__type));
     for (int __from = 0; __from < __count; __from += __most) {
         const int __some = __count - __from < __most ? __count - __from : __most;
@@ -266,8 +278,8 @@ GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __resu
 }
 
 // Fold rows that are one step of the first folded axis apart into the sums; several together are one row.
-template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_run(row_of_values<__type> __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
+template <class __inputs_brought, class __row_of_sums, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_run(__row_of_sums __sums, bool __is_first, const __map& __do_map, const __reduce& __do,
                                  const fold_space<__axes>& __space, long long __number, long long __position,
                                  long long __element, int __count, int __rows, int __together, __inputs&... __all) {
     const long long __number_stride = __space.fold_numbers.strides[0] * __together;
@@ -290,8 +302,8 @@ GRIDSTRIDE_INLINED void fold_run(row_of_values<__type> __sums, bool __is_first, 
 }
 
 // Fold the rows from one index along the folded axes to another into the sums.
-template <class __inputs_brought, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void fold_batch(row_of_values<__type> __sums, const __map& __do_map, const __reduce& __do,
+template <class __inputs_brought, class __row_of_sums, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void fold_batch(__row_of_sums __sums, const __map& __do_map, const __reduce& __do,
                                    const fold_space<__axes>& __space, long long __number, long long __element,
                                    int __count, long long __begin, long long __end, int __together, __inputs&... __all) {
     for (long long __f = __begin; __f < __end;) {
@@ -325,21 +337,21 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
                                    const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     // Axis 0 of the results counts pieces of their row, `group` results each.
     typedef typename __folding::type __type;
-    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
-    typedef sums_of_rows<__type, typename __briefly::type> __rows_of_sums;
-    constexpr long long __largest_batch = __rows_of_sums::is_brief ? 256 : __rows_of_sums::batch;
+    typedef batch_of_rows<__type, __map, __reduce, typename __inputs::operand...> __batches;
+    typedef sums_of_rows<__type, typename __batches::row> __rows_of_sums;
+    constexpr long long __largest_batch = __batches::rows;
     // Whole steps of the second folded axis, so that what has to be brought is brought at once.
     const long long __step = __space.fold.ndim > 1 && __space.fold.length[0] < __largest_batch ? __space.fold.length[0] : 1;
     const long long __batch = __largest_batch / __step * __step;
-    constexpr long long __most = __rows_of_sums::is_brief ? row_of_brief_sums_bytes / int(sizeof(typename __briefly::type))
-                                                          : larger(row_of_sums_bytes / int(sizeof(__type)), 1);
-    constexpr int __widest = __rows_of_sums::is_brief ? 256 : 128, __elements = smaller(elements_together, int(__most));
+    constexpr int __elements = smaller(elements_together, __batches::width);
+    const bool __are_runs = __batches::is_one_run && __space.fold.ndim > 1;
+    const bool __is_joined = __space.part > __batch || __are_runs;
+    const bool __has_whole = __space.part > __batch * (__rows_of_sums::batch - 1) || __are_runs;
+    const long long __most = __batches::is_one_run && __has_whole ? __batches::width / 2 : __batches::width;
     const long long __width = __space.group < __most ? __space.group : __most, __whole = __space.fold.count;
-    const bool __is_joined = __space.part > __batch;
     // On the stack as much as is needed, since each page of a frame is touched.
     const long long __room_width = __width < __elements ? __elements : __width;
-    char* const __room = static_cast<char*>(__builtin_alloca(
-        __rows_of_sums::bytes(__room_width, __is_joined, __space.part > __batch * (__rows_of_sums::batch - 1))));
+    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__room_width, __is_joined, __has_whole)));
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
@@ -349,7 +361,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
         const long long __corner = settle(__space, __row, 1, __all...);
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        const int __together = rows_together<__map, __widest, __elements>(__space, __end - __begin, __all...);
+        const int __together = rows_together<__map, __batches::together, __elements>(__space, __end - __begin, __all...);
         const long long __end_of_together = __end - (__end - __begin) % __together;
         for (long long __element = __first; __element < __last; __element += __width) {
             const int __count = int(__last - __element < __width ? __last - __element : __width);
@@ -363,9 +375,10 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
                 // Fewer rows than are folded together are a batch of their own.
                 const bool __is_rest = __from == __end_of_together;
                 const int __as_one = __is_rest ? 1 : __together;
-                const long long __ahead = __from + __batch * __as_one;
+                const long long __run = __space.fold.length[0];
+                const long long __ahead = __are_runs && __run - __from % __run < __batch ? __from + __run - __from % __run : __from + __batch * __as_one;
                 const long long __to = __is_rest ? __end : __ahead < __end_of_together ? __ahead : __end_of_together;
-                fold_batch<__inputs_brought>(__sums.batched, __do_map, __briefly::reduce(__do), __space,
+                fold_batch<__inputs_brought>(__sums.batched, __do_map, __batches::reduce(__do), __space,
                                              __corner + __element * __space.kept_numbers.step, __element, __count, __from, __to,
                                              __as_one, __all...);
                 if (__is_joined && !__is_rest) __sums.join(__do, __count * __as_one);

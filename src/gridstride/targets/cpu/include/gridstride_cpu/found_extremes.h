@@ -3,50 +3,13 @@
 #ifndef GRIDSTRIDE_CPU_FOUND_EXTREMES_H
 #define GRIDSTRIDE_CPU_FOUND_EXTREMES_H
 
+#include <gridstride_cpu/extreme_keys.h>
 #include <gridstride_cpu/folds_along.h>
 
 namespace gridstride {
 
-// A reduction of structures of an element and its place that keeps the largest or the smallest one, of equal ones the
-// first or the last.
-template <class __reduce, bool __is_largest, bool __is_first>
-struct found_extreme : __reduce {
-    __host__ __device__ explicit found_extreme(const __reduce& __do) : __reduce(__do) {}
-};
-template <bool __is_largest, bool __is_first, class __reduce>
-__host__ __device__ inline found_extreme<__reduce, __is_largest, __is_first> as_found_extreme(const __reduce& __do) {
-    return found_extreme<__reduce, __is_largest, __is_first>(__do);
-}
 template <class __reduce, bool __is_largest, bool __is_first>
 struct finds_places<found_extreme<__reduce, __is_largest, __is_first>> { static constexpr bool value = true; };
-
-// Numbers in the order of elements. Floats of two bytes have a sign and a magnitude, so integers will do.
-template <class __stored>
-struct key_of {
-    typedef __stored type;
-    GRIDSTRIDE_INLINED static type from(const __stored& __element) { return __element; }
-};
-struct key_of_bits {
-    typedef short type;
-    GRIDSTRIDE_INLINED static type from_bits(unsigned short __bits) {
-        const short __sign = short(short(__bits) >> 15);
-        return short((short(__bits & 0x7fff) ^ __sign) - __sign);
-    }
-};
-template <> struct key_of<float16> : key_of_bits {
-    template <class __half> GRIDSTRIDE_INLINED static type from(const __half& __element) { return from_bits(__element.__bits); }
-};
-template <> struct key_of<bfloat16> : key_of_bits {
-    template <class __half> GRIDSTRIDE_INLINED static type from(const __half& __element) { return from_bits(__element.__bits); }
-};
-
-template <bool __is_largest>
-struct keeping {
-    template <class __key>
-    GRIDSTRIDE_INLINED __key operator()(__key __kept, __key __other) const { return is_better(__other, __kept) ? __other : __kept; }
-    template <class __key>
-    GRIDSTRIDE_INLINED static bool is_better(__key __first, __key __second) { return __is_largest ? __first > __second : __first < __second; }
-};
 
 // No number is kept for a worse one. (A NaN is not better than any.)
 template <bool __is_largest, class __key>

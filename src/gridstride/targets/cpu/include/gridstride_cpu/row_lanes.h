@@ -151,11 +151,6 @@ template <class __type, class __reduce, class __operand>
 struct adds_words<__type, integer_sum<__reduce>, __operand> {
     static constexpr bool value = sizeof(__type) > sizeof(typename __operand::stored);
 };
-template <int __size> struct word_of { static constexpr bool exists = false; };
-template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };
-template <> struct word_of<2> { static constexpr bool exists = true; typedef unsigned short type; };
-template <> struct word_of<4> { static constexpr bool exists = true; typedef unsigned type; };
-template <> struct word_of<8> { static constexpr bool exists = true; typedef unsigned long long type; };
 
 template <class __stored>
 struct words_of_two {
