@@ -23,10 +23,6 @@ template <> struct merged<4> {
     static constexpr int most_times = 8;
     typedef int vector __attribute__((vector_size(64)));
 };
-template <> struct merged<8> {
-    static constexpr int most_times = 4;
-    typedef long long vector __attribute__((vector_size(64)));
-};
 #endif
 
 // Which element of the vectors picked so far and the next one comes to a lane.
