@@ -62,6 +62,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
     ),
     "beyond a double": (lambda: ADD(ones(2), 10**400), ArgumentRangeError, "y", "beyond the largest float64"),
     "text": (lambda: ADD(BYTES, "3"), ArgumentTypeError, "y", "type builtins.str. Pass an array or a number"),
+    "text of NumPy": (lambda: ADD(BYTES, np.str_("3")), ArgumentTypeError, "y", "Pass an array or a number"),
+    "date": (
+        lambda: ADD(BYTES, np.datetime64("2020")),
+        ArgumentTypeError,
+        "y",
+        "datetime64.*Pass an array or a number",
+    ),
+    "bytes alone": (lambda: ADD(BYTES, np.void(b"abc")), ArgumentTypeError, "y", "Pass an array or a number"),
     "None": (lambda: ADD(BYTES, None), ArgumentTypeError, "y", "got None. Pass an array or a number"),
     "list": (lambda: ADD(BYTES, [1, 2]), ArgumentTypeError, "y", "builtins.list. Pass an array or a number"),
     "fraction": (

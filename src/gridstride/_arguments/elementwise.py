@@ -310,7 +310,12 @@ def _checked_size(kernel: str, size: Any) -> int:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | complex | np.generic)
+    """Return whether a value is a number, or one structure."""
+    if isinstance(value, np.generic):
+        return (
+            value.dtype.kind in "biufc" or value.dtype.names is not None or _dtypes.is_bfloat16(value.dtype)
+        )
+    return isinstance(value, bool | int | float | complex)
 
 
 def _is_structure(dtype: DType) -> bool:
