@@ -150,6 +150,18 @@ def test_places_and_extremes(xp: ModuleType, width: int) -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_places_among_several_axes(xp: ModuleType, dtype: str) -> None:
+    for shape, axes in (((7, 3, 1100), (0, 2)), ((5, 3, 2, 600), (0, 1, 3)), ((6, 5, 4, 3), (1, 3))):
+        x = np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
+        for view in (x, x[..., ::-1]):
+            moved = np.moveaxis(view, axes, range(-len(axes), 0))
+            folded = moved.reshape(*moved.shape[: -len(axes)], -1)
+            place, largest = PLACE(xp.asarray(view), axis=axes)
+            np.testing.assert_array_equal(gs.asnumpy(place), folded.argmax(-1), str(shape))
+            np.testing.assert_array_equal(gs.asnumpy(largest), folded.max(-1))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16", "float64"])
 def test_the_first_of_equal_elements(xp: ModuleType, dtype: str) -> None:
     for length in (31, 33, 127, 129, 255, 300, 2047, 2049, 5000, 70_001):

@@ -15,6 +15,9 @@ from gridstride.targets.walks import FoldWalk
         ((1,), (0,), "int"),
         ((2**31 - 1,), (1,), "int"),
         ((2**31,), (1,), "long long"),
+        ((4, 3), (1, 4), "int"),
+        ((2**16, 2**15), (1, 2**16), "long long"),
+        ((3, 4), (4, 1), "long long"),
     ],
 )
 def test_places_are_counted_in_the_smallest_type_that_holds_them(

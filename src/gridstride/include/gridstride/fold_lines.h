@@ -110,14 +110,20 @@ struct line_input {
 // More sums than this would only take registers: so many additions are under way at once.
 constexpr int most_sums = 4;
 
-// Where a thread's elements begin, as the user's expressions count them.
+// Where a thread's elements begin, as the user's expressions count them. Where `__counter` is int, places ascend by one.
+template <class __counter>
 struct counted_from {
+    static constexpr bool by_one = sizeof(__counter) == sizeof(int);
     long long number, number_step, position, position_step;
     template <int __axes>
     GRIDSTRIDE_INLINED counted_from(const fold_space<__axes>& __space, long long __number)
         : number(__number), number_step(__space.fold_numbers.step), position(0), position_step(__space.position.step) {}
-    GRIDSTRIDE_INLINED long long first_place(long long __element) const { return position + __element * position_step; }
-    GRIDSTRIDE_INLINED long long place(long long __first, int __j) const { return __first + __j * position_step; }
+    GRIDSTRIDE_INLINED __counter first_place(long long __element) const {
+        return places<__counter>::first(position + __element * (by_one ? 1 : position_step));
+    }
+    GRIDSTRIDE_INLINED long long place(__counter __first, int __j) const {
+        return by_one ? places<__counter>::after(__first, __j) : __first + __j * position_step;
+    }
 };
 // The same where one axis is folded, along which places ascend by one.
 template <class __counter = long long>

@@ -35,10 +35,11 @@ struct rows_input : line_input<__operand, __length, __count> {
 };
 
 // Where a thread is among the packets of its rows.
+template <class __counter>
 struct rows_place {
     int packets, packet;  // of a row
     long long row, number;
-    counted_from from;
+    counted_from<__counter> from;
 
     template <int __axes, class... __inputs>
     GRIDSTRIDE_INLINED rows_place(const fold_space<__axes>& __space, long long __number, long long __first, __inputs&... __all)
@@ -79,12 +80,12 @@ struct rows_place {
 };
 
 // Packets `__first`, that and `__apart`, and so on, before `__end`, that are words; the number of the first that is left.
-template <int __length, int __count, bool __are_two, int __sums_count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+template <int __length, int __count, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED long long add_words_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                               const fold_space<__axes>& __space, rows_place& __at, long long __first,
+                                               const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
                                                long long __end, int __apart, __inputs&... __all) {
     for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
-        counted_from __from = __at.from;
+        counted_from<__counter> __from = __at.from;
         long long __numbers[__count], __positions[__count];
         int __packets[__count];
 #pragma unroll
@@ -100,16 +101,16 @@ GRIDSTRIDE_INLINED long long add_words_of_rows(const __map& __do_map, const __re
             swallow(__all.unpack(__k)...);
             __from.number = __numbers[__k];
             __from.position = __positions[__k];
-            add_line<__length>(__do_map, __do, __sums, __from, __packets[__k], __length, __k, __all...);
+            whole_line<is_costly<__folding, __reduce>::value>::template add<__length>(__do_map, __do, __sums, __from, __packets[__k], __k, __all...);
         }
     }
     return __first;
 }
 
 // The same for elements that make no words.
-template <int __length, bool __are_two, int __sums_count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+template <int __length, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                            const fold_space<__axes>& __space, rows_place& __at, long long __first,
+                                            const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
                                             long long __end, int __apart, __inputs&... __all) {
     for (; __first < __end; __first += __apart) {
         const long long __left = __space.fold_row - static_cast<long long>(__at.packet) * __length;
@@ -121,11 +122,11 @@ GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduc
     }
 }
 
-template <int __length, int __count, bool __are_two, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __length, int __count, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                              const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                              __inputs&&... __all) {
-    constexpr int __sums_count = __length < most_sums ? __length : most_sums;
+    constexpr int __sums_count = is_costly<__folding, __reduce>::value ? 1 : __length < most_sums ? __length : most_sums;
     const int __group = __space.group, __lane = threadIdx.x & (__group - 1);
     const long long __result = (static_cast<long long>(blockIdx.x) * fold_threads + threadIdx.x) >> (__ffs(__group) - 1);
     const bool __is_inside = __result < __space.outputs;
@@ -134,7 +135,7 @@ GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __redu
     if (__end > __space.fold.count) __end = __space.fold.count;
     if (!__is_inside) __end = 0;
     __first += __lane;
-    rows_place __at(__space, __number, __first < __end ? __first : 0, __all...);
+    rows_place<typename counter_of<__counter, is_costly<__folding, __reduce>::value>::type> __at(__space, __number, __first < __end ? __first : 0, __all...);
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
@@ -150,12 +151,12 @@ GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __redu
 }
 
 // `__are_two`: whether the folded axes are two.
-template <int __count, bool __are_two, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+template <int __count, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_rows(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                   const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_rows_of_packets<__length, __count, __are_two>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_rows_of_packets<__length, __count, __are_two, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
                                             rows_input<__operands, __length, __count>(__inputs)...);
 }
 

@@ -312,7 +312,7 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
-    name = f"fold_rows<{_AT_ONCE}, {str(len(walk.fold) == 2).lower()}>"
+    name = f"fold_rows<{_AT_ONCE}, {str(len(walk.fold) == 2).lower()}, {counter_of(walk)}>"
     return fold_loop((_ROWS, name), walk, space, inputs, how)
 
 

@@ -41,8 +41,9 @@ def packet_length(itemsizes: Sequence[int]) -> int:
 
 
 def counter_of(walk: FoldWalk) -> str:
-    """Return the type in which a loop counts the places of a fold along one axis, for values that may hold them."""
-    return "int" if walk.in_structures and walk.fold[0] < 1 << 31 else "long long"
+    """Return the type in which a loop counts places, for values that may hold them: int where they ascend by one."""
+    is_short = prod(walk.fold) < 1 << 31 and walk.positions[0] in (0, 1)
+    return "int" if walk.in_structures and is_short else "long long"
 
 
 def fold_space_bytes(
