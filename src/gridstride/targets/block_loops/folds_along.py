@@ -30,6 +30,8 @@ _LINES = "gridstride/fold_lines.h"
 _WARP, _LARGEST_WORD = 32, 16
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
+#: Blocks for each multiprocessor, of which none waits for others.
+_ENOUGH = 16
 
 
 def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
@@ -41,9 +43,12 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     results = prod(walk.kept)
     takes_long = walk.in_structures and length == _LARGEST_WORD
     group = _threads_for(total, takes_long)
+    fewer = _fewer(group, packets, walk.in_structures, takes_long)
+    if not outer and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
+        group = fewer
     if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
         group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
-    wanted = (16 if outer or takes_long else 32) * limits.multiprocessors
+    wanted = (_ENOUGH if outer or takes_long else 2 * _ENOUGH) * limits.multiprocessors
     blocks = blocks_for(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), MOST_PARTS)) if blocks < wanted else 1
     if parts > 1:
@@ -72,3 +77,21 @@ def _threads_for(packets: int, takes_long: bool) -> int:
     if packets <= 128:
         return power_of_two_up_to(packets // 4)
     return min(THREADS, max(32, power_of_two_up_to(packets // (64 if takes_long else 32))))
+
+
+def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> int:
+    """Return how many share a short line where there are lines enough: what they have takes time to join.
+
+    Half as many, where fewer of these are idle in the last turn; where values take long to fold, fewer still.
+    """
+    if packets > (256 if takes_long else 128) or packets <= 8:
+        return group
+    if takes_long:
+        return power_of_two_up_to(max(1, packets // 16))
+    half = max(1, group // 2)
+    return half if in_structures or _loads(packets, half) * half < _loads(packets, group) * group else group
+
+
+def _loads(packets: int, group: int) -> int:
+    """Return how many packets a thread of a group loads, idle or not."""
+    return -(-packets // (group * _AT_ONCE)) * _AT_ONCE

@@ -38,6 +38,8 @@ _AT_ONCE = 4
 _NARROW_BLOCKS = 10
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
+#: Elements of a row of whole words from which on they are many for a thread that takes one after another.
+_MANY_ELEMENTS = 100
 #: Elements of a row, if they are no word, of which a thread takes neighboring ones, and bytes of those.
 _FEW, _FEW_BYTES = 8, 144
 #: Words of those that a thread loads itself, as in the header.
@@ -75,12 +77,24 @@ def small_fold(walk: FoldWalk) -> FoldLoop:
 def has_short_rows(walk: FoldWalk) -> bool:
     """Return whether many short folds have their elements one after another in all inputs."""
     row, results = walk.fold[0], walk.kept[0]
-    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY:
+    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY or _are_lines(walk):
         return False
     return all(
         _fits_a_word(each.itemsize)
         and each.fold_strides[0] == each.itemsize
         and each.strides[0] == row * each.itemsize < _LONG_ROW
+        for each in walk.inputs
+    )
+
+
+def _are_lines(walk: FoldWalk) -> bool:
+    """Return whether rows are whole words of so many elements that threads had better load them than pick them."""
+    row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
+    if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1):
+        return False
+    return all(
+        row * each.itemsize >= _LONG_ROW // 2
+        and row * each.itemsize % _LARGEST_WORD == each.address % _LARGEST_WORD == 0
         for each in walk.inputs
     )
 
