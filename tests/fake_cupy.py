@@ -54,6 +54,7 @@ class State:
 
     device = 0
     streams: dict[int, Stream]
+    blocks: list[Stream]
     allocated_on: list[tuple[int, int]]
     hooks: list[Any]
     allocators: list[Any]
@@ -81,11 +82,13 @@ class Stream:
         return self
 
     def __enter__(self) -> Stream:
-        self._previous = get_current_stream()
+        State.blocks.append(self)
         return self.use()
 
     def __exit__(self, *_: object) -> None:
-        State.streams[State.device] = self._previous
+        """Go back to the stream of the block around this one, whatever was used in between."""
+        State.blocks.pop()
+        State.streams[State.device] = State.blocks[-1] if State.blocks else Stream(0, State.device)
 
 
 Stream.__module__ = "cupy.cuda.stream"
@@ -175,7 +178,7 @@ def alloc(size: int) -> Pointer:
 
 def make_module(available: bool = True) -> ModuleType:
     """Return a fresh module ``cupy``; put it into ``sys.modules`` with a monkeypatch."""
-    State.device, State.streams, State.allocated_on = 0, {}, []
+    State.device, State.streams, State.blocks, State.allocated_on = 0, {}, [], []
     State.hooks, State.allocators = [], ["CuPy's own"]
     pool, pinned_pool = MemoryPool(), PinnedMemoryPool()
     module = ModuleType("cupy")

@@ -1,6 +1,8 @@
 """Streams, graphs and buffers beside CuPy and PyTorch on a device."""
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -43,6 +45,38 @@ def test_p52_memory_is_not_given_out_again_under_a_kernel(cupy, launches):
     gc.collect()
     keeping.sweep()
     assert keeping.count() == 0
+
+
+def test_our_stream_stays_current_for_cupy_where_calls_make_outputs(cupy):
+    add = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add_in_stream")
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total_in_stream")
+    x, stream = cupy.arange(1000.0), cuda.Stream(non_blocking=True)
+    cuda.synchronize()
+    with stream:
+        for _ in range(3):
+            result = total(add(x, x))
+            assert cupy.cuda.get_current_stream().ptr == stream.ptr
+            other = add(x, 1.0, stream=cuda.Stream.null)
+            assert cupy.cuda.get_current_stream().ptr == stream.ptr
+        assert float(result) == 999000
+    assert float(other[-1]) == 1000
+    assert cupy.cuda.get_current_stream().ptr == 0
+
+
+_FIRST_CALL = """
+import cupy
+import gridstride as gs
+x = cupy.zeros(4, "f4")
+with gs.cuda.Stream(non_blocking=True) as stream:
+    for _ in range(3):
+        gs.RawKernel('extern "C" __global__ void fill(float* x) { x[threadIdx.x] = 3; }', "fill")((1,), (4,), (x,))
+        assert cupy.cuda.get_current_stream().ptr == stream.ptr
+"""
+
+
+def test_our_stream_stays_current_for_cupy_from_the_first_call_of_a_process(cupy):
+    done = subprocess.run([sys.executable, "-c", _FIRST_CALL], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_our_stream_is_current_for_cupy_and_theirs_goes_into_our_calls(cupy):

@@ -6,6 +6,7 @@ import struct
 import sys
 import tracemalloc
 import weakref
+from types import SimpleNamespace
 
 import fake_cupy
 import numpy as np
@@ -204,6 +205,30 @@ def test_arrays_whose_elements_lie_unaligned_are_copied_around_the_launch(record
     ]
     k(x, y, z)
     assert recorder.who()[-1] == "native"
+
+
+def test_a_stream_of_cupy_that_is_in_use_stays_so_when_outputs_are_made(recorder, cupy):
+    k, (x, y) = add(), arrays(2, xp=cupy)
+    cupy.cuda.ExternalStream(77).use()  # as a block of ours does
+    for _ in range(2):
+        k(x, y)
+        k(x, y, stream=gs.cuda.ExternalStream(6))
+    assert cupy.cuda.get_current_stream().ptr == 77
+    assert [launch[1][-1] for launch in recorder.launches] == [77, 6, 77, 6]
+    assert fake_cupy.State.allocated_on[-4:] == [(0, 77), (0, 6)] * 2
+
+
+def test_a_stream_of_cupy_that_is_in_use_stays_so_when_its_function_is_tried(cupy, monkeypatch):
+    from gridstride._native import cupy_shortcuts
+
+    streams = cupy.cuda.Stream
+    monkeypatch.setattr(streams, "null", streams(0), raising=False)
+    monkeypatch.setattr(streams, "ptds", streams(2), raising=False)
+    told = SimpleNamespace(cupy_stream=lambda device: cupy.cuda.get_current_stream(device).ptr)
+    monkeypatch.setattr(cupy_shortcuts, "_launcher", told)
+    cupy.cuda.ExternalStream(77).use()
+    assert cupy_shortcuts._streams_agree(cupy)
+    assert cupy.cuda.get_current_stream().ptr == 77
 
 
 def test_cupy_arrays(recorder, cupy):

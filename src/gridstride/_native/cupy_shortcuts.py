@@ -158,7 +158,12 @@ def _streams_agree(cupy: Any) -> bool:
         return bool(_launcher.cupy_stream(device) == cupy.cuda.get_current_stream(device).ptr)
 
     found = agree()
-    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream.ptds):
-        with stream:
+    # Leaving a block of CuPy's makes the stream of the block around it current, not one that is in use.
+    current = cupy.cuda.get_current_stream(device)
+    try:
+        for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream.ptds):
+            stream.use()
             found &= agree()
+    finally:
+        current.use()
     return found

@@ -54,8 +54,16 @@ class CuPyAdapter(Adapter):
     def allocate(self, like: Any, shape: Shape, dtype: np.dtype[Any], stream: int) -> Any:
         cupy = library_module("cupy")
         device = cupy.cuda.runtime.getDevice() if like is None else like.data.device_id
-        with cupy.cuda.Device(device), _foreign_stream(cupy, stream, device):
-            return cupy.empty(shape, dtype)
+        with cupy.cuda.Device(device):
+            current = cupy.cuda.get_current_stream(device)
+            if current.ptr == stream:
+                return cupy.empty(shape, dtype)
+            # Leaving a block of CuPy's makes the stream of the block around it current, not one that is in use.
+            _foreign_stream(cupy, stream, device).use()
+            try:
+                return cupy.empty(shape, dtype)
+            finally:
+                current.use()
 
     def allocation(self, like: Any, shape: Shape, dtype: np.dtype[Any]) -> Allocation:
         cupy = library_module("cupy")
