@@ -78,7 +78,7 @@ def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
         return None
     sides = _sides(walk)
     layers = _layers(walk.operands)
-    if sides is None or layers is None or max(walk.shape) >= 2**31:
+    if sides is None or layers is None or max(walk.shape) >= 2**30:
         return None
     gap = _LINE // (
         layers * max(operand.itemsize for operand, order in sides.of(walk.operands) if order == sides.y)
