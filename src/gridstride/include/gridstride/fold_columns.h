@@ -3,7 +3,8 @@
 #ifndef GRIDSTRIDE_FOLD_COLUMNS_H
 #define GRIDSTRIDE_FOLD_COLUMNS_H
 
-#include <gridstride/fold_lines.h>
+#include <gridstride/fold_parts.h>
+#include <gridstride/value_pairs.h>
 #include <gridstride/results.h>
 
 namespace gridstride {

@@ -4,6 +4,7 @@
 #define GRIDSTRIDE_FOLD_NARROW_H
 
 #include <gridstride/fold_columns.h>
+#include <gridstride/line_packets.h>
 
 namespace gridstride {
 

@@ -3,7 +3,8 @@
 #ifndef GRIDSTRIDE_FOLD_SMALL_H
 #define GRIDSTRIDE_FOLD_SMALL_H
 
-#include <gridstride/fold_lines.h>
+#include <gridstride/fold_blocks.h>
+#include <gridstride/line_packets.h>
 
 namespace gridstride {
 

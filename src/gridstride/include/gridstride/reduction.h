@@ -4,7 +4,8 @@
 #ifndef GRIDSTRIDE_REDUCTION_H
 #define GRIDSTRIDE_REDUCTION_H
 
-#include <gridstride/fold_lines.h>
+#include <gridstride/fold_parts.h>
+#include <gridstride/integer_sums.h>
 
 namespace gridstride {
 
