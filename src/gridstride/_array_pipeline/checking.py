@@ -12,7 +12,7 @@ from gridstride._arguments.place import Place
 from gridstride._arguments.reduction import BoundFold
 from gridstride._array_pipeline.folding import fold_walk
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, execute, load_explained
-from gridstride._array_pipeline.operands import Operand, make_outputs
+from gridstride._array_pipeline.operands import Operand, make_scratch
 from gridstride._runtime import tracking
 from gridstride._source.reduction import ReductionSource, entry, reduction_form, reduction_program
 from gridstride.arrays.view import ArrayView
@@ -85,14 +85,7 @@ def _fold_in_orders(
     """Return the values of each output for each order."""
     name = source.declaration.name
     written = [each for each in operands if each.written]
-    made = make_outputs(
-        name,
-        [each.view for each in operands],
-        [each.passed.value for each in operands],
-        [(each.role.stored, (_ORDERS,)) for each in written],
-        place,
-        stream,
-    )
+    made = make_scratch(name, operands, [(each.role.stored, (_ORDERS,)) for each in written], place, stream)
     scratch = [each.view for each in made]
     for view in scratch:
         tracking.fill(place.target, place.device, _access(view), 0, view.nbytes, stream)

@@ -8,7 +8,7 @@ from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, Passed
 from gridstride._arguments.place import Place
 from gridstride._array_pipeline.launching import execute, prepare_elements
-from gridstride._array_pipeline.operands import Operand, make_outputs
+from gridstride._array_pipeline.operands import Operand, make_scratch
 from gridstride._source.elementwise import copy_source
 from gridstride._source.types import Role
 from gridstride.arrays.view import ArrayView, strides_unless_contiguous
@@ -36,7 +36,7 @@ def copied(kernel: str, operand: Operand, place: Place, stream: int) -> ArrayVie
     assert view is not None
     steps = axes.strides_of(view)
     shape = tuple(1 if step == 0 else length for length, step in zip(view.shape, steps, strict=True))
-    (made,) = make_outputs(kernel, [view], [operand.passed.value], [(view.dtype, shape)], place, stream)
+    (made,) = make_scratch(kernel, [operand], [(view.dtype, shape)], place, stream)
     own = axes.strides_of(made.view)
     repeated = tuple(0 if step == 0 else each for each, step in zip(own, steps, strict=True))
     strides = strides_unless_contiguous(view.shape, repeated, view.dtype.itemsize)

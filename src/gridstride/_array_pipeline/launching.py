@@ -11,7 +11,7 @@ import numpy as np
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound
 from gridstride._arguments.place import Place
-from gridstride._array_pipeline.operands import Operand, accesses_of, make_outputs, value_bytes
+from gridstride._array_pipeline.operands import Operand, accesses_of, make_scratch, value_bytes
 from gridstride._array_pipeline.walking import element_walk
 from gridstride._compilation.functions import LoadedProgram, load_program
 from gridstride._runtime import tracking
@@ -92,9 +92,7 @@ def prepare_elements(
 
 def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:
     """Return memory for the results of parts, of the library of the first array, in the order of a stream."""
-    views = [operand.view for operand in operands]
-    values = [operand.passed.value for operand in operands]
-    (made,) = make_outputs(kernel, views, values, [(np.dtype(np.uint8), (size,))], place, stream)
+    (made,) = make_scratch(kernel, operands, [(np.dtype(np.uint8), (size,))], place, stream)
     return made.view
 
 

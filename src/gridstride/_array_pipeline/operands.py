@@ -106,6 +106,22 @@ def make_outputs(
     return tuple(made)
 
 
+def make_scratch(
+    kernel: str, operands: Sequence[Operand], wanted: Iterable[tuple[DType, Ints]], place: Place, stream: int
+) -> tuple[Made, ...]:
+    """Return memory that no caller sees, in the order of a stream: beside the first array that another can be made of.
+
+    Where there is none it is of the library that the target's memory belongs to.
+    """
+    known = [
+        (each.view, each.passed.value)
+        for each in operands
+        if each.view is not None and each.role.kind != "scalar" and arrays.makes_outputs(each.view.library)
+    ]
+    views, values = [view for view, _ in known], [value for _, value in known]
+    return make_outputs(kernel, views, values, wanted, place, stream)
+
+
 def _library_for_outputs(
     kernel: str, views: Sequence[ArrayView | None], arguments: Sequence[Any], place: Place
 ) -> tuple[str, Any]:
