@@ -214,6 +214,19 @@ def test_tiles_of_several_dtypes_and_outputs(dtypes: tuple[str, str]) -> None:
     np.testing.assert_array_equal(elementwise.ADD(x[::-1].T, x.T[:, ::-1]), x[::-1].T + x[::-1].T)
 
 
+@pytest.mark.parametrize(
+    "dtypes", [("float32", "float32", "int8"), *in_soak(("float16", "float32", "float16"))]
+)
+def test_uneven_tiles_of_smaller_results(dtypes: tuple[str, str, str]) -> None:
+    x, y, out = (
+        values((333, 201), dtypes[0], 1),
+        values((201, 333), dtypes[1], 2),
+        np.zeros((201, 333), dtypes[2]),
+    )
+    MIXED_SUM(x.T, y, out)
+    np.testing.assert_array_equal(out, (x.T + y).astype(dtypes[2]))
+
+
 def test_tiles_of_many_operands() -> None:
     each = [values((90, 70), "f4", seed) for seed in range(8)]
     text = " + ".join(f"x{k}" for k in range(8))
@@ -450,10 +463,10 @@ def test_rows_that_begin_anywhere_one_after_another(dtype: str, row: int) -> Non
         assert not room[16 + out_start + x.size :].any()
 
 
-@pytest.mark.parametrize("dtype", ["int8", *in_soak("uint16", "float16")])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("uint16", "float16", "complex64")])
 @pytest.mark.parametrize("row", [3, 20])
 def test_many_short_rows_with_a_row_and_a_column(dtype: str, row: int) -> None:
-    count = 300_000 // row
+    count = 600_000 // row
     for x_start, out_start in ((0, 0), (1, 3)):
         x, column = flat_view((count, row), dtype, x_start, 1), flat_view((count, 1), dtype, 3, 2)
         room = np.zeros(x.size + 32, dtype)

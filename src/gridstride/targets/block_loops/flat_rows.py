@@ -22,6 +22,9 @@ _FLAT, _OF_ROWS, _GATHERED, _ONE_ROW, _COLUMN = range(5)
 #: Packets that a thread takes of uneven rows, of which so many must be there; and of short ones, if an input is the
 #: same for all of these or has one element for each, and there are enough for so many blocks.
 _OF_UNEVEN, _LEAST_BUSY, _OF_SHORT, _LEAST_BLOCKS = 2, 0.75, 4, 16
+#: Elements of a packet from which on that is better even if other inputs are elsewhere for each row, and twice as many
+#: packets are if there are no such.
+_LEAST_SHARED = 8
 
 
 class _Share(NamedTuple):
@@ -44,7 +47,7 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
     packets = packets_of_row(flat, length)
     kinds = [_kind(operand, row, length) for operand in walk.operands]
     shared = [_shared_kind(operand, row, length) for operand in walk.operands]
-    share = _share(row, length, packets, any(shared))
+    share = _share(row, length, packets, _times(walk, length, shared))
     if share.times > 1:
         kinds = [other or kind for other, kind in zip(shared, kinds, strict=True)]
     lengths = (share.packets, blocks_for(packets, share.times * share.packets), *outer)
@@ -83,8 +86,19 @@ def _are_flat(walk: ElementWalk) -> bool:
     return True
 
 
-def _share(row: int, length: int, packets: int, are_shared: bool) -> _Share:
-    """Return what threads take of so many packets."""
+def _times(walk: ElementWalk, length: int, shared: list[int]) -> int:
+    """Return how many packets of short rows a thread takes, of inputs that lie so."""
+    inputs = [
+        (operand, kind) for operand, kind in zip(walk.operands, shared, strict=True) if not operand.written
+    ]
+    are_read = any(all(operand.strides[:2]) for operand, _ in inputs)
+    if not any(shared) or (length < _LEAST_SHARED and are_read):
+        return 1
+    return 2 * _OF_SHORT if length >= _LEAST_SHARED and all(kind for _, kind in inputs) else _OF_SHORT
+
+
+def _share(row: int, length: int, packets: int, times: int) -> _Share:
+    """Return what threads take of so many packets, and so many of short rows."""
     # Packets of so many rows cover the same elements as those of the next.
     rows = length // gcd(length, row)
     alike = rows * row // length
@@ -92,10 +106,10 @@ def _share(row: int, length: int, packets: int, are_shared: bool) -> _Share:
         covered = blocks_for(packets, _OF_UNEVEN * alike) * _OF_UNEVEN * alike
         if packets >= _LEAST_BUSY * covered:
             return _Share(_OF_UNEVEN, alike, rows)
-    elif are_shared:
+    elif times > 1:
         further = blocks_for(THREADS, alike)
-        if packets >= _LEAST_BLOCKS * _OF_SHORT * further * alike:
-            return _Share(_OF_SHORT, further * alike, further * rows)
+        if packets >= _LEAST_BLOCKS * times * further * alike:
+            return _Share(times, further * alike, further * rows)
     return _Share(1, packets, rows)
 
 
@@ -110,11 +124,11 @@ def _kind(operand: Walked, row: int, length: int) -> int:
 def _shared_kind(operand: Walked, row: int, length: int) -> int:
     """Return how an operand lies of which threads have the same elements for several packets of short rows, else 0."""
     size, (step, further) = operand.itemsize, operand.strides[:2]
-    if row > _SHORT_ROW or size > 2 or length * size != _LARGEST_WORD:
+    if row > _SHORT_ROW or length * size != _LARGEST_WORD:
         return 0
     if further == 0:
         return _ONE_ROW
-    return _COLUMN if (step, further) == (0, size) and row > 2 else 0
+    return _COLUMN if length >= _LEAST_SHARED and (step, further) == (0, size) and row > 2 else 0
 
 
 def _longest(walk: ElementWalk) -> int:

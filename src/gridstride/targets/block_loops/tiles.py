@@ -27,7 +27,7 @@ _SHAPES = {
 #: Those that come first where packets are whole words: of small elements, and of large ones if only one is turned.
 _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
 #: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
-#: than words: of one input, and of several.
+#: than words: of one input or smaller results, and of several.
 _PICKED_SHAPES = {
     1: (None, (128, 128, True)),
     2: ((64, 128, True), (64, 64, False)),
@@ -202,19 +202,28 @@ def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
     ]
     if not last.written or max(map(len, plane.sides)) > 1 or largest not in _PICKED_SHAPES:
         return None
-    shape = _PICKED_SHAPES[largest][len(waiting) > 1]
-    if shape is None or not all(map(plane.lies_along_its_side, operands, plane.turned)):
+    if not all(map(plane.lies_along_its_side, operands, plane.turned)):
         return None
     if all(waiting) and len(waiting) > 1 and largest < 8 and plane.in_words().are_words(lines=True):
         return None
-    width, height, parts_at_sectors = shape
+    one, several = _PICKED_SHAPES[largest]
+    shapes = (one,) if len(waiting) <= 1 else (several,) if last.itemsize == largest else (one, several)
+    loops = (_picked_by(plane, limits, *shape) for shape in shapes if shape is not None)
+    return next((loop for loop in loops if loop is not None), None)
+
+
+def _picked_by(plane: Plane, limits: Limits, width: int, height: int, parts_at_sectors: bool) -> Loop | None:
+    """Return the loop by tiles of a shape, if there is room for them."""
+    operands, last = plane.walk.operands, plane.walk.operands[-1]
     length = max(1, 4 // last.itemsize)
     # Sectors of small results are many elements, which are brought of large inputs for each row.
     phases = max(length, _SECTOR // last.itemsize)
-    if not parts_at_sectors or phases * largest > _SECTOR:
+    if not parts_at_sectors or phases * max(operand.itemsize for operand in operands) > _SECTOR:
         phases = length
     room = sum(
-        _picked_bytes(width if operand.strides[x] else 0, height, phases, operand.itemsize, turned)
+        _picked_bytes(
+            width if operand.strides[plane.sides.x[0]] else 0, height, phases, operand.itemsize, turned
+        )
         for operand, turned in zip(operands, plane.turned, strict=True)
         if not operand.written
     )
