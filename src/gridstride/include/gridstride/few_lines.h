@@ -31,7 +31,7 @@ struct few_lines {
         unsigned __all = 0;
         int __done = 0;
 #pragma unroll
-        for (int __round = 0; __round < length; ++__round) {
+        for (int __round = 0; __round < length - 1; ++__round) {
             int __line = -1, __other = -1;
             unsigned __which = 0;
 #pragma unroll
