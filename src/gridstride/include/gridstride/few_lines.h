@@ -1,5 +1,5 @@
-// How `interleaved` brings lines of elements of less than a word into rows: a thread takes a word of each line, turns as
-// many words as one has elements in registers, and stores words of rows in shared memory.
+// How `interleaved` brings few lines of elements of less than a word into rows: of a word of each line a thread makes as
+// many words of rows in registers, which it stores in shared memory.
 #ifndef GRIDSTRIDE_FEW_LINES_H
 #define GRIDSTRIDE_FEW_LINES_H
 
@@ -18,7 +18,9 @@ struct line_word {
     GRIDSTRIDE_INLINED unsigned joined(unsigned __past) const { return __funnelshift_r(low, high, __past * 8); }
 };
 
-GRIDSTRIDE_INLINED unsigned past_word(const char* __at) { return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4; }
+GRIDSTRIDE_INLINED unsigned past_word(const char* __at) {
+    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4;
+}
 
 // What threads take of as few lines as are known: words of all of them, which make as many words of rows.
 template <class __stored, int __lines, int __words>
@@ -26,7 +28,7 @@ struct few_lines {
     static constexpr bool in_words = true;
     static constexpr int size = sizeof(__stored), length = 4 / size, apart = 32 * length, chunk = __words * apart;
 
-    // The word at a byte of the rows, from a word of each line.
+    // The word at a byte of the rows, from a word of each line: bytes of two of these, then of one more in each round.
     static GRIDSTRIDE_INLINED unsigned turned(const unsigned (&__from)[__lines], int __byte) {
         unsigned __all = 0;
         int __done = 0;
