@@ -72,3 +72,13 @@ def test_rows_far_apart_within_others() -> None:
     x = at_the_end(numbered((40, 30, 13), "i2"))
     np.testing.assert_array_equal(total("int64")(x, axis=(0, 2)), x.sum((0, 2)))
     np.testing.assert_array_equal(total("int64")(x[:, ::-1, 2:5], axis=(0, 2)), x[:, ::-1, 2:5].sum((0, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "f4"])
+def test_sums_of_short_rows_at_the_end_of_memory(dtype: str) -> None:
+    wide = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_sum")
+    for width in (32, 33, 63, 64, 65, 100, 128, 129, 255, 256):
+        for rows in (1, 2, 9, 300):
+            x = at_the_end(numbered((rows, width), dtype))
+            for view in (x, x[::-1], x[:, : width - 1]):
+                np.testing.assert_array_equal(wide(view, axis=1), view.sum(1, dtype="i8"), str((rows, width)))

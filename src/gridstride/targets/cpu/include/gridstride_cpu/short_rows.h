@@ -2,7 +2,7 @@
 #ifndef GRIDSTRIDE_CPU_SHORT_ROWS_H
 #define GRIDSTRIDE_CPU_SHORT_ROWS_H
 
-#include <gridstride_cpu/row_lanes.h>
+#include <gridstride_cpu/byte_rows.h>
 
 namespace gridstride {
 
@@ -85,7 +85,8 @@ GRIDSTRIDE_INLINED void fold_lanes(__brief* __some, const __reduce& __do, long l
 }
 
 // The lanes of a row. What is left of it goes to the first ones; the others are shown what follows.
-template <bool __in_words, class __type, int __lanes, class __map, class __reduce, class... __inputs>
+enum class added { as_they_are, in_words, in_bytes };
+template <added __how, class __type, int __lanes, class __map, class __reduce, class... __inputs>
 struct lanes_of_row {
     typedef brief<__type, __reduce, typename __inputs::operand...> briefly;
     typedef typename briefly::type lane;
@@ -96,6 +97,7 @@ struct lanes_of_row {
     GRIDSTRIDE_INLINED lanes_of_row(long long __length) : whole(__length < 2 * __lanes ? __lanes : (__length - 1) / __lanes * __lanes) {
         for (int __k = 0; __k < count; ++__k) is_left[__k] = whole + __k < __length;
     }
+    GRIDSTRIDE_INLINED static long long reach(long long) { return 1; }
     GRIDSTRIDE_INLINED static const auto& reduce(const __reduce& __do) { return briefly::reduce(__do); }
     GRIDSTRIDE_INLINED void fold(lane* __some, const __map& __do_map, const __reduce& __do, const __inputs&... __all) const {
         auto __value_at = values_of<__type, __map, typename __inputs::operand...>(__do_map, 0, 0, 0, 0, __all.items...);
@@ -109,7 +111,7 @@ struct lanes_of_row {
     GRIDSTRIDE_INLINED __type result(lane __sum) const { return static_cast<__type>(__sum); }
 };
 template <class __type, int __lanes, class __map, class __reduce, class __input>
-struct lanes_of_row<true, __type, __lanes, __map, __reduce, __input> {
+struct lanes_of_row<added::in_words, __type, __lanes, __map, __reduce, __input> {
     typedef words_of_two<typename __input::stored> words;
     typedef typename words::word lane;
     typedef typename brief<__type, __reduce, typename __input::operand>::type brief_type;
@@ -124,6 +126,7 @@ struct lanes_of_row<true, __type, __lanes, __map, __reduce, __input> {
             left[__k] = lane((__at < __length ? words::lower : 0) | (__at + 1 < __length ? words::lower << words::bits : 0));
         }
     }
+    GRIDSTRIDE_INLINED static long long reach(long long) { return 1; }
     GRIDSTRIDE_INLINED static adding reduce(const __reduce&) { return adding(); }
     GRIDSTRIDE_INLINED void fold(lane* __some, const __map&, const __reduce&, const __input& __its) const {
         GRIDSTRIDE_LANES
@@ -147,6 +150,13 @@ struct lanes_of_row<true, __type, __lanes, __map, __reduce, __input> {
     GRIDSTRIDE_INLINED __type result(lane __sum) const { return static_cast<__type>(static_cast<brief_type>(lane(__sum - start))); }
 };
 
+#if defined(__AVX2__)
+template <class __type, int __lanes, class __map, class __reduce, class __input>
+struct lanes_of_row<added::in_bytes, __type, __lanes, __map, __reduce, __input> : lanes_of_bytes<__type, __input> {
+    using lanes_of_bytes<__type, __input>::lanes_of_bytes;
+};
+#endif
+
 // Fold rows of a few times as many elements as there are lanes, which lie in order, one for each of neighboring results.
 template <class __type, class __map, class __reduce, class... __inputs>
 struct short_rows {
@@ -155,6 +165,10 @@ struct short_rows {
     static constexpr int lanes = lanes_of<__type, brief_type, typename __inputs::operand...>::count;
     // Elements that are not told their numbers may be looked at although they belong to another row.
     static constexpr bool are_turned = !asks_for_numbers<__map>::value && lanes > 1 && !__is_class(brief_type) && word_of<sizeof(brief_type)>::exists;
+
+    static constexpr bool adds = adds_words<__type, __reduce, typename __inputs::operand...>::value;
+    static constexpr bool are_bytes = bytes_at_once > 0 && largest_stored<typename __inputs::operand...>() == 1;
+    static constexpr added how = !adds ? added::as_they_are : are_bytes ? added::in_bytes : added::in_words;
 
     static constexpr int longest = lanes_of_members<__type>() > 1 ? 0 : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
     // After so many rows there are no others.
@@ -186,15 +200,16 @@ private:
     template <int __axes>
     GRIDSTRIDE_INLINED static void fold(places<true>, __type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
-        typedef lanes_of_row<adds_words<__type, __reduce, typename __inputs::operand...>::value, __type, lanes, __map, __reduce, __inputs...> __row;
+        typedef lanes_of_row<how, __type, lanes, __map, __reduce, __inputs...> __row;
         typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
         if (!all_of((__all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
+        const long long __seen = __followed - __row::reach(__space.fold_row);  // rows behind which are enough others
         const __row __folded(__space.fold_row);
         alignas(64) typename __row::lane __rows_of_lanes[__row::count * __row::count] = {};
         for (int __first = 0; __first < __rows; __first += __row::count) {
             for (int __k = __first; __k < __rows && __k < __first + __row::count; ++__k) {
                 swallow(__all.find_row(__k)...);
-                if (__k + 1 >= __followed) swallow(__all.bring(__space.fold_row)...);
+                if (__k >= __seen) swallow(__all.bring(__space.fold_row)...);
                 alignas(64) typename __row::lane __some[__row::count];
                 __folded.fold(__some, __do_map, __do, __all...);
                 for (int __from = 0; __from < __row::count; __from += __turned::length)
