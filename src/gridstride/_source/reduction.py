@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
-
-import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.parameters import Declaration, value_ctype
@@ -19,8 +17,16 @@ from gridstride._source.elementwise import (
     structure_line,
     template,
 )
-from gridstride._source.extremes import extreme_of, placed_extreme_of
-from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
+from gridstride._source.recognized import flag, handed_map, handed_reduce
+from gridstride._source.types import (
+    DType,
+    Role,
+    folded_ctype,
+    kind_of,
+    layout_lines,
+    needed_headers,
+    type_lines,
+)
 from gridstride._source.widening import widened, widened_line, widened_role
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
@@ -29,8 +35,6 @@ from gridstride.targets.walks import FoldLoop
 
 #: What the object code tells about the workspace.
 FOLDING_SIZE = "sizeof(gridstride_folding)"
-#: In which sums lose what does not fit, in whatever order they are made.
-_INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
 
 
 class ReductionSource(NamedTuple):
@@ -160,12 +164,8 @@ def _widened(
     read = {role.parameter.ctype for role in roles if role.kind == "element"}
     declared = f"{source.type_preamble}\n{source.preamble}"
     folded = f"{source.map_expr}\n{source.reduce_expr}"
-    small = [each for each in types if each[0] in read and _kind(each[1]) in kinds]
+    small = [each for each in types if each[0] in read and kind_of(each[1]) in kinds]
     return widened(declared, folded, source.post_map_expr, small)
-
-
-def _kind(dtype: DType) -> str:
-    return "f" if _dtypes.is_bfloat16(dtype) else dtype.kind
 
 
 def folds_structures(
@@ -186,105 +186,132 @@ def folds_structures(
 def reduction_program(source: ReductionSource, form: ReductionForm, target: str) -> Program:
     """Return the program of a call."""
     name = source.declaration.name
-    outputs = {parameter.name for parameter in source.declaration.outputs}
-    form = form._replace(roles=tuple(widened_role(role, form.widened, outputs) for role in form.roles))
-    elements = [role for role in form.roles if role.kind == "element"]
-    inputs = [role for role in elements if role.parameter.name not in outputs]
-    results = [role for role in elements if role.parameter.name in outputs]
-    post = _statement(source)
-    common = {
-        "name": entry(name),
-        "structures": "\n".join(
-            structure_line(role) for role in form.roles if role.kind == "scalar" and role.is_structure
-        ),
-        "operations": template("folding.cu").substitute(
-            reduce_expr=section(f"reduce_expr of {name}", source.reduce_expr),
-            outputs="".join(f", {role.ctype}& {role.parameter.name}" for role in results),
-            post_map_expr=_post(source),
-        ),
-        "results": "".join(f", gridstride_at_{role.parameter.name}" for role in results),
-        "identity": _identity(source),
-        "handed": ", gridstride_exchange" if form.shared else "",
-        "begin": "",
-        "end": "",
-    }
-    if form.largest is not None:
-        common["begin"] = (
-            f"gridstride::where_small<gridstride_folding, {form.largest}>(gridstride_map, "
-            f"[&](const auto& gridstride_map) {{ "
-        )
-        common["end"] = "; })"
-    rest = [_parameter(role, outputs, form.capacity, post) for role in form.roles if role not in inputs]
-    joining = ""
-    if form.joining:
-        space = f"gridstride::fold_space<{form.capacity}>"
-        workspace = f"gridstride::folded<gridstride_folding, gridstride_folding, {form.capacity}>"
-        own = [
-            f"const {space} gridstride_space",
-            f"const {space} gridstride_parts",
-            f"const {workspace} gridstride_workspace",
-        ]
-        joining = template("joining.cu").substitute(
-            common,
-            shared=shared_line(form.joining_shared, "gridstride_folding"),
-            threads=form.joining_threads,
-            parameters=", ".join([*own, *rest]),
-            loop=form.joining,
-        )
-    types = ", ".join(
-        f"gridstride::folded<{role.stored_ctype}, {role.ctype}, {form.capacity}>" for role in inputs
-    )
-    reduce = _handed_reduce(source, form, inputs)
-    text = template("reduction.cu").substitute(
-        common,
-        shared=shared_line(form.shared, f"gridstride_folding, {types}" if types else "gridstride_folding"),
-        type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-        types="\n".join(
-            (
-                type_lines(each for each in form.types if each[0] not in form.widened),
-                *(widened_line(*each) for each in form.types if each[0] in form.widened),
-                layout_lines(form.roles),
-            )
-        ),
-        reduce_type=_reduce_type(source, form),
-        first_input=form.roles[0].ctype,
-        first_output=source.declaration.outputs[0].ctype,
-        preamble=section(f"preamble of {name}", source.preamble),
-        has_identity="false" if not source.identity else "true",
-        threads=form.threads,
-        parameters=", ".join(
-            [
-                f"const gridstride::fold_space<{form.capacity}> gridstride_space",
-                *(_parameter(role, outputs, form.capacity, post) for role in form.roles),
-            ]
-        ),
-        elements="".join(f", {role.input_ctype} {role.parameter.name}" for role in inputs),
-        map_expr=section(f"map_expr of {name}", source.map_expr),
-        loop=form.loop,
-        map=_handed_map(source, form),
-        reduce=reduce,
-        operands="".join(f", gridstride_at_{role.parameter.name}" for role in inputs),
-        joining=joining,
-    )
-    dtypes = [dtype for role in form.roles for dtype in (role.stored, role.value)]
-    whole = "\n".join((*source.sections().values(), source.reduce_type or "", text))
-    includes = [form.header, *needed_headers(whole, dtypes)]
-    if "placed_extreme" in reduce:
-        includes.append("gridstride/placed_extremes.h")
-    if "found_extreme" in reduce:
-        includes.append(form.finds_places)
-    if any(role.kind == "raw" for role in form.roles):
-        includes.append("gridstride/raw_array.h")
+    text = _Text(source, form)
+    whole = "\n".join((*source.sections().values(), source.reduce_type or "", text.whole))
+    dtypes = [dtype for role in text.roles for dtype in (role.stored, role.value)]
     return Program(
-        text=text,
+        text=text.whole,
         name=name,
         options=parse_options(source.options, target=target),
-        kernels=(entry(name), f"{entry(name)}_joining") if joining else (entry(name),),
+        kernels=(entry(name), f"{entry(name)}_joining") if form.joining else (entry(name),),
         constants=(FOLDING_SIZE,),
-        includes=tuple(includes),
+        includes=(form.header, *needed_headers(whole, dtypes), *text.headers()),
         path=f"{name}.cu",
         linked=form.linked,
     )
+
+
+class _Text:
+    """Fill the holes of the templates.
+
+    Attributes
+    ----------
+    roles : tuple of Role
+    whole : str
+        All functions.
+    """
+
+    def __init__(self, source: ReductionSource, form: ReductionForm) -> None:
+        self._outputs = {parameter.name for parameter in source.declaration.outputs}
+        self.roles = tuple(widened_role(role, form.widened, self._outputs) for role in form.roles)
+        self._source, self._form = source, form._replace(roles=self.roles)
+        elements = [role for role in self.roles if role.kind == "element"]
+        self._inputs = [role for role in elements if role.parameter.name not in self._outputs]
+        self._results = [role for role in elements if role.parameter.name in self._outputs]
+        self._reduce_type = _reduce_type(source, self._form)
+        self._reduce = handed_reduce(source, self._form, self._inputs, self._reduce_type)
+        self.whole = self._folding()
+
+    def headers(self) -> Iterator[str]:
+        """Yield what the text needs besides the loop's header and those of dtypes."""
+        if "placed_extreme" in self._reduce:
+            yield "gridstride/placed_extremes.h"
+        if "found_extreme" in self._reduce:
+            yield self._form.finds_places
+        if any(role.kind == "raw" for role in self.roles):
+            yield "gridstride/raw_array.h"
+
+    def _folding(self) -> str:
+        """Return the function that folds, behind what it needs and before the one that joins parts."""
+        source, form, name = self._source, self._form, self._source.declaration.name
+        common, capacity = self._common(), self._form.capacity
+        types = [
+            f"gridstride::folded<{role.stored_ctype}, {role.ctype}, {capacity}>" for role in self._inputs
+        ]
+        return template("reduction.cu").substitute(
+            common,
+            shared=shared_line(form.shared, ", ".join(["gridstride_folding", *types])),
+            type_preamble=section(f"type_preamble of {name}", source.type_preamble),
+            types=self._type_lines(),
+            reduce_type=self._reduce_type,
+            first_input=self.roles[0].ctype,
+            first_output=source.declaration.outputs[0].ctype,
+            preamble=section(f"preamble of {name}", source.preamble),
+            has_identity=flag(bool(source.identity)),
+            threads=form.threads,
+            parameters=self._parameters(["gridstride_space"], self.roles),
+            elements="".join(f", {role.input_ctype} {role.parameter.name}" for role in self._inputs),
+            map_expr=section(f"map_expr of {name}", source.map_expr),
+            loop=form.loop,
+            map=handed_map(source, form),
+            reduce=self._reduce,
+            operands="".join(f", gridstride_at_{role.parameter.name}" for role in self._inputs),
+            joining=self._joining(common) if form.joining else "",
+        )
+
+    def _joining(self, common: Mapping[str, str]) -> str:
+        """Return the function that joins parts."""
+        form, capacity = self._form, self._form.capacity
+        workspace = f"const gridstride::folded<gridstride_folding, gridstride_folding, {capacity}> gridstride_workspace"
+        others = [role for role in self.roles if role not in self._inputs]
+        return template("joining.cu").substitute(
+            common,
+            shared=shared_line(form.joining_shared, "gridstride_folding"),
+            threads=form.joining_threads,
+            parameters=self._parameters(["gridstride_space", "gridstride_parts"], others, workspace),
+            loop=form.joining,
+        )
+
+    def _common(self) -> dict[str, str]:
+        """Return what stands in both functions."""
+        source, form, name = self._source, self._form, self._source.declaration.name
+        begin, end = "", ""
+        if form.largest is not None:
+            begin = (
+                f"gridstride::where_small<gridstride_folding, {form.largest}>(gridstride_map, "
+                f"[&](const auto& gridstride_map) {{ "
+            )
+            end = "; })"
+        structures = [role for role in self.roles if role.kind == "scalar" and role.is_structure]
+        return {
+            "name": entry(name),
+            "structures": "\n".join(map(structure_line, structures)),
+            "operations": template("folding.cu").substitute(
+                reduce_expr=section(f"reduce_expr of {name}", source.reduce_expr),
+                outputs="".join(f", {role.ctype}& {role.parameter.name}" for role in self._results),
+                post_map_expr=_post(source),
+            ),
+            "results": "".join(f", gridstride_at_{role.parameter.name}" for role in self._results),
+            "identity": _identity(source),
+            "handed": ", gridstride_exchange" if form.shared else "",
+            "begin": begin,
+            "end": end,
+        }
+
+    def _type_lines(self) -> str:
+        """Return the lines that say what placeholders stand for, and what structures look like."""
+        widened_types = self._form.widened
+        plain = type_lines(each for each in self._form.types if each[0] not in widened_types)
+        wide = [widened_line(*each) for each in self._form.types if each[0] in widened_types]
+        return "\n".join((plain, *wide, layout_lines(self.roles)))
+
+    def _parameters(self, spaces: Iterable[str], roles: Iterable[Role], *own: str) -> str:
+        """Return the list of parameters: spaces first, then the function's own."""
+        capacity, post = self._form.capacity, _statement(self._source)
+        declared = [f"const gridstride::fold_space<{capacity}> {space}" for space in spaces]
+        return ", ".join(
+            [*declared, *own, *(_parameter(role, self._outputs, capacity, post) for role in roles)]
+        )
 
 
 def entry(name: str) -> str:
@@ -333,78 +360,7 @@ def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:
         return source.reduce_type if dtype is None else value_ctype(dtype)
     first = source.declaration.outputs[0]
     value = next(role.value for role in form.roles if role.parameter is first)
-    return first.ctype if value.names and not _dtypes.is_bfloat16(value) else _folded_ctype(value)
-
-
-def _folded_ctype(dtype: DType) -> str:
-    """Return the type in which values of a dtype are folded: float for those of two bytes."""
-    name = _dtypes.name_of_dtype(dtype)
-    return "float" if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
-
-
-def _handed_map(source: ReductionSource, form: ReductionForm) -> str:
-    """Return what a loop maps with: it is told where no text can ask for numbers of elements, also by a macro."""
-    text = " ".join((source.map_expr, source.preamble, source.type_preamble, *source.options))
-    may_ask = "##" in text or words(text) & {"i", "_J", "include"}
-    if may_ask or not form.tells_numberless:
-        return "gridstride_map"
-    return "gridstride::as_numberless(gridstride_map)"
-
-
-def _handed_reduce(source: ReductionSource, form: ReductionForm, inputs: Sequence[Role]) -> str:
-    """Return what a loop folds with: it is told where it folds small integers as they are stored, or their places."""
-    if len(inputs) != 1:
-        return "gridstride_reduce"
-    (only,) = inputs
-    is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
-    if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
-        return _reduce_with_places(source, only, bool(form.finds_places))
-    is_small = (
-        only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
-    )
-    if not is_small or source.map_expr.strip() != only.parameter.name:
-        return "gridstride_reduce"
-    reduce_type = _reduce_type(source, form)
-    if "".join(source.reduce_expr.split()) in ("a+b", "b+a") and reduce_type in _INTEGERS:
-        return "gridstride::as_integer_sum(gridstride_reduce)"
-    if is_byte and reduce_type == _folded_ctype(only.stored):
-        extreme = extreme_of(
-            source.reduce_expr, " ".join((source.preamble, source.type_preamble, *source.options))
-        )
-        if extreme is not None:
-            return f"gridstride::as_byte_extreme<{_flag(extreme == 'largest')}>(gridstride_reduce)"
-    return "gridstride_reduce"
-
-
-def _keeps_order(only: Role, form: ReductionForm) -> bool:
-    """Return whether numbers compare in a text as they do where they are stored."""
-    is_same = only.stored == only.value or only.parameter.ctype in form.widened
-    return is_same and _kind(only.stored) in "iuf"
-
-
-def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool) -> str:
-    if source.type_preamble or source.options or source.identity or source.reduce_type is None:
-        return "gridstride_reduce"
-    kept = placed_extreme_of(
-        source.preamble,
-        source.map_expr,
-        source.reduce_expr,
-        only.parameter.name,
-        only.parameter.ctype,
-        source.reduce_type,
-        only.stored.kind in "iu" and only.stored.itemsize <= 2,
-    )
-    if kept is None:
-        return "gridstride_reduce"
-    which = f"{_flag(kept.is_largest)}, {_flag(kept.is_first)}"
-    if finds_places:
-        return f"gridstride::as_found_extreme<{which}>(gridstride_reduce)"
-    ranked = f"gridstride::ranked_bytes<{only.stored_ctype}, {which}>"
-    return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"
+    return first.ctype if value.names and not _dtypes.is_bfloat16(value) else folded_ctype(value)
 
 
 def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:

@@ -148,3 +148,14 @@ def _member(name: str, dtype: DType) -> str:
         declaration = _structure(f"gridstride_{name}", dtype).removesuffix(";")
         return f"{declaration} {name}{lengths};"
     return f"{value_ctype(dtype)} {name}{lengths};"
+
+
+def kind_of(dtype: DType) -> str:
+    """Return NumPy's letter for the kind of numbers; "f" for bfloat16 too."""
+    return "f" if _dtypes.is_bfloat16(dtype) else dtype.kind
+
+
+def folded_ctype(dtype: DType) -> str:
+    """Return the type in which values of a dtype are folded: float for those of two bytes."""
+    name = _dtypes.name_of_dtype(dtype)
+    return "float" if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)

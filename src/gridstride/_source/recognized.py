@@ -1,0 +1,86 @@
+"""Expressions that loops have something faster for: what a loop is handed in the place of the plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._source.extremes import extreme_of, placed_extreme_of
+from gridstride._source.types import Role, folded_ctype, kind_of
+from gridstride._syntax.words import words
+
+if TYPE_CHECKING:
+    from gridstride._source.reduction import ReductionForm, ReductionSource
+
+#: In which sums lose what does not fit, in whatever order they are made.
+_INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
+
+
+def handed_map(source: ReductionSource, form: ReductionForm) -> str:
+    """Return what a loop maps with: it is told where no text can ask for numbers of elements, also by a macro."""
+    text = " ".join((source.map_expr, source.preamble, source.type_preamble, *source.options))
+    may_ask = "##" in text or words(text) & {"i", "_J", "include"}
+    if may_ask or not form.tells_numberless:
+        return "gridstride_map"
+    return "gridstride::as_numberless(gridstride_map)"
+
+
+def handed_reduce(
+    source: ReductionSource, form: ReductionForm, inputs: Sequence[Role], reduce_type: str
+) -> str:
+    """Return what a loop folds with: it is told where it folds small integers as they are stored, or their places."""
+    if len(inputs) != 1:
+        return "gridstride_reduce"
+    (only,) = inputs
+    is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
+    if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
+        return _reduce_with_places(source, only, bool(form.finds_places))
+    is_small = (
+        only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
+    )
+    if not is_small or source.map_expr.strip() != only.parameter.name:
+        return "gridstride_reduce"
+    if "".join(source.reduce_expr.split()) in ("a+b", "b+a") and reduce_type in _INTEGERS:
+        return "gridstride::as_integer_sum(gridstride_reduce)"
+    if is_byte and reduce_type == folded_ctype(only.stored):
+        extreme = extreme_of(
+            source.reduce_expr, " ".join((source.preamble, source.type_preamble, *source.options))
+        )
+        if extreme is not None:
+            return f"gridstride::as_byte_extreme<{flag(extreme == 'largest')}>(gridstride_reduce)"
+    return "gridstride_reduce"
+
+
+def _keeps_order(only: Role, form: ReductionForm) -> bool:
+    """Return whether numbers compare in a text as they do where they are stored."""
+    is_same = only.stored == only.value or only.parameter.ctype in form.widened
+    return is_same and kind_of(only.stored) in "iuf"
+
+
+def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool) -> str:
+    if source.type_preamble or source.options or source.identity or source.reduce_type is None:
+        return "gridstride_reduce"
+    kept = placed_extreme_of(
+        source.preamble,
+        source.map_expr,
+        source.reduce_expr,
+        only.parameter.name,
+        only.parameter.ctype,
+        source.reduce_type,
+        only.stored.kind in "iu" and only.stored.itemsize <= 2,
+    )
+    if kept is None:
+        return "gridstride_reduce"
+    which = f"{flag(kept.is_largest)}, {flag(kept.is_first)}"
+    if finds_places:
+        return f"gridstride::as_found_extreme<{which}>(gridstride_reduce)"
+    ranked = f"gridstride::ranked_bytes<{only.stored_ctype}, {which}>"
+    return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"
+
+
+def flag(value: bool) -> str:
+    """Return a bool in C++."""
+    return "true" if value else "false"
