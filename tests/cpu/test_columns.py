@@ -77,7 +77,7 @@ def test_rows_far_apart_within_others() -> None:
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "f4"])
 def test_sums_of_short_rows_at_the_end_of_memory(dtype: str) -> None:
     wide = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_sum")
-    for width in (32, 33, 63, 64, 65, 100, 128, 129, 255, 256):
+    for width in (32, 33, 63, 64, 65, 100, 128, 129, 255, 256, 1000, 2047, 2048, 2049):
         for rows in (1, 2, 9, 300):
             x = at_the_end(numbered((rows, width), dtype))
             for view in (x, x[::-1], x[:, : width - 1]):

@@ -170,7 +170,8 @@ struct short_rows {
     static constexpr bool are_bytes = bytes_at_once > 0 && largest_stored<typename __inputs::operand...>() == 1;
     static constexpr added how = !adds ? added::as_they_are : are_bytes ? added::in_bytes : added::in_words;
 
-    static constexpr int longest = lanes_of_members<__type>() > 1 ? 0 : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
+    static constexpr int longest = lanes_of_members<__type>() > 1 ? 0 : how == added::in_bytes ? buffer_bytes / 2
+                                                                      : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
     // After so many rows there are no others.
     template <int __axes>
     static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
