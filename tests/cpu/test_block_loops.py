@@ -542,3 +542,13 @@ def test_raw_and_empty() -> None:
         gs.ElementwiseKernel("", "raw float64 y", "y[i] = i", "raw_only")(size=5), np.arange(5.0)
     )
     assert float(reduction.TOTAL(np.zeros((0,), "f4"))) == 0
+
+
+def test_calls_without_elements_of_arrays() -> None:
+    x, out = np.arange(9.0), np.zeros(9)
+    gs.ElementwiseKernel("raw T x", "raw T y", "y[n - 1 - i] = x[i]", "scattered")(x, out, size=9)
+    np.testing.assert_array_equal(out, x[::-1])
+    np.testing.assert_array_equal(
+        gs.ElementwiseKernel("", "raw float64 y", "y[i] = 1", "ones")(size=2), [1, 1]
+    )
+    assert reduction.DOT(3, 2, 1) == 6

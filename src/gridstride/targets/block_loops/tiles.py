@@ -49,7 +49,7 @@ _LEAST_FILLED = (0.65, 0.51)
 
 def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over tiles, where operands lie along different axes; packets have a length."""
-    if any(operand.itemsize > _WORD for operand in walk.operands):
+    if not walk.operands or any(operand.itemsize > _WORD for operand in walk.operands):
         return None
     sides = sides_of_tiles(walk)
     return _of_any_axes(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
