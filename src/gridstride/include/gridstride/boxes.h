@@ -70,9 +70,9 @@ struct box_part {
 
 // Where the words of a run are that all layers have, and how many before them a line of the cache begins.
 template <int __layers, int __size>
-struct run_words {
+struct words_of_run {
     int begin, end, before;
-    GRIDSTRIDE_INLINED run_words(int __length, const char* __run) {
+    GRIDSTRIDE_INLINED words_of_run(int __length, const char* __run) {
         const unsigned __at = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__run)) / __size;
         begin = __layers == 1 ? 0 : (__layers - int(__at % __layers)) % __layers;
         begin = begin < __length ? begin : __length;
@@ -140,7 +140,7 @@ GRIDSTRIDE_INLINED void for_rest(const box_space<__axes>& __space, const box_par
 #pragma unroll 1
         for (int __n = threadIdx.x / __together; __n < __end; __n += blockDim.x / __together) {
             const int __f = __n % __layers, __run = __n / __layers;
-            const run_words<__layers, __size> __words(__least.x_run, __base + __offsets[__run]);
+            const words_of_run<__layers, __size> __words(__least.x_run, __base + __offsets[__run]);
             int __head = __words.begin, __begin = __words.end, __stop = __least.x_run;
             if (__trip) {
                 const box_lengths __own = __part.lengths(__space, __f);
@@ -234,7 +234,7 @@ struct boxed {
             int __piece = __n;
             const int __run = __y.run_of(__piece);
             const char* __from = base + runs[__run];
-            const run_words<__layers, size> __words(__lengths.y_run, __from);
+            const words_of_run<__layers, size> __words(__lengths.y_run, __from);
             const int __end = __words.last_of(__y, __piece), __first = __words.first_of(__y, __piece);
             int __e = __first + threadIdx.x % 32;
             __from += __e * size;
@@ -420,7 +420,7 @@ GRIDSTRIDE_INLINED void do_box(const __operation& __do, const box_space<__axes>&
         int __piece = __n;
         const int __run = __space.x.run_of(__piece), __x = __run * __space.x.length;
         swallow(__all.stand_at(__run)...);
-        const run_words<__layers, last::size> __words(__least.x_run, __last.here);
+        const words_of_run<__layers, last::size> __words(__least.x_run, __last.here);
         const int __end = __words.last_of(__space.x, __piece), __first = __words.first_of(__space.x, __piece);
         int __e = __first + int(threadIdx.x % 32) * __layers;
         if (__at_once > 1) {
