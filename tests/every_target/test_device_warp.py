@@ -196,6 +196,15 @@ def test_divergent_lanes_vote_among_themselves(xp):
     np.testing.assert_array_equal(got[:, 2], FULL)
 
 
+def test_lanes_that_come_from_a_barrier_are_active_together(xp):
+    """The last thread to arrive goes on first: one time in 64 it did not wait for the others of its warp."""
+    body = """
+    unsigned seen = ~0u;
+    for (int i = 0; i < 200; ++i) { __syncthreads(); seen &= __activemask(); }
+    out[0] = seen;"""
+    np.testing.assert_array_equal(run(xp, body, threads=96, dtype="uint32"), FULL)
+
+
 def test_lanes_that_have_ended_are_not_waited_for(xp):
     body = """
     if (lane >= 20) return;

@@ -88,8 +88,10 @@ inline gridstride_thread* next_ready(Block* block, gridstride_thread* self, bool
     const unsigned own = warp_of(self), warps = block->warp_count();
     const unsigned later = block->warps[own].ready_lanes & (~1u << lane_of(self));
     if (later) return self + (__builtin_ctz(later) - lane_of(self));
-    if (!block->warps[own].ready_lanes || ++block->rounds % ROUNDS == 0) stay_in_warp = false;
-    if (!stay_in_warp && is_asking(block, own)) {
+    const bool has_ready = block->warps[own].ready_lanes, is_left = !has_ready || !stay_in_warp;
+    if (!has_ready || ++block->rounds % ROUNDS == 0) stay_in_warp = false;
+    // Lanes that are ready may be on their way to ask too.
+    if (is_asking(block, own) && (is_left || block->rounds - block->exchanges[own].asked_at >= ROUNDS)) {
         answer_asking(block, own);
         stay_in_warp = true;
     }
@@ -248,6 +250,7 @@ inline gridstride_thread* ask_active_lanes(gridstride_block* of_kernel) {
     gridstride_thread* self = block->current_thread;
     if (!block->is_interleaved) interleave(block);
     gridstride_exchange& exchange = block->exchanges[warp_of(self)];
+    if (!exchange.asking_lanes) exchange.asked_at = block->rounds;
     exchange.asking_lanes |= bit_of(self);
     block->asking_warps |= 1u << warp_of(self);
     block->warps[warp_of(self)].ready_lanes &= ~bit_of(self);

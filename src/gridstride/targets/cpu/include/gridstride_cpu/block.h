@@ -66,6 +66,7 @@ struct gridstride_exchange {
     unsigned gathering_limit;  // those from here on were never used
     unsigned slot_choice;      // a bit per lane: the slot it published last
     unsigned asking_lanes;     // wait to learn which lanes are active
+    unsigned asked_at;         // the round in which the first of them asked
     gridstride_gathering gatherings[GRIDSTRIDE_WARP_SIZE];
     gridstride_participation participations[GRIDSTRIDE_WARP_SIZE];  // of the last collective of each lane
     gridstride_slot slots[2][GRIDSTRIDE_WARP_SIZE];
