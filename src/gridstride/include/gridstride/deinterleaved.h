@@ -28,7 +28,7 @@ struct deinterleaved_operand {
     const __operand& source;
     char* corner;  // of the part
     char* place;   // of the thread's first word in a line, were there no phase
-    row_words<length, stored, __kind == in_words> words[__operand::is_read ? shape::words : 1];
+    row_packets<__operand, length, __kind, shape::words> packets;
     packet<stored, length> items;
 
     GRIDSTRIDE_INLINED deinterleaved_operand(const __operand& __source)
@@ -52,22 +52,9 @@ struct deinterleaved_operand {
         return int((static_cast<unsigned>(reinterpret_cast<unsigned long long>(place)) / size - __x) % shape::phases);
     }
     GRIDSTRIDE_INLINED char* at(int __w, int __phase) const { return place + (__w * shape::apart - __phase) * size; }
-    GRIDSTRIDE_INLINED int load(int __w, int __phase) {
-        if (__operand::is_read) words[__w].load(at(__w, __phase));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int unpack(int __w, int __phase) {
-        if (!__operand::is_read) return 0;
-        words[__w].join(at(__w, __phase));
-        words[__w].unpack(items);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store(int __w, int __phase) const {
-        if (!__operand::is_written) return 0;
-        if (__kind == in_words) whole<length, stored>::store(items, at(__w, __phase));
-        else store_packet<length>(items, at(__w, __phase), size, 0, length);
-        return 0;
-    }
+    GRIDSTRIDE_INLINED int load(int __w, int __phase) { return packets.load(__w, at(__w, __phase)); }
+    GRIDSTRIDE_INLINED int unpack(int __w, int __phase) { return packets.unpack(items, __w, at(__w, __phase)); }
+    GRIDSTRIDE_INLINED int store(int __w, int __phase) const { return packets.store(items, at(__w, __phase)); }
     GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const {
         return *reinterpret_cast<stored*>(corner + __y * source.strides[0] + __x * size);
     }

@@ -125,7 +125,7 @@ struct interleaved_operand {
 
     const __operand& source;
     char* corner;  // of the part
-    row_words<length, stored, __kind == in_words> words[__operand::is_read ? packets_at_once : 1];
+    row_packets<__operand, length, __kind, packets_at_once> packets;
     packet<stored, length> items;
 
     GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
@@ -139,22 +139,9 @@ struct interleaved_operand {
     }
     GRIDSTRIDE_INLINED int take_memory(char*&, int, const plane_part<false>&) { return 0; }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>&) const { return 0; }
-    GRIDSTRIDE_INLINED int load(int __k, int __element) {
-        if (__operand::is_read) words[__k].load(corner + __element * size);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int unpack(int __k, int __element) {
-        if (!__operand::is_read) return 0;
-        words[__k].join(corner + __element * size);
-        words[__k].unpack(items);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store(int __element) const {
-        if (!__operand::is_written) return 0;
-        if (__kind == in_words) whole<length, stored>::store(items, corner + __element * size);
-        else store_packet<length>(items, corner + __element * size, size, 0, length);
-        return 0;
-    }
+    GRIDSTRIDE_INLINED int load(int __k, int __element) { return packets.load(__k, corner + __element * size); }
+    GRIDSTRIDE_INLINED int unpack(int __k, int __element) { return packets.unpack(items, __k, corner + __element * size); }
+    GRIDSTRIDE_INLINED int store(int __element) const { return packets.store(items, corner + __element * size); }
     GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const {
         return *reinterpret_cast<stored*>(corner + __x * source.step + __y * size);
     }

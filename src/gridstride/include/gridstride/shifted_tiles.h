@@ -59,7 +59,7 @@ struct shifted : shifted_place<__operand, __shape> {
     using base::source;
     using base::items;
     char* place;  // of a packet, were there no phase
-    row_words<shape::length, stored, __kind == in_words> words[shape::rows_at_once];
+    row_packets<__operand, shape::length, __kind, shape::rows_at_once> packets;
 
     GRIDSTRIDE_INLINED shifted(const __operand& __source) : base(__source), place(__source.data) {}
     GRIDSTRIDE_INLINED int take_memory(char*&, const plane_part<false>&) { return 0; }
@@ -75,22 +75,9 @@ struct shifted : shifted_place<__operand, __shape> {
     GRIDSTRIDE_INLINED char* packet_at(int __k, int __phase) const {
         return place + __k * shape::rows * source.strides[0] - __phase * base::size;
     }
-    GRIDSTRIDE_INLINED int load(int __k, int __phase) {
-        if (__operand::is_read) words[__k].load(packet_at(__k, __phase));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int unpack(int __k, int __phase) {
-        if (!__operand::is_read) return 0;
-        words[__k].join(packet_at(__k, __phase));
-        words[__k].unpack(items);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int store(int __k, int __phase) const {
-        if (!__operand::is_written) return 0;
-        if (__kind == in_words) whole<shape::length, stored>::store(items, packet_at(__k, __phase));
-        else store_packet<shape::length>(items, packet_at(__k, __phase), base::size, 0, shape::length);
-        return 0;
-    }
+    GRIDSTRIDE_INLINED int load(int __k, int __phase) { return packets.load(__k, packet_at(__k, __phase)); }
+    GRIDSTRIDE_INLINED int unpack(int __k, int __phase) { return packets.unpack(items, __k, packet_at(__k, __phase)); }
+    GRIDSTRIDE_INLINED int store(int __k, int __phase) const { return packets.store(items, packet_at(__k, __phase)); }
     GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const { return *reinterpret_cast<stored*>(this->at(__x, __y)); }
 };
 

@@ -90,6 +90,30 @@ struct row_words<__length, __stored, true> {
 // those of the last operand are words, or are words as those.
 constexpr int one_for_a_row = 0, between_words = 1, in_words = 2;
 
+// Packets that a thread has under way in rows of an operand, and what it does with them at their places. Kind: how these lie.
+template <class __operand, int __length, int __kind, int __count>
+struct row_packets {
+    typedef typename __operand::stored stored;
+    row_words<__length, stored, __kind == in_words> words[__operand::is_read ? __count : 1];
+
+    GRIDSTRIDE_INLINED int load(int __k, const char* __at) {
+        if (__operand::is_read) words[__k].load(__at);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(packet<stored, __length>& __to, int __k, const char* __at) {
+        if (!__operand::is_read) return 0;
+        words[__k].join(__at);
+        words[__k].unpack(__to);
+        return 0;
+    }
+    static GRIDSTRIDE_INLINED int store(const packet<stored, __length>& __from, char* __at) {
+        if (!__operand::is_written) return 0;
+        if (__kind == in_words) whole<__length, stored>::store(__from, __at);
+        else store_packet<__length>(__from, __at, sizeof(stored), 0, __length);
+        return 0;
+    }
+};
+
 // What a thread holds of an operand. `__memory` knows where the elements of a turned one are in shared memory.
 template <class __operand, int __length, bool __is_split, bool __are_words, class __memory>
 struct turned {
