@@ -37,6 +37,10 @@ _EVEN = 8
 _BLOCKS, _RESERVED = 4, 3072
 #: Boxes of a block at most, blocks of a multiprocessor at least, and elements of a box where there are few.
 _MOST_BOXES, _MOST_BLOCKS, _FEW = 16, 32, 1024
+#: Axes are shorter than this: places along them, and what lies a box behind their end, are `int`.
+_LONGEST_AXIS = 1 << 30
+#: What layers are worth that are farther from each other than a box, and how much better another axis for them must be.
+_FAR, _BETTER = 0.9, 1.02
 
 
 class _Sides(NamedTuple):
@@ -50,6 +54,10 @@ class _Sides(NamedTuple):
         """Return each operand with its order."""
         for operand, turned in zip(operands, self.turned, strict=True):
             yield operand, self.y if turned else self.x
+
+    def turned_of(self, operands: Sequence[Walked]) -> list[Walked]:
+        """Return the operands that are turned."""
+        return [operand for operand, order in self.of(operands) if order == self.y]
 
 
 class _Box(NamedTuple):
@@ -78,26 +86,27 @@ def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
         return None
     sides = _sides(walk)
     layers = _layers(walk.operands)
-    if sides is None or layers is None or max(walk.shape) >= 2**30:
+    if sides is None or layers is None or max(walk.shape) >= _LONGEST_AXIS:
         return None
-    gap = _LINE // (
-        layers * max(operand.itemsize for operand, order in sides.of(walk.operands) if order == sides.y)
-    )
-    room = limits.shared_memory_per_block_optin // _BLOCKS - _RESERVED
-    each = 2 + sum(
-        -(-layers * operand.itemsize * (gap + 1) // gap)
-        for operand, order in sides.of(walk.operands)
-        if order == sides.y
-    )
-    most = min(room // each, _MOST_PLACE // _LINE * gap * gap // (gap + 1))
-    some = prod(walk.shape) // (2 * layers * limits.multiprocessors)  # as many boxes as blocks need
-    for elements in dict.fromkeys((min(most, max(_FEW, some)), most)):
+    gap = _LINE // (layers * max(operand.itemsize for operand in sides.turned_of(walk.operands)))
+    most = _most_elements(walk, sides, layers, gap, limits)
+    # Smaller boxes, so that each multiprocessor has two, where their runs are long enough; else the largest.
+    two_for_each = prod(walk.shape) // (2 * layers * limits.multiprocessors)
+    for elements in dict.fromkeys((min(most, max(_FEW, two_for_each)), most)):
         extents = _extents(walk.shape, sides, elements)
         box = None if extents is None else _layered(walk, sides, extents, layers)
         loop = None if box is None else _loop(walk, sides, box, gap, limits)
         if loop is not None:
             return loop
     return None
+
+
+def _most_elements(walk: ElementWalk, sides: _Sides, layers: int, gap: int, limits: Limits) -> int:
+    """Return how many elements a box may have: its cells and places are in shared memory, and the table names them."""
+    room = limits.shared_memory_per_block_optin // _BLOCKS - _RESERVED
+    place = 2  # bytes
+    cells = sum(-(-layers * each.itemsize * (gap + 1) // gap) for each in sides.turned_of(walk.operands))
+    return min(room // (place + cells), _MOST_PLACE // _LINE * gap * gap // (gap + 1))
 
 
 def _sides(walk: ElementWalk) -> _Sides | None:
@@ -179,8 +188,8 @@ def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, layers: int) -> _B
         while any(distance * each.strides[axis] // each.itemsize % layers for each in walk.operands):
             distance *= 2
         pitch = layers * distance
-        filled = shape[axis] / (-(-shape[axis] // pitch) * pitch) * (1 if distance == extents[axis] else 0.9)
-        if filled > 1.02 * most:
+        filled = shape[axis] / (-(-shape[axis] // pitch) * pitch) * (1 if distance == extents[axis] else _FAR)
+        if filled > _BETTER * most:
             best, most = _Box(extents, layers, axis, distance), filled
     return best
 
