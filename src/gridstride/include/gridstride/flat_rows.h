@@ -1,5 +1,5 @@
-// `flat_rows`: a loop over elements of rows that are short or begin between words, one after another in the outputs: a thread takes a packet
-// of them whatever rows it covers. Inputs are consecutive as well, or their elements are gathered one by one.
+// `flat_rows`: a loop over elements of rows that are short or begin between words, one after another in the outputs: a thread
+// takes a packet of them whatever rows it covers. Inputs are consecutive as well, or their elements are gathered one by one.
 //
 // In `element_space`, `row` is the length of all rows together, `column` that of each, `width` and `height` are its
 // multiplier and shift; an operand's strides are `step` along a row and `strides[0]` from one to the next. Of every so many
