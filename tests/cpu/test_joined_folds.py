@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,4 +79,22 @@ def test_structures_of_halves(shape: tuple[int, ...], dtype: str, joined: list[i
     x = small_numbers(shape, dtype)
     for axis in (None, *range(len(shape))):
         np.testing.assert_array_equal(extent(x, axis=axis), x.max(axis) - x.min(axis))
+    assert max(joined) > 1
+
+
+@pytest.mark.parametrize("columns", [65, 513, 2000])
+def test_rows_of_results_that_do_not_follow_each_other(columns: int, joined: list[int]) -> None:
+    total = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "total_of_rows")
+    views: list[Callable[[Any], Any]] = [
+        lambda whole: whole[:, :columns],
+        lambda whole: whole[:, columns - 1 :: -1],
+        lambda whole: whole[::-1, 70:],
+    ]
+    for count in (2, 5):
+        x = np.random.default_rng(1).integers(0, 9, (count, 300, columns)).astype("int16")
+        for view in views:
+            whole, expected = np.full((2, count, columns + 70), -1)
+            total(x, view(whole), axis=1)
+            view(expected)[...] = x.sum(1)
+            np.testing.assert_array_equal(whole, expected)
     assert max(joined) > 1

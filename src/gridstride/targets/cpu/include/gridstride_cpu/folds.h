@@ -193,7 +193,14 @@ GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const __neighb
 template <class __post, class __folding, bool __parts_outermost, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding, __parts_outermost>& __folded,
                                const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
-    assign_neighbors(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
+    // Where parts are joined, results of several rows are handed over at once.
+    for (int __done = 0; __done < __folded.count;) {
+        const long long __next = __result + __done, __left = __space.kept_row - __next % __space.kept_row;
+        const int __some = int(__left < __folded.count - __done ? __left : __folded.count - __done);
+        assign_neighbors(__do_post, neighbors<__folding, __parts_outermost>{__folded.values + __done, __some}, __space, __next,
+                         placed<__operands>(__outputs)...);
+        __done += __some;
+    }
 }
 
 // The parts of a result lie next to each other, or those of neighboring results.
