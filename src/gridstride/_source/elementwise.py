@@ -13,7 +13,7 @@ from gridstride._source.types import DType, Role, layout_lines, needed_headers, 
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
-from gridstride.targets.walks import IN_LAUNCH, Loop
+from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
 _JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -212,7 +212,7 @@ def operand_type(role: Role, text: str, outputs: set[str], capacity: int) -> str
 def raw_type(role: Role, outputs: set[str]) -> str:
     """Return the class of a raw parameter."""
     constant = "" if role.parameter.name in outputs or not role.parameter.is_const else "const "
-    return f"gridstride::raw_array<{constant}{role.ctype}, {role.ndim}, {str(role.is_contiguous).lower()}>"
+    return f"gridstride::raw_array<{constant}{role.ctype}, {role.ndim}, {flag(role.is_contiguous)}>"
 
 
 def structure_line(role: Role) -> str:

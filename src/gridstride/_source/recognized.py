@@ -11,6 +11,7 @@ from gridstride import _dtypes
 from gridstride._source.extremes import extreme_of, placed_extreme_of
 from gridstride._source.types import Role, folded_ctype, kind_of
 from gridstride._syntax.words import words
+from gridstride.targets.walks import flag
 
 if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionForm, ReductionSource
@@ -79,8 +80,3 @@ def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool)
         return f"gridstride::as_found_extreme<{which}>(gridstride_reduce)"
     ranked = f"gridstride::ranked_bytes<{only.stored_ctype}, {which}>"
     return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"
-
-
-def flag(value: bool) -> str:
-    """Return a bool in C++."""
-    return "true" if value else "false"

@@ -17,7 +17,7 @@ from gridstride._source.elementwise import (
     structure_line,
     template,
 )
-from gridstride._source.recognized import flag, handed_map, handed_reduce
+from gridstride._source.recognized import handed_map, handed_reduce
 from gridstride._source.types import (
     DType,
     Role,
@@ -31,7 +31,7 @@ from gridstride._source.widening import widened, widened_line, widened_role
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
-from gridstride.targets.walks import FoldLoop
+from gridstride.targets.walks import FoldLoop, flag
 
 #: What the object code tells about the workspace.
 FOLDING_SIZE = "sizeof(gridstride_folding)"

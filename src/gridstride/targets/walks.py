@@ -15,6 +15,9 @@ Ints = tuple[int, ...]
 
 #: Threads of a block in loops for blocks of threads; the headers have the same number.
 THREADS = 256
+WARP = 32
+#: Bytes of the words that a thread loads at once, and of the sectors in which memory moves.
+LEAST_WORD, LARGEST_WORD, SECTOR = 4, 16, 32
 #: Says of a loop's shared memory that the launch's configuration tells how much it is.
 IN_LAUNCH = "in launch"
 #: How many axes the structures have room for: the smallest that suffices is taken.
@@ -287,3 +290,8 @@ def multiplier_and_shift(length: int) -> tuple[int, int]:
         return 0, 0
     shift = (length - 1).bit_length()
     return ((1 << 32) * ((1 << shift) - length)) // length + 1 & 0xFFFFFFFF, shift
+
+
+def flag(value: bool) -> str:
+    """Return a bool in C++."""
+    return "true" if value else "false"

@@ -8,8 +8,11 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.element_loops import lies_along
 from gridstride.targets.walks import (
     IN_LAUNCH,
+    LARGEST_WORD,
+    LEAST_WORD,
     THREADS,
     ElementWalk,
     Ints,
@@ -24,7 +27,7 @@ from gridstride.targets.walks import (
 )
 
 _HEADER = "gridstride/boxes.h"
-_WORD, _LARGEST_WORD, _CELL, _LINE = 4, 16, 8, 128
+_CELL, _LINE = 8, 128
 #: Words of a line of the cache at most, and the fewest of a piece of a run; pieces of a box.
 _LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
 #: The largest place in shared memory that the table of places may name.
@@ -80,6 +83,26 @@ class _Box(NamedTuple):
     distance: int
 
 
+class _Runs(NamedTuple):
+    """``box_runs`` of the header."""
+
+    unit: int
+    rows: int
+    cut: int
+    axes: int
+    length: int
+    pieces: int
+    piece: int
+    multiplier: int
+    shift: int
+
+    def taken_one_by_one(self, layers: int) -> _Runs:
+        """Return the runs with the words that they touch as pieces of one."""
+        words = -(-self.length // layers) + 1
+        multiplier, shift = multiplier_and_shift(words)
+        return self._replace(pieces=words, piece=1, multiplier=multiplier, shift=shift)
+
+
 def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return the loop over boxes, where several planes are turned, and boxes are long runs on both sides."""
     if len(walk.shape) == 2 or all(operand.strides[0] == operand.itemsize for operand in walk.operands):
@@ -133,14 +156,14 @@ def _order(operand: Walked) -> Ints:
 def _layers(operands: Sequence[Walked]) -> int | None:
     """Return how many boxes are taken at once; None where not all elements are words in memory."""
     sizes = [operand.itemsize for operand in operands]
-    if any(size > _LARGEST_WORD or size & (size - 1) for size in sizes):
+    if any(size > LARGEST_WORD or size & (size - 1) for size in sizes):
         return None
     if any(operand.address % operand.itemsize for operand in operands):
         return None
-    if min(sizes) >= _WORD:
+    if min(sizes) >= LEAST_WORD:
         return 1
     layers = _CELL // max(sizes)
-    return layers if layers * min(sizes) >= _WORD else None
+    return layers if layers * min(sizes) >= LEAST_WORD else None
 
 
 def _cut(shape: Ints, order: Ints, extents: Sequence[int]) -> int | None:
@@ -203,7 +226,7 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
     for operand, order in sides.of(walk.operands):
         cut = y_cut if order == sides.y else x_cut
         run = _run(shape, order, extents) * operand.itemsize * (box.layers if box.layered == cut else 1)
-        if run < _LEAST_RUN or not _has_runs(operand, shape, order[: order.index(cut) + 1]):
+        if run < _LEAST_RUN or not lies_along(operand, shape, order[: order.index(cut) + 1]):
             return None
     several = (axis for axis in x if extents[axis] < shape[axis])
     way = tuple(dict.fromkeys((box.layered, x_cut, y_cut, *several, *x)))
@@ -215,10 +238,10 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
     if count >= 2**31:
         return None
     each = max(1, min(_MOST_BOXES, count // (_MOST_BLOCKS * limits.multiprocessors)))
-    y_runs = _runs(y, extents, way, y_cut, x_cut, box.layers)
-    if box.layers > 1:  # words of all runs are taken one by one
-        y_runs = (*y_runs[:5], *_taken_one_by_one(y_runs[4], box.layers))
     x_runs = _runs(x, extents, way, x_cut, y_cut, box.layers)
+    y_runs = _runs(y, extents, way, y_cut, x_cut, box.layers)
+    if box.layers > 1:
+        y_runs = y_runs.taken_one_by_one(box.layers)
     capacity = capacity_for(ndim)
 
     def ordered(values: Ints) -> Ints:
@@ -230,11 +253,7 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
     def along(order: Ints) -> Ints:
         return tuple(extents[axis] for axis in order)
 
-    return Loop(
-        _HEADER,
-        f"boxes<{box.layers}, {gap}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
-        IN_LAUNCH,
-        capacity,
+    space = (
         struct.pack(
             "<2q6i", prod(shape), box.distance, residues.bit_length() - 1, count, each, ways, elements, 0
         )
@@ -248,11 +267,17 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
         + axes_bytes(elements, along(x), capacity)
         + axes_bytes(elements, along(y), capacity)
         + axes_bytes(count, counts, capacity)
-        + numbering_bytes(0, ordered(walk.numbers), capacity),
+        + numbering_bytes(0, ordered(walk.numbers), capacity)
+    )
+    how = configuration(-(-count // each), THREADS // 2 if box.layers == 1 else THREADS)
+    return Loop(
+        _HEADER,
+        f"boxes<{box.layers}, {gap}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        IN_LAUNCH,
+        capacity,
+        space,
         tuple(operand_bytes(each.address, 0, ordered(each.strides), capacity) for each in walk.operands),
-        configuration(-(-count // each), THREADS // 2 if box.layers == 1 else THREADS)._replace(
-            shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs[4], y_runs[4])
-        ),
+        how._replace(shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs.length, y_runs.length)),
         "box_space",
     )
 
@@ -277,8 +302,8 @@ def _with_cut_last(order: Ints, cut: int, other: int) -> Ints:
     return (*(axis for axis in order if axis != other), other)
 
 
-def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: int) -> tuple[int, ...]:
-    """Return ``box_runs``."""
+def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: int) -> _Runs:
+    """Return the runs of a box in one order."""
     axes = order.index(cut) + 1
     run, runs = (prod(extents[axis] for axis in some) for some in (order[:axes], order[axes:]))
     words = -(-run // layers) + _LINE_WORDS
@@ -286,29 +311,6 @@ def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: i
     piece = -(-words // pieces // _PIECE) * _PIECE
     pieces = -(-words // piece)
     rows = runs if other == cut else runs // extents[other]
-    return (
-        run // extents[cut],
-        rows,
-        way.index(cut),
-        axes,
-        run,
-        pieces,
-        piece,
-        *multiplier_and_shift(pieces),
+    return _Runs(
+        run // extents[cut], rows, way.index(cut), axes, run, pieces, piece, *multiplier_and_shift(pieces)
     )
-
-
-def _taken_one_by_one(run: int, layers: int) -> tuple[int, ...]:
-    """Return the words that a run touches as pieces of one."""
-    words = -(-run // layers) + 1
-    return (words, 1, *multiplier_and_shift(words))
-
-
-def _has_runs(operand: Walked, shape: Ints, axes: Ints) -> bool:
-    """Return whether elements are consecutive along axes."""
-    step = operand.itemsize
-    for axis in axes:
-        if operand.strides[axis] != step:
-            return False
-        step *= shape[axis]
-    return True

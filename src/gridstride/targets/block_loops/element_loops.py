@@ -85,6 +85,16 @@ def element_loop(
     )
 
 
+def lies_along(operand: Walked, shape: Ints, axes: Ints) -> bool:
+    """Return whether elements are consecutive along axes, inner ones first."""
+    step = operand.itemsize
+    for axis in axes:
+        if operand.strides[axis] != step:
+            return False
+        step *= shape[axis]
+    return True
+
+
 def begins_as(operand: Walked, last: Walked, shape: Ints, length: int) -> bool:
     """Return whether all packets of a length of an operand begin at the same place of a word as the last operand's."""
     size, last_size = operand.itemsize, last.itemsize
@@ -92,7 +102,3 @@ def begins_as(operand: Walked, last: Walked, shape: Ints, length: int) -> bool:
     return (operand.address // size - last.address // last_size) % length == 0 and all(
         (own // size - other // last_size) % length == 0 for own, other, count in pairs if count > 1
     )
-
-
-def flag(value: bool) -> str:
-    return str(value).lower()

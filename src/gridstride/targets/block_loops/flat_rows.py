@@ -11,9 +11,17 @@ from typing import NamedTuple
 from gridstride.targets.block_loops.element_loops import Steps, element_loop
 from gridstride.targets.block_loops.rows import packets_of_row
 from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop, Walked, multiplier_and_shift
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    SECTOR,
+    THREADS,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    multiplier_and_shift,
+)
 
-_LARGEST_WORD, _SECTOR = 16, 32
 #: Elements of a row that is so short that packets cover several, and of one between words for which they better do; and
 #: how many there must be of all.
 _SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
@@ -77,11 +85,11 @@ def _are_flat(walk: ElementWalk) -> bool:
         return False
     for operand in walk.operands:
         size, step = operand.itemsize, operand.strides[0]
-        if size > _LARGEST_WORD or size & (size - 1):
+        if size > LARGEST_WORD or size & (size - 1):
             return False
         if operand.written and operand.strides[:2] != (size, row * size):
             return False
-        if step != size and abs(step) > (_SECTOR if row <= _SHORT_ROW else 0):
+        if step != size and abs(step) > (SECTOR if row <= _SHORT_ROW else 0):
             return False
     return True
 
@@ -124,7 +132,7 @@ def _kind(operand: Walked, row: int, length: int) -> int:
 def _shared_kind(operand: Walked, row: int, length: int) -> int:
     """Return how an operand lies of which threads have the same elements for several packets of short rows, else 0."""
     size, (step, further) = operand.itemsize, operand.strides[:2]
-    if row > _SHORT_ROW or length * size != _LARGEST_WORD:
+    if row > _SHORT_ROW or length * size != LARGEST_WORD:
         return 0
     if further == 0:
         return _ONE_ROW
@@ -133,4 +141,4 @@ def _shared_kind(operand: Walked, row: int, length: int) -> int:
 
 def _longest(walk: ElementWalk) -> int:
     """Return how long rows may be that are taken as one: longer ones where each begins at another place of a word."""
-    return _SHORT_ROW if walk.shape[0] * walk.operands[-1].itemsize % _LARGEST_WORD == 0 else _UNEVEN_ROW
+    return _SHORT_ROW if walk.shape[0] * walk.operands[-1].itemsize % LARGEST_WORD == 0 else _UNEVEN_ROW

@@ -15,16 +15,21 @@ from gridstride.targets.block_loops.spaces import (
     fold_space_bytes,
     folds_innermost,
     packet_length,
+    power_of_two_up_to,
     room_of,
 )
 from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
     THREADS,
+    WARP,
     FoldLoop,
     FoldWalk,
     Loop,
     Walked,
     axes_bytes,
     configuration,
+    flag,
     folded_bytes,
     inputs_across,
     inputs_along,
@@ -35,9 +40,6 @@ from gridstride.targets.walks import (
 _REDUCTION = "gridstride/reduction.h"
 _COLUMNS, _FEW = "gridstride/fold_columns.h", "gridstride/fold_few_rows.h"
 _ROWS = "gridstride/fold_rows.h"
-_WARP, _WORD = 32, 16
-#: Bytes of words that are worth more than pieces of larger ones, where rows begin within those.
-_LEAST_WORD = 4
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Rows that one thread folds; and those where there are enough results for all threads of a device.
@@ -66,7 +68,7 @@ def fold_across(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         if _has_few_rows(walk, limits):
             return _few(walk, limits)
         return _columns(walk, limits) if _has_stretches(walk, length) else _across(walk, limits)
-    if len(walk.fold) > 1 and _WARP * length <= walk.fold[0] < 1 << 31 and all(walk.fold):
+    if len(walk.fold) > 1 and WARP * length <= walk.fold[0] < 1 << 31 and all(walk.fold):
         return _rows(walk, limits)
     return _stacked(walk, limits)
 
@@ -82,8 +84,8 @@ def _has_room(inputs: Sequence[Walked], rows: int) -> bool:
 
 def _group(walk: FoldWalk, axis: int, packets: int) -> int:
     """Return how many threads take neighboring packets: rows that the others are apart begin alike."""
-    is_short = packets <= _WARP // 2
-    return _WARP // 2 if is_short or _rows_alike(walk, axis) > THREADS // _WARP else _WARP
+    is_short = packets <= WARP // 2
+    return WARP // 2 if is_short or _rows_alike(walk, axis) > THREADS // WARP else WARP
 
 
 def _has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
@@ -104,7 +106,7 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     while length > stored and (length > _MOST_STORED * stored or row % length):
         length //= 2
     whole = length - _most_before(walk, length)
-    if whole < length and whole * min(each.itemsize for each in walk.inputs) >= _LEAST_WORD:
+    if whole < length and whole * min(each.itemsize for each in walk.inputs) >= LEAST_WORD:
         length, stored = whole, min(stored, whole)
     packets = -(-row // length)
     count = packets * prod(outer)
@@ -167,7 +169,7 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
 
 def _rows_alike(walk: FoldWalk, axis: int) -> int:
     """Return how many rows along a folded axis begin at different places of words."""
-    return max(_WORD // gcd(each.fold_strides[axis], _WORD) for each in walk.inputs)
+    return max(LARGEST_WORD // gcd(each.fold_strides[axis], LARGEST_WORD) for each in walk.inputs)
 
 
 def _most_before(walk: FoldWalk, length: int, with_address: bool = True) -> int:
@@ -187,7 +189,7 @@ def _most_before(walk: FoldWalk, length: int, with_address: bool = True) -> int:
 
 def _begins_with_words(walk: FoldWalk, axis: int) -> bool:
     return all(
-        step % _WORD == 0
+        step % LARGEST_WORD == 0
         for each in walk.inputs
         for step in (each.address, each.fold_strides[axis], *each.strides[1:])
     )
@@ -220,7 +222,7 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
 def joining_of_rows(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, where those of neighboring results lie next to each other."""
     walk = walk_of_parts(results, parts, parts_outermost=True)
-    group = max(4, min(_WARP, power_of_two_from(THREADS * 4 // parts)))
+    group = max(4, min(WARP, power_of_two_from(THREADS * 4 // parts)))
     stretches = -(-results // group)
     kept_axes = axes_bytes(stretches, (stretches,), capacity)
     fold_axes = axes_bytes(parts, (parts,), capacity)
@@ -299,9 +301,9 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     row, *outer = walk.fold
     packets, results = -(-row // length), prod(walk.kept)
     total = packets * prod(outer)
-    wanted, group = _BLOCKS * limits.multiprocessors, _WARP
+    wanted, group = _BLOCKS * limits.multiprocessors, WARP
     if results * group < wanted * THREADS:
-        group = min(THREADS, 1 << (packets.bit_length() - 1))
+        group = min(THREADS, power_of_two_up_to(packets))
     blocks = -(-results * group // THREADS)
     parts = max(1, min(-(-wanted // blocks) if blocks < wanted else 1, total // (group * 16), MOST_PARTS))
     whole = group * _AT_ONCE
@@ -312,7 +314,7 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
-    name = f"fold_rows<{_AT_ONCE}, {str(len(walk.fold) == 2).lower()}, {counter_of(walk)}>"
+    name = f"fold_rows<{_AT_ONCE}, {flag(len(walk.fold) == 2)}, {counter_of(walk)}>"
     return fold_loop((_ROWS, name), walk, space, inputs, how)
 
 

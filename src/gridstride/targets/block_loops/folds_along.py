@@ -16,7 +16,9 @@ from gridstride.targets.block_loops.spaces import (
     room_of,
 )
 from gridstride.targets.walks import (
+    LARGEST_WORD,
     THREADS,
+    WARP,
     FoldLoop,
     FoldWalk,
     axes_bytes,
@@ -27,7 +29,6 @@ from gridstride.targets.walks import (
 
 _REDUCTION = "gridstride/reduction.h"
 _LINES = "gridstride/fold_lines.h"
-_WARP, _LARGEST_WORD = 32, 16
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
 #: Blocks for each multiprocessor, of which none waits for others.
@@ -41,7 +42,7 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     packets = -(-row // length)
     total = packets * prod(outer)
     results = prod(walk.kept)
-    takes_long = walk.in_structures and length == _LARGEST_WORD
+    takes_long = walk.in_structures and length == LARGEST_WORD
     group = _threads_for(total, takes_long)
     fewer = _fewer(group, packets, walk.in_structures, takes_long)
     if not outer and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
@@ -61,7 +62,7 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    lines = f"{'fold_long_lines' if group >= _WARP else 'fold_lines'}<4, {counter_of(walk)}>"
+    lines = f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<4, {counter_of(walk)}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     how = configuration(blocks, THREADS, parts)
     return fold_loop(loop, walk, space, inputs, how, tells_places=not outer)

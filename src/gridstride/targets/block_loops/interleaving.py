@@ -6,13 +6,12 @@ The loops are those of include/gridstride/interleaved.h and deinterleaved.h.
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as, flag
+from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as
 from gridstride.targets.block_loops.planes import Plane
-from gridstride.targets.walks import Loop, power_of_two_from
+from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, WARP, Loop, flag, power_of_two_from
 
 _INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"
-_WORD, _LARGEST_WORD, _SECTOR = 4, 16, 32
-_WARP, _WARPS = 32, 8
+_WARPS = 8
 #: Elements of rows whose multiples let too many threads meet in banks.
 _MEETING = 16
 #: Lines of small elements at most of which a thread takes words of all.
@@ -51,16 +50,16 @@ def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
     rows, sizes = plane.column, _sizes(plane, of_rows=False)
     smallest, largest = min(sizes), max(sizes)
     if (
-        smallest < _WORD and rows > _FEW and plane.are_words(lines=False) and _is_one_size(plane)
+        smallest < LEAST_WORD and rows > _FEW and plane.are_words(lines=False) and _is_one_size(plane)
     ):  # which strips take as packets
         return None
     lines, at_once, words = _lines(rows, smallest)
-    width = _width(_WARP * words * max(1, _WORD // smallest), rows * largest, len(sizes), limits)
+    width = _width(WARP * words * max(1, LEAST_WORD // smallest), rows * largest, len(sizes), limits)
     has_gaps = rows % _MEETING == 0
     room = sum(_bytes(width, rows * size, size, has_gaps) for size in sizes)
     if room > limits.shared_memory_per_block:
         return None
-    length = _LARGEST_WORD // max(operand.itemsize for operand in plane.walk.operands)
+    length = LARGEST_WORD // max(operand.itemsize for operand in plane.walk.operands)
     name = f"interleaved<{flag(has_gaps)}, {lines}, {at_once}, {words}, {_kinds(plane, length)}>"
     return plane.loop(_INTERLEAVED, name, width, rows, room)
 
@@ -80,8 +79,8 @@ def _is_one_size(plane: Plane) -> bool:
 
 def _lines(rows: int, size: int) -> tuple[int, int, int]:
     """Return what the header is told of lines, of how many a thread loads words at once, and how many words."""
-    if size >= _WORD:
-        return 0, 2, _LARGEST_WORD // size
+    if size >= LEAST_WORD:
+        return 0, 2, LARGEST_WORD // size
     if rows <= _FEW:
         return rows, 2, min(4, max(1, 16 // rows))
     if rows % 3 == 0:
@@ -94,13 +93,13 @@ def _lines(rows: int, size: int) -> tuple[int, int, int]:
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     size, rows = plane.walk.operands[-1].itemsize, plane.column
     if _is_one_size(plane) and (
-        rows % _MEETING == 0 or (size >= _WORD and plane.are_words(lines=False))
+        rows % _MEETING == 0 or (size >= LEAST_WORD and plane.are_words(lines=False))
     ):  # which strips take as packets
         return None
-    length, phases, sizes = max(1, _WORD // size), _SECTOR // size, _sizes(plane, of_rows=True)
-    if max(operand.itemsize for operand in plane.walk.operands) * length > _LARGEST_WORD:
+    length, phases, sizes = max(1, LEAST_WORD // size), SECTOR // size, _sizes(plane, of_rows=True)
+    if max(operand.itemsize for operand in plane.walk.operands) * length > LARGEST_WORD:
         return None
-    width = _width(_WARP * _WORDS_TO_LINE * length, rows * max(sizes), len(sizes), limits)
+    width = _width(WARP * _WORDS_TO_LINE * length, rows * max(sizes), len(sizes), limits)
     room = sum(_bytes(width + phases, rows * each, each, False) for each in sizes)
     if room > limits.shared_memory_per_block:
         return None
@@ -128,5 +127,5 @@ def _width(chunk: int, pitch: int, operands: int, limits: Limits) -> int:
 
 def _bytes(count: int, pitch: int, itemsize: int, has_gaps: bool) -> int:
     """Return the shared memory of rows, as ``row_memory::begin`` does."""
-    word, room = max(_WORD, itemsize), count * pitch + 32
-    return (room + has_gaps * (room // (32 * word)) * word + 15) // _LARGEST_WORD * _LARGEST_WORD
+    word, room = max(LEAST_WORD, itemsize), count * pitch + 32
+    return (room + has_gaps * (room // (32 * word)) * word + 15) // LARGEST_WORD * LARGEST_WORD

@@ -8,6 +8,7 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.spaces import MOST_PARTS, WORKSPACE_AT, fold_space_bytes, room_of
 from gridstride.targets.walks import (
     THREADS,
+    WARP,
     FoldLoop,
     FoldWalk,
     Loop,
@@ -19,7 +20,6 @@ from gridstride.targets.walks import (
 )
 
 _HEADER, _NAME = "gridstride/fold_large.h", "fold_large"
-_WARP = 32
 #: Elements that a lane folds before another warp shares the work.
 _ENOUGH = 16
 
@@ -28,7 +28,7 @@ def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return a fold in which a warp shares a result, or a thread has one where they are many or short."""
     results, total = prod(walk.kept), prod(walk.fold)
     wanted = limits.multiprocessors * THREADS
-    group = 1 if results >= wanted or total < _WARP else _WARP
+    group = 1 if results >= wanted or total < WARP else WARP
     parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), MOST_PARTS))
     part = -(-total // parts)
     parts = -(-total // part)
@@ -48,6 +48,6 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result by a warp."""
     walk = walk_of_parts(results, parts)
     kept, fold = (axes_bytes(each, (each,), capacity) for each in (results, parts))
-    space = fold_space_bytes(walk, capacity, parts, 1, _WARP, kept, fold, (0,))
-    how = configuration(-(-results * _WARP // THREADS), THREADS)
+    space = fold_space_bytes(walk, capacity, parts, 1, WARP, kept, fold, (0,))
+    how = configuration(-(-results * WARP // THREADS), THREADS)
     return Loop(_HEADER, _NAME, "", capacity, space, (), how)

@@ -7,10 +7,9 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import element_loop
-from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
+from gridstride.targets.block_loops.element_loops import element_loop, lies_along
+from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, ElementWalk, Ints, Loop, Walked
 
-_SECTOR, _WORD, _LEAST_WORD = 32, 16, 4
 #: Width and height of tiles by the bytes of the largest element.
 _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
 #: Heights of tiles of shorter sides, and the largest width of those.
@@ -40,7 +39,7 @@ def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
     if any(operand.written and kind for operand, kind in zip(walk.operands, kinds, strict=True)):
         return None
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    phases = _SECTOR // walk.operands[-1].itemsize
+    phases = SECTOR // walk.operands[-1].itemsize
     width, height = _tile(row + phases - 1, column, largest)
 
     def shared(height: int) -> int:
@@ -68,7 +67,7 @@ def filled(walk: ElementWalk) -> float:
     if sides is None:
         return 0.0
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    shifted = row + _SECTOR // walk.operands[-1].itemsize - 1
+    shifted = row + SECTOR // walk.operands[-1].itemsize - 1
     width, height = _tile(shifted, column, largest)
     return row * column / (-(-shifted // width) * width * -(-column // height) * height)
 
@@ -125,24 +124,15 @@ def _consecutive(
 
 
 def _kind(operand: Walked, shape: Ints, sides: _Sides) -> int:
-    if _lies_along(operand, shape, sides.x):
+    if lies_along(operand, shape, sides.x):
         return _ALONG_X
-    return _ALONG_Y if not operand.written and _lies_along(operand, shape, sides.y) else _ANYWHERE
-
-
-def _lies_along(operand: Walked, shape: Ints, side: Ints) -> bool:
-    step = operand.itemsize
-    for axis in side:
-        if operand.strides[axis] != step:
-            return False
-        step *= shape[axis]
-    return True
+    return _ALONG_Y if not operand.written and lies_along(operand, shape, sides.y) else _ANYWHERE
 
 
 def _tile(row: int, column: int, largest: int) -> tuple[int, int]:
     """Return the width and the height of tiles, which are as short as the sides are, and then longer the other way."""
     width, height = _SHAPES[largest]
-    area, narrowest, highest = width * height, _SECTOR, 256 // min(largest, 4)
+    area, narrowest, highest = width * height, SECTOR, 256 // min(largest, 4)
     while width >= 2 * row and width > narrowest:
         width //= 2
     if column < height:
@@ -159,11 +149,11 @@ def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
     places = 8 * ((kind != _ALONG_X) * lines + (kind != _ALONG_Y) * height)
     if kind != _ALONG_Y:
         return places
-    if itemsize < _LEAST_WORD:
-        waiting = height * (lines * itemsize // _LEAST_WORD | 1) * _LEAST_WORD + height // 32 * _LEAST_WORD
+    if itemsize < LEAST_WORD:
+        waiting = height * (lines * itemsize // LEAST_WORD | 1) * LEAST_WORD + height // 32 * LEAST_WORD
     else:
         waiting = lines * (height | 1) * itemsize
-    return places + (waiting + 23) // _WORD * _WORD
+    return places + (waiting + 23) // LARGEST_WORD * LARGEST_WORD
 
 
 def _loop(

@@ -13,9 +13,7 @@ from gridstride.targets.block_loops.element_loops import (
     begins_as,
     element_loop,
 )
-from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
-
-_WORD = 16
+from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked
 
 
 class Sides(NamedTuple):
@@ -115,7 +113,7 @@ class Plane(NamedTuple):
         """Return whether an operand is consecutive along its side, or one element for a row; turned ones are read."""
         size, strides = operand.itemsize, operand.strides
         if (
-            size > _WORD
+            size > LARGEST_WORD
             or size & (size - 1)
             or operand.address % size
             or any(each % size for each in strides)
@@ -134,7 +132,7 @@ class Plane(NamedTuple):
         if operand.strides[self.sides.x[0]] == 0:
             return ONE_FOR_A_ROW
         return BETWEEN_WORDS + begins_as(
-            operand, self.walk.operands[-1], self.walk.shape, _WORD // operand.itemsize
+            operand, self.walk.operands[-1], self.walk.shape, LARGEST_WORD // operand.itemsize
         )
 
     def loop(self, header: str, name: str, width: int, height: int, shared: int) -> Loop:

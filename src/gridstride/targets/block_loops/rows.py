@@ -10,13 +10,11 @@ from gridstride.targets.block_loops.element_loops import (
     ONE_FOR_A_ROW,
     begins_as,
     element_loop,
-    flag,
 )
 from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop, Walked
+from gridstride.targets.walks import LARGEST_WORD, THREADS, WARP, ElementWalk, Ints, Loop, Walked, flag
 
 _ELEMENTWISE = "gridstride/elementwise.h"
-_WARP, _LARGEST_WORD = 32, 16
 #: Packets from which on a row is long enough for a block of its own.
 _LONG_PACKETS = 2 * THREADS
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
@@ -51,7 +49,7 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
     pieces = blocks_for(packets, each * THREADS)
     # Warps begin where lines of the caches do.
-    width = blocks_for(packets, pieces * _WARP) * _WARP
+    width = blocks_for(packets, pieces * WARP) * WARP
     pieces = blocks_for(packets, width)
     sizes = (walk.shape[0], 1, width, prod(outer) if _is_read_again(walk, limits) else 0)
     return element_loop(_ELEMENTWISE, f"long_rows<{order}>", walk, sizes, (pieces, *outer))
@@ -69,7 +67,7 @@ def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
 def _has_gaps(walk: ElementWalk) -> bool:
     """Return whether an output has gaps between the elements of a long row."""
     return walk.shape[0] >= _LEAST_STRIPED and any(
-        operand.written and operand.strides[0] != operand.itemsize <= _LARGEST_WORD
+        operand.written and operand.strides[0] != operand.itemsize <= LARGEST_WORD
         for operand in walk.operands
     )
 
@@ -90,7 +88,7 @@ def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
         return None
     kinds = [_kind_of_rows(operand, last, walk.shape) for operand in walk.operands]
     row, rows = walk.shape
-    apart = _LARGEST_WORD // gcd(_LARGEST_WORD, last.strides[1])
+    apart = LARGEST_WORD // gcd(LARGEST_WORD, last.strides[1])
     if _ONE_ROW not in kinds or apart == 1 or not apart * _ROWS_AT_ONCE <= rows < 2**31:
         return None
     width = length // _LEAST_REPEATED * THREADS
@@ -106,7 +104,7 @@ def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
     return (
         _ONE_ROW
         if operand.strides[1] == 0
-        else BETWEEN_WORDS + begins_as(operand, last, shape, _LARGEST_WORD // last.itemsize)
+        else BETWEEN_WORDS + begins_as(operand, last, shape, LARGEST_WORD // last.itemsize)
     )
 
 
@@ -119,7 +117,7 @@ def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     ]
     if not any(again):
         return _PACKETS_OF_THREAD
-    return _PACKETS_OF_ALL if all(again) and length == _LARGEST_WORD else _PACKETS_OF_SOME
+    return _PACKETS_OF_ALL if all(again) and length == LARGEST_WORD else _PACKETS_OF_SOME
 
 
 def even_rows(walk: ElementWalk, length: int) -> Loop | None:
@@ -147,7 +145,7 @@ def _is_words(operand: Walked, walk: ElementWalk, length: int) -> bool:
     starts = (operand.address, *operand.strides[1:])
     return (
         operand.strides[0] == operand.itemsize
-        and word <= _LARGEST_WORD
+        and word <= LARGEST_WORD
         and word & (word - 1) == 0
         and all(each % word == 0 for each in starts)
     )

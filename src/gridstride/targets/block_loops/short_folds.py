@@ -18,12 +18,14 @@ from gridstride.targets.block_loops.spaces import (
     room_of,
 )
 from gridstride.targets.walks import (
+    LARGEST_WORD,
     THREADS,
     FoldLoop,
     FoldWalk,
     Walked,
     axes_bytes,
     configuration,
+    flag,
     inputs_across,
     inputs_along,
 )
@@ -31,7 +33,6 @@ from gridstride.targets.walks import (
 _SMALL = "gridstride/fold_small.h"
 _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
-_LARGEST_WORD = 16
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
 #: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
@@ -70,7 +71,7 @@ def small_fold(walk: FoldWalk) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(packets, (packets,), capacity), axes_bytes(1, walk.kept, capacity)
     space = fold_space_bytes(walk, capacity, packets, 1, THREADS, kept_axes, fold_axes, walk.kept_numbers)
-    name = f"fold_small<{str(are_words).lower()}, {_AT_ONCE}>"
+    name = f"fold_small<{flag(are_words)}, {_AT_ONCE}>"
     return fold_loop((_SMALL, name), walk, space, inputs, configuration(1, THREADS))
 
 
@@ -94,7 +95,7 @@ def _are_lines(walk: FoldWalk) -> bool:
         return False
     return all(
         row * each.itemsize >= _LONG_ROW // 2
-        and row * each.itemsize % _LARGEST_WORD == each.address % _LARGEST_WORD == 0
+        and row * each.itemsize % LARGEST_WORD == each.address % LARGEST_WORD == 0
         for each in walk.inputs
     )
 
@@ -119,8 +120,8 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks_for(results, rows), THREADS)
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
-    has_gaps = group > 1 or any(row * itemsize % _LARGEST_WORD == 0 for itemsize in sizes)
-    name = f"fold_short<{str(has_gaps).lower()}, {stretch}, {str(group == 1).lower()}>::"
+    has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
+    name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}>::"
     return fold_loop(
         (_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
     )
@@ -128,19 +129,19 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
 
 def _rows_brought(rows: int, size: int) -> int:
     """Return how many rows of so many bytes to bring: fewer where a few threads alone would load once more."""
-    at_once = _AT_ONCE * THREADS * _LARGEST_WORD
+    at_once = _AT_ONCE * THREADS * LARGEST_WORD
     whole = rows * size // at_once * at_once
-    return (whole - _LARGEST_WORD) // size if rows * size // 16 * 15 < whole < rows * size else rows
+    return (whole - LARGEST_WORD) // size if rows * size // 16 * 15 < whole < rows * size else rows
 
 
 def has_few(walk: FoldWalk) -> bool:
     """Return whether the elements of short rows are so few and small that neighboring results are in a few words."""
     row, results = walk.fold[0], _results_of_few(walk)
     size = row * max(each.itemsize for each in walk.inputs)
-    is_small = size <= _LARGEST_WORD and (row <= _FEW or size == _LARGEST_WORD)
+    is_small = size <= LARGEST_WORD and (row <= _FEW or size == LARGEST_WORD)
     return (
         row > 1
-        and (is_small or size == row * 2 == 2 * _LARGEST_WORD)
+        and (is_small or size == row * 2 == 2 * LARGEST_WORD)
         and row * results * sum(each.itemsize for each in walk.inputs) <= _FEW_BYTES
         and all(_is_at_words_of_few(each, row * results * each.itemsize) for each in walk.inputs)
     )
@@ -148,15 +149,15 @@ def has_few(walk: FoldWalk) -> bool:
 
 def _is_at_words_of_few(operand: Walked, size: int) -> bool:
     """Return whether packets of so many bytes begin at their words, or those of a warp do, which hands them on."""
-    own = gcd(_LARGEST_WORD, size)
-    return operand.address % (own if size // own <= _MOST_OWN_WORDS else _LARGEST_WORD) == 0
+    own = gcd(LARGEST_WORD, size)
+    return operand.address % (own if size // own <= _MOST_OWN_WORDS else LARGEST_WORD) == 0
 
 
 def _results_of_few(walk: FoldWalk) -> int:
     """Return for how many results a thread takes elements: for a word of them, and of each output."""
     largest = max(each.itemsize for each in walk.outputs) if walk.outputs else 1
     row = walk.fold[0] * max(each.itemsize for each in walk.inputs)
-    return min(power_of_two_up_to(max(1, _LARGEST_WORD // largest)), _LARGEST_WORD // gcd(_LARGEST_WORD, row))
+    return min(power_of_two_up_to(max(1, LARGEST_WORD // largest)), LARGEST_WORD // gcd(LARGEST_WORD, row))
 
 
 def fold_of_few(walk: FoldWalk) -> FoldLoop:
@@ -229,10 +230,10 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     how = configuration(blocks, THREADS, parts)
     # Parts of many results, larger than what is read, are stored together.
     join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
-    name = f"fold_narrow<4, {str(join is not None).lower()}>"
+    name = f"fold_narrow<4, {flag(join is not None)}>"
     return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True)
 
 
 def _fits_a_word(itemsize: int) -> bool:
     """Return the fold of all rows of a few columns, which threads take as they lie."""
-    return itemsize <= _LARGEST_WORD and _LARGEST_WORD % itemsize == 0
+    return itemsize <= LARGEST_WORD and LARGEST_WORD % itemsize == 0

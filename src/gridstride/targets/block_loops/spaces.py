@@ -8,6 +8,7 @@ from math import prod
 
 from gridstride.targets.base import LaunchConfig
 from gridstride.targets.walks import (
+    LARGEST_WORD,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -25,7 +26,6 @@ from gridstride.targets.walks import (
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _LINES = "gridstride/fold_lines.h"
-_LARGEST_WORD = 16
 #: Rows that a thread folds at most, and such rows of bytes: in the headers sums and ranks of bytes count on it.
 MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
@@ -37,7 +37,7 @@ WORKSPACE_AT = 48
 def packet_length(itemsizes: Sequence[int]) -> int:
     """Return how many elements a thread takes at once, as ``packet_length`` in the headers does."""
     largest = max(itemsizes, default=1)
-    return 1 if _LARGEST_WORD % largest else _LARGEST_WORD // largest
+    return 1 if LARGEST_WORD % largest else LARGEST_WORD // largest
 
 
 def counter_of(walk: FoldWalk) -> str:

@@ -6,12 +6,10 @@ The loops are those of include/gridstride/strips.h and picked_strips.h, and of i
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import flag
 from gridstride.targets.block_loops.planes import Plane, Sides
-from gridstride.targets.walks import THREADS, ElementWalk, Loop, Walked
+from gridstride.targets.walks import LARGEST_WORD, THREADS, ElementWalk, Loop, Walked, flag
 
 _STRIPS, _PICKED_STRIPS = "gridstride/strips.h", "gridstride/picked_strips.h"
-_WORD = 16
 #: The longest sides for which a strip is better than tiles, which they would not fill.
 _MOST_ROWS = 64
 #: The longest sides for which elements of a word or less are better picked from a strip as it lies.
@@ -24,7 +22,7 @@ _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
 def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over strips, where operands lie along different axes; packets have a length."""
-    if any(operand.itemsize > _WORD for operand in walk.operands):
+    if any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
         return None
     strip = _strip_of(walk, length)
     if strip is None:
@@ -50,7 +48,7 @@ def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
         if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= _LONG):
             continue
         turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in walk.operands)
-        has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * _WORD
+        has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * LARGEST_WORD
         is_needed = (
             x == 0
             or has_short_rows
@@ -105,7 +103,7 @@ def _picked_strips(plane: Plane, limits: Limits) -> Loop | None:
     threads = THREADS * length
     width = max(1, _STRETCH // max(pitches)[0] // len(pitches) // threads) * threads
     rooms = [(width + length) * pitch + word for pitch, word in pitches]
-    shared = sum((room + room // 32 + 2 * _WORD) // _WORD * _WORD for room in rooms)
+    shared = sum((room + room // 32 + 2 * LARGEST_WORD) // LARGEST_WORD * LARGEST_WORD for room in rooms)
     if not last.written or shared > limits.shared_memory_per_block or plane.column > _FEW_ROWS:
         return None
     narrow = plane._replace(length=length)
@@ -115,5 +113,5 @@ def _picked_strips(plane: Plane, limits: Limits) -> Loop | None:
 def _strip_bytes(stretch: int, itemsize: int) -> int:
     """Return the shared memory of an operand, as ``strip_memory::begin`` does."""
     gap = max(4, itemsize)
-    room = stretch + _WORD
-    return (room + room // (32 * gap) * gap + 2 * _WORD) // _WORD * _WORD
+    room = stretch + LARGEST_WORD
+    return (room + room // (32 * gap) * gap + 2 * LARGEST_WORD) // LARGEST_WORD * LARGEST_WORD

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import flag
 from gridstride.targets.block_loops.permuted import filled, permuted_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
-from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop
+from gridstride.targets.walks import LARGEST_WORD, SECTOR, THREADS, ElementWalk, Ints, Loop, flag
 
 _TILES, _PICKED, _SHIFTED = (f"gridstride/{name}.h" for name in ("tiles", "picked", "shifted_tiles"))
-_WORD, _SECTOR = 16, 32
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
     16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
@@ -49,7 +47,7 @@ _LEAST_FILLED = (0.65, 0.51)
 
 def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over tiles, where operands lie along different axes; packets have a length."""
-    if not walk.operands or any(operand.itemsize > _WORD for operand in walk.operands):
+    if not walk.operands or any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
         return None
     sides = sides_of_tiles(walk)
     return _of_any_axes(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
@@ -99,8 +97,8 @@ def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
     if len(plane.walk.shape) == 2:
         return None
     if 1 < packets.length > plane.length // 4 and packets.are_words(lines=True):
-        are_sectors = plane._replace(length=_SECTOR // largest).are_words(lines=True)
-        if not is_split or largest < _WORD // 2 or are_sectors or plane.row < _LONG // 2:
+        are_sectors = plane._replace(length=SECTOR // largest).are_words(lines=True)
+        if not is_split or largest < LARGEST_WORD // 2 or are_sectors or plane.row < _LONG // 2:
             return None
     elif not is_split and min(plane.row, plane.column) > _MOST_ROWS:
         return None
@@ -177,7 +175,7 @@ def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
     kinds = ", ".join(
         str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
     )
-    sectors = plane._replace(length=_SECTOR // size)
+    sectors = plane._replace(length=SECTOR // size)
     return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, rooms[width])
 
 
@@ -185,7 +183,7 @@ def _shifted_bytes(rows: int, width: int, itemsize: int) -> int:
     """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
     each = 4 // itemsize
     words = -(-rows // each)
-    return -(-words * (each * (width + _SECTOR) + 4) // _WORD) * _WORD
+    return -(-words * (each * (width + SECTOR) + 4) // LARGEST_WORD) * LARGEST_WORD
 
 
 def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
@@ -217,8 +215,8 @@ def _picked_by(plane: Plane, limits: Limits, width: int, height: int, parts_at_s
     operands, last = plane.walk.operands, plane.walk.operands[-1]
     length = max(1, 4 // last.itemsize)
     # Sectors of small results are many elements, which are brought of large inputs for each row.
-    phases = max(length, _SECTOR // last.itemsize)
-    if not parts_at_sectors or phases * max(operand.itemsize for operand in operands) > _SECTOR:
+    phases = max(length, SECTOR // last.itemsize)
+    if not parts_at_sectors or phases * max(operand.itemsize for operand in operands) > SECTOR:
         phases = length
     room = sum(
         _picked_bytes(
@@ -237,12 +235,12 @@ def _picked_bytes(width: int, height: int, phases: int, itemsize: int, turned: b
     """Return the shared memory of an input, as ``picked`` has it."""
     word = max(4, itemsize)
     if width == 0:
-        return -(-height * itemsize // _WORD) * _WORD
+        return -(-height * itemsize // LARGEST_WORD) * LARGEST_WORD
     if not turned:
-        return -(-height * (width * itemsize + word) // _WORD) * _WORD
+        return -(-height * (width * itemsize + word) // LARGEST_WORD) * LARGEST_WORD
     lines = width + phases - 1
     gaps = lines // 32 + 1
-    return -(-(lines * (height * itemsize + word) + gaps * word) // _WORD) * _WORD
+    return -(-(lines * (height * itemsize + word) + gaps * word) // LARGEST_WORD) * LARGEST_WORD
 
 
 def _covered(plane: Plane, shape: tuple[int, int]) -> int:
@@ -255,4 +253,4 @@ def _covered(plane: Plane, shape: tuple[int, int]) -> int:
 def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:
     """Return the shared memory of an operand, as ``tile_memory::bytes`` does."""
     row = width + length + (1 if length > 1 else 0)
-    return -(-height * row * itemsize // _WORD) * _WORD
+    return -(-height * row * itemsize // LARGEST_WORD) * LARGEST_WORD
