@@ -72,3 +72,16 @@ def test_places_along_several_axes(xp: ModuleType, dtype: str, kept: str, side: 
                     gs.asnumpy(place), expected(lines, kept, side, 0), f"{shape} {axes}"
                 )
                 np.testing.assert_array_equal(gs.asnumpy(value), getattr(lines, kept[3:])(0))
+
+
+def test_places_by_the_bits_of_elements(xp: ModuleType) -> None:
+    find = gs.ReductionKernel(
+        "T x", "int64 k", "kept{x, _J}", "bits(a) > bits(b) || (bits(a) == bits(b) && a.at < b.at) ? a : b",
+        "k = a.at", None, "largest_bits", "kept",
+        preamble="""struct kept { T x; long long at; };
+            __device__ inline int bits(const kept& a) { return *(const uint16_t*)&a.x; }""",
+    )  # fmt: skip
+    x = np.random.default_rng(2).standard_normal((40, 500)).astype("float16")
+    for axis in (0, 1):
+        got = gs.asnumpy(find(xp.asarray(x), axis=axis))
+        np.testing.assert_array_equal(got, x.view("uint16").argmax(axis))

@@ -19,6 +19,11 @@ def test_members_that_are_only_compared(dtype: object) -> None:
     assert widened_line(*types[0]).startswith(("enum T : int {};", "typedef gridstride::as_float<"))
 
 
+def test_functions_that_take_references_to_structures() -> None:
+    declared = f"{STRUCTURE} best kept(const best& a, const best &b) {{ return a.value < b.value && a.place ? a : b; }}"
+    assert widened(declared, "best{x, _J}\nkept(a, b)", "k = a.place", [("T", np.dtype("i1"))]) == ("T",)
+
+
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "?", "c8"])
 def test_larger_numbers_and_truth_values_stay_as_they_are(dtype: str) -> None:
     assert widened(STRUCTURE, MAP, "k = a.place", [("T", np.dtype(dtype))]) == ()
@@ -37,6 +42,14 @@ def test_larger_numbers_and_truth_values_stay_as_they_are(dtype: str) -> None:
         ("struct best { T value; union { T other; long long place; }; };", MAP, "k = a.place"),
         (f"{STRUCTURE} int kind(signed char x); int kind(int x);", MAP, "k = a.place"),
         (f"{STRUCTURE}\n#define CHANGED(x) T(x)", MAP, "k = a.place"),
+        (STRUCTURE, "best{x, _J}\n*(uint8_t*)&a.value < *(uint8_t*)&b.value ? a : b", "k = a.place"),
+        (
+            STRUCTURE,
+            "best{x, _J}\n(const uint8_t &)a.value < (const uint8_t &)b.value ? a : b",
+            "k = a.place",
+        ),
+        (f"{STRUCTURE} int first(const void* bytes);", "best{x, first(&x)}\na", "k = a.place"),
+        (f"{STRUCTURE} const void* bytes(const best& a) {{ return &a.value; }}", MAP, "k = a.place"),
     ],
 )
 def test_texts_that_may_notice_another_type(declared: str, folded: str, post: str) -> None:

@@ -24,11 +24,14 @@ _ABOUT_TYPES = words(
     """
 )
 
+#: Casts to pointers and references, and addresses: through them a text may read the bytes of a number.
+_REACHES_BYTES = re.compile(r"[*&]\s*\)|(?:[(,=?:;{}+\-*/%!~]|\breturn\b)\s*&(?!&)")
+
 
 def widened(declared: str, folded: str, post: str, types: Iterable[tuple[str, DType]]) -> tuple[str, ...]:
     """Return the placeholders of small numbers of which a text declares single members, and perhaps nothing else.
 
-    What the compiler does not refuse is looked for here: casts, arrays, and what is said about types.
+    What the compiler does not refuse is looked for here: casts, addresses, arrays, and what is said about types.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ def widened(declared: str, folded: str, post: str, types: Iterable[tuple[str, DT
         Of inputs.
     """
     text = f"{declared}\n{folded}"
-    if set("#[") & set(text) or not words(text).isdisjoint(_ABOUT_TYPES):
+    if set("#[") & set(text) or not words(text).isdisjoint(_ABOUT_TYPES) or _REACHES_BYTES.search(text):
         return ()
     return tuple(
         letter
