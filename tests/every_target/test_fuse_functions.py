@@ -279,6 +279,20 @@ def test_closeness_of_integers(dtypes: tuple[str, str]) -> None:
             np.testing.assert_array_equal(got, wanted)
 
 
+def test_functions_of_ints_are_not_those_of_the_loops_around_them() -> None:
+    """Sizes and counts of loops are ints, so functions of theirs have the same parameters as those of elements."""
+    x, y = values((61,), "int32", 1), values((61,), "int32", 2) | 1
+
+    def together(x: Any, y: Any) -> tuple[Any, ...]:
+        both = [np.fmax, np.fmin, np.maximum, np.minimum, np.remainder, np.floor_divide, np.gcd, np.lcm]
+        return (*(each(x, y) for each in both), np.sign(x), abs(x), np.square(x))
+
+    assert (np.fmax(x, y) < 0).any()
+    for got, wanted in zip(gs.fuse(together)(x, y), together(x, y), strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
 def test_signed_and_unsigned_integers_compare_as_numbers() -> None:
     compared = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 

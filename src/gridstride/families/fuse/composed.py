@@ -150,8 +150,8 @@ def _modf(tape: Tape, x: Any) -> Any:
 def _frexp(tape: Tape, x: Any) -> Any:
     dtype, *_ = np.frexp.resolve_dtypes((x.dtype, None, None))
     x = _as(tape, x, dtype)
-    fraction = tape.add(f"gridstride::fraction_of({_floating(x)})", dtype, (x,))
-    return fraction, tape.add(f"gridstride::exponent_of({_floating(x)})", np.dtype(np.int32), (x,))
+    fraction = tape.add(f"gridstride::numpy::fraction_of({_floating(x)})", dtype, (x,))
+    return fraction, tape.add(f"gridstride::numpy::exponent_of({_floating(x)})", np.dtype(np.int32), (x,))
 
 
 def _floating(x: Any) -> str:

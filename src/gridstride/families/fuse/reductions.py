@@ -24,7 +24,7 @@ class How(NamedTuple):
 
 
 _SUM, _PRODUCT = How("a + b", "0", "sum"), How("a * b", "1", "sum")
-_MAX, _MIN = How("gridstride::maximum(a, b)", None), How("gridstride::minimum(a, b)", None)
+_MAX, _MIN = How("gridstride::numpy::maximum(a, b)", None), How("gridstride::numpy::minimum(a, b)", None)
 _ANY, _ALL = How("a || b", "false", "bool"), How("a && b", "true", "bool")
 _HOW = {
     "sum": _SUM, "prod": _PRODUCT, "max": _MAX, "amax": _MAX, "min": _MIN, "amin": _MIN, "any": _ANY, "all": _ALL,
@@ -35,7 +35,7 @@ NAMES = frozenset(_HOW)
 METHODS = NAMES - {"amax", "amin", "count_nonzero"}
 _OF_UFUNCS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any",
               "logical_and": "all"}  # fmt: skip
-_OF_COMPLEX = {"max": "gridstride::later(a, b)", "min": "gridstride::earlier(a, b)"}
+_OF_COMPLEX = {"max": "gridstride::numpy::later(a, b)", "min": "gridstride::numpy::earlier(a, b)"}
 #: Moments by the formulas of Chan, Golub and LeVeque: of one element and of two sets of elements.
 _MOMENTS = """
 struct gridstride_moments { long long n; VALUE mean; REAL squares; };
@@ -129,9 +129,9 @@ class Reduced:
 
     def _moments(self) -> dict[str, str | None]:
         value, real = value_ctype(self.value.dtype), value_ctype(self._real())
-        norm = "norm" if self.value.dtype.kind == "c" else "gridstride::squared"
+        norm = "norm" if self.value.dtype.kind == "c" else "gridstride::numpy::squared"
         preamble = _MOMENTS.replace("VALUE", value).replace("REAL", real).replace("NORM", norm)
-        variance = f"a.squares / gridstride::at_least_zero({real}(_fold_size) - {real}({self.ddof!r}))"
+        variance = f"a.squares / gridstride::numpy::at_least_zero({real}(_fold_size) - {real}({self.ddof!r}))"
         return {
             "preamble": preamble,
             "map_expr": "gridstride_moments{{1, {}, 0}}",

@@ -1,8 +1,10 @@
 // What NumPy's functions do where C++'s operators and functions do otherwise: for kernels made of Python functions.
+// A namespace of their own: no overload of the loops, which are in the same text, is taken for one of them.
 #ifndef GRIDSTRIDE_NUMPY_FUNCTIONS_H
 #define GRIDSTRIDE_NUMPY_FUNCTIONS_H
 
 namespace gridstride {
+namespace numpy {
 
 #define GRIDSTRIDE_FUNCTION template <class __t> __host__ __device__ inline
 
@@ -241,6 +243,7 @@ __host__ __device__ inline float step_up_from(float __a) {
 
 #undef GRIDSTRIDE_FUNCTION
 
+}
 }
 
 #endif
