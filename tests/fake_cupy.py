@@ -54,7 +54,8 @@ class State:
 
     device = 0
     streams: dict[int, Stream]
-    blocks: list[Stream]
+    blocks: dict[int, list[Stream]]
+    devices_of_blocks: list[int]
     allocated_on: list[tuple[int, int]]
     hooks: list[Any]
     allocators: list[Any]
@@ -82,13 +83,17 @@ class Stream:
         return self
 
     def __enter__(self) -> Stream:
-        State.blocks.append(self)
-        return self.use()
+        self.use()
+        State.blocks.setdefault(State.device, []).append(self)
+        State.devices_of_blocks.append(State.device)
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Go back to the stream of the block around this one, whatever was used in between."""
-        State.blocks.pop()
-        State.streams[State.device] = State.blocks[-1] if State.blocks else Stream(0, State.device)
+        device = State.devices_of_blocks.pop()
+        blocks = State.blocks[device]
+        blocks.pop()
+        State.streams[device] = blocks[-1] if blocks else Stream(0, device)
 
 
 Stream.__module__ = "cupy.cuda.stream"
@@ -178,7 +183,8 @@ def alloc(size: int) -> Pointer:
 
 def make_module(available: bool = True) -> ModuleType:
     """Return a fresh module ``cupy``; put it into ``sys.modules`` with a monkeypatch."""
-    State.device, State.streams, State.blocks, State.allocated_on = 0, {}, [], []
+    State.device, State.streams, State.allocated_on = 0, {}, []
+    State.blocks, State.devices_of_blocks = {}, []
     State.hooks, State.allocators = [], ["CuPy's own"]
     pool, pinned_pool = MemoryPool(), PinnedMemoryPool()
     module = ModuleType("cupy")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride import cuda
+from gridstride import _native, cuda
 from gridstride._runtime import keeping
 from gridstride.targets import registry
 
@@ -187,3 +187,22 @@ def test_copies_between_two_devices():
     stream.synchronize()
     here.copy_to_host(out)
     np.testing.assert_array_equal(out, values)
+
+
+@pytest.mark.parametrize("are_on", [False, True], ids=["definition", "shortcut"])
+def test_a_block_of_cupy_s_ends_in_the_stream_of_ours_around_it(cupy, are_on):
+    before = _native.use_shortcuts(are_on)
+    outer, used, ours, inner = cupy.cuda.Stream(), cupy.cuda.Stream(), cuda.Stream(), cupy.cuda.Stream()
+    try:
+        with outer:
+            used.use()
+            for _ in range(2):
+                with ours:
+                    with inner:
+                        assert cupy.cuda.get_current_stream().ptr == inner.ptr
+                    assert cupy.cuda.get_current_stream().ptr == ours.ptr
+                assert cupy.cuda.get_current_stream().ptr == used.ptr
+            ours.use()
+        assert cupy.cuda.get_current_stream().ptr == 0
+    finally:
+        _native.use_shortcuts(before)

@@ -44,7 +44,7 @@ def test_cupy_allocates_on_the_array_s_device_in_stream_order(cupy):
 
 def test_cupy_streams_come_and_go(cupy):
     adapter = arrays.adapter_of("cupy")
-    current, of, use = adapter.stream_switch()
+    current, of, use, *_ = adapter.stream_switch()
     with cupy.cuda.Device(1):
         before = current(1)
         use(of(7, 1))

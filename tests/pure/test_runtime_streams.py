@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fake_target import FakeTarget, make_default
 
-from gridstride import arrays, cuda
+from gridstride import _native, arrays, cuda
 from gridstride._runtime.launch_stream import resolve_stream
 from gridstride._runtime.stream import stream_handle
 
@@ -183,6 +183,25 @@ def test_a_block_makes_the_stream_current_for_cupy(gpu, cupy):
             assert cupy.cuda.get_current_stream(0).ptr == second.ptr
         assert cupy.cuda.get_current_stream(0).ptr == 77
     assert cupy.cuda.get_current_stream(0).ptr == 0
+
+
+@pytest.mark.parametrize("are_on", [False, True], ids=["definition", "shortcut"])
+def test_a_block_of_cupy_s_ends_in_the_stream_of_ours_around_it(gpu, cupy, are_on):
+    before = _native.use_shortcuts(are_on)
+    try:
+        outer, ours = cupy.cuda.ExternalStream(55, 0), cuda.Stream()
+        with outer:
+            cupy.cuda.ExternalStream(66, 0).use()
+            for _ in range(2):
+                with ours:
+                    with cupy.cuda.ExternalStream(77, 0):
+                        assert cupy.cuda.get_current_stream().ptr == 77
+                    assert cupy.cuda.get_current_stream().ptr == ours.ptr
+                assert cupy.cuda.get_current_stream().ptr == 66
+            ours.use()
+        assert cupy.cuda.get_current_stream().ptr == 0
+    finally:
+        _native.use_shortcuts(before)
 
 
 def test_cupy_s_stream_stays_where_the_target_has_no_gpu(fake, cupy):

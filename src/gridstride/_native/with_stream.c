@@ -46,7 +46,10 @@ static int forget_switches_of_other_modules(void)
     return none != NULL;
 }
 
-/* Return a tuple of (current, of, use) for each library to switch, as a new reference. */
+/* What there is for each library to switch. */
+enum { WAY_CURRENT, WAY_OF, WAY_USE, WAY_ENTER, WAY_LEAVE };
+
+/* Return a tuple of these tuples, as a new reference. */
 static PyObject *switches_of(PyObject *target)
 {
     if (libraries.names == NULL || !forget_switches_of_other_modules())
@@ -63,14 +66,17 @@ static PyObject *switches_of(PyObject *target)
 }
 
 /* An entry of a stream: the device, what was current there, a place for the definition, and for each library what
-   puts its stream back: `use`, and the stream that was current. */
-enum { ENTRY_DEVICE, ENTRY_PREVIOUS, ENTRY_CAPTURE, ENTRY_SWITCHED };
+   puts its stream back: `use` and the stream that was current, `leave` and the one that was entered. */
+enum { ENTRY_DEVICE, ENTRY_PREVIOUS, ENTRY_CAPTURE, ENTRY_SWITCHED, PER_LIBRARY = 4 };
 
 /* Put back in reverse order what stands before a place of the entry. */
 static int put_back(PyObject *entry, Py_ssize_t end)
 {
     for (Py_ssize_t k = end - 2; k >= ENTRY_SWITCHED; k -= 2) {
-        PyObject *done = PyObject_CallFunctionObjArgs(PyTuple_GetItem(entry, k), PyTuple_GetItem(entry, k + 1), NULL);
+        PyObject *function = PyTuple_GetItem(entry, k);
+        if (function == Py_None)
+            continue;
+        PyObject *done = PyObject_CallFunctionObjArgs(function, PyTuple_GetItem(entry, k + 1), NULL);
         if (done == NULL)
             return 0;
         Py_DECREF(done);
@@ -88,7 +94,7 @@ static PyObject *twins_of(struct stream_record *stream, PyObject *switches, PyOb
     if (twins != NULL)
         PyTuple_SetItem(twins, 0, Py_NewRef(switches));
     for (Py_ssize_t k = 0; k < count && twins != NULL; ++k) {
-        PyObject *of = PyTuple_GetItem(PyTuple_GetItem(switches, k), 1);
+        PyObject *of = PyTuple_GetItem(PyTuple_GetItem(switches, k), WAY_OF);
         PyObject *twin = PyObject_CallFunctionObjArgs(of, stream->handle, device, NULL);
         if (twin == NULL)
             Py_CLEAR(twins);
@@ -103,12 +109,14 @@ static PyObject *twins_of(struct stream_record *stream, PyObject *switches, PyOb
 /* Make a stream of the current device a library's current one; write what puts back into an entry. */
 static int switch_library(PyObject *ways, PyObject *twin, PyObject *device, PyObject *entry, Py_ssize_t place)
 {
-    PyObject *use = PyTuple_GetItem(ways, 2);
-    PyObject *before = PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, 0), device, NULL);
-    PyObject *done = before == NULL ? NULL : PyObject_CallFunctionObjArgs(use, twin, NULL);
+    PyObject *before = PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, WAY_CURRENT), device, NULL);
+    PyObject *done =
+        before == NULL ? NULL : PyObject_CallFunctionObjArgs(PyTuple_GetItem(ways, WAY_ENTER), twin, NULL);
     if (done != NULL) {
-        PyTuple_SetItem(entry, place, Py_NewRef(use));
+        PyTuple_SetItem(entry, place, Py_NewRef(PyTuple_GetItem(ways, WAY_USE)));
         PyTuple_SetItem(entry, place + 1, Py_NewRef(before));
+        PyTuple_SetItem(entry, place + 2, Py_NewRef(PyTuple_GetItem(ways, WAY_LEAVE)));
+        PyTuple_SetItem(entry, place + 3, Py_NewRef(twin));
         Py_DECREF(done);
     }
     Py_XDECREF(before);
@@ -123,7 +131,7 @@ static int switch_libraries(struct stream_record *stream, PyObject *switches, Py
     if (twins == NULL)
         return count == 0;
     Py_ssize_t k = 0;
-    for (; k < count; ++k, place += 2)
+    for (; k < count; ++k, place += PER_LIBRARY)
         if (!switch_library(PyTuple_GetItem(switches, k), PyTuple_GetItem(twins, k + 1), device, entry, place))
             break;
     Py_DECREF(twins);
@@ -155,7 +163,7 @@ static PyObject *device_to_switch(const struct stream_record *stream, PyObject *
 static int enter_on(PyObject *object, PyObject *switches, PyObject *device)
 {
     struct stream_record *self = (struct stream_record *)object;
-    PyObject *entry = PyTuple_New(ENTRY_SWITCHED + 2 * PyTuple_Size(switches));
+    PyObject *entry = PyTuple_New(ENTRY_SWITCHED + PER_LIBRARY * PyTuple_Size(switches));
     if (entry == NULL)
         return 0;
     PyTuple_SetItem(entry, ENTRY_DEVICE, Py_NewRef(device));

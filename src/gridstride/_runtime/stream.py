@@ -14,7 +14,7 @@ from gridstride._runtime.capture import capture_in
 from gridstride._runtime.current import current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
 from gridstride._runtime.foreign_events import let_wait, record_in
-from gridstride._runtime.library_streams import Switched, put_back, switch_libraries
+from gridstride._runtime.library_streams import enter_in_libraries, put_back, use_in_libraries
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
@@ -49,7 +49,9 @@ class BaseStream(_native.StreamRecord):
 
     @_native.shortcut
     def __enter__(self) -> BaseStream:
-        switched, device, previous = self._make_current()
+        target, device = self.target, self.device_id
+        switched = enter_in_libraries(target, self.ptr, device)
+        previous = exchange_stream(target, device, self)
         self._entries.push((device, previous, capture_in(self), *switched))
         return self
 
@@ -90,7 +92,9 @@ class BaseStream(_native.StreamRecord):
 
     def use(self) -> BaseStream:
         """Make the stream the calling thread's current one, until another takes its place."""
-        self._make_current()
+        target, device = self.target, self.device_id
+        use_in_libraries(target, self.ptr, device)
+        exchange_stream(target, device, self)
         return self
 
     def synchronize(self) -> None:
@@ -214,10 +218,6 @@ class BaseStream(_native.StreamRecord):
         device = self.device_id
         with on_device(self.target, device):
             return tracking.stream_done(self.target, device, self.ptr)
-
-    def _make_current(self) -> tuple[Switched, int, BaseStream | None]:
-        target, device = self.target, self.device_id
-        return switch_libraries(target, self.ptr, device), device, exchange_stream(target, device, self)
 
 
 class Stream(BaseStream):

@@ -77,8 +77,9 @@ class CuPyAdapter(Adapter):
 
     def stream_switch(self) -> StreamSwitch:
         cupy = library_module("cupy")
-        use = cupy.cuda.Stream.use  # the same for all its classes of streams
-        return StreamSwitch(cupy.cuda.get_current_stream, partial(_foreign_stream, cupy), use)
+        kind = cupy.cuda.Stream  # its methods are those of all its classes of streams
+        of = partial(_foreign_stream, cupy)
+        return StreamSwitch(cupy.cuda.get_current_stream, of, kind.use, kind.__enter__, kind.__exit__)
 
     def memory_of(self, array: Any) -> object | None:
         # CuPy's memory cannot be referred to weakly; all views of it hold the array that it was made for.

@@ -96,7 +96,7 @@ class TorchAdapter(Adapter):
         if not _sees_gpus():
             return None
         cuda = library_module("torch").cuda
-        return StreamSwitch(cuda.current_stream, _external_stream, cuda.set_stream)
+        return StreamSwitch(cuda.current_stream, _external_stream, cuda.set_stream, cuda.set_stream)
 
     def retain(self, array: Any, stream: int) -> bool:
         if not array.is_cuda:

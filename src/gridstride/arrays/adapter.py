@@ -50,11 +50,17 @@ class StreamSwitch(NamedTuple):
         Takes a raw handle and a device; returns the library's object for that stream.
     use : callable
         Takes such an object, of the current device, and makes it the current stream.
+    enter, leave : callable
+        Take such an object where a block of it begins and ends, for libraries that keep count of their blocks:
+        those inside make the stream current again that the block around them has. After `leave` whichever
+        stream may be current. Others need but `use`.
     """
 
     current: Callable[[int], Any]
     of: Callable[[int, int], Any]
     use: Callable[[Any], object]
+    enter: Callable[[Any], object]
+    leave: Callable[[Any], object] | None = None
 
 
 class Adapter(ABC):
