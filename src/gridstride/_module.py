@@ -16,7 +16,7 @@ from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
 from gridstride._runtime.memory import UnownedMemory
 from gridstride._runtime.pointer import MemoryPointer
-from gridstride._source.raw import RawSource, checked, declared_globals, declared_kernels
+from gridstride._source.raw import RawSource, checked, content_of, decoded, declared_globals, declared_kernels
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, SymbolNotFound
 from gridstride.targets import registry
@@ -209,14 +209,13 @@ class Module:
         code: str | bytes
         with open(path, "rb") as file:
             code = file.read()
-        if suffix in _TEXT_SUFFIXES:
-            code = _decoded(code)
+        code = decoded(code) if suffix in _TEXT_SUFFIXES else content_of(code)
         return cls._of(LazyModule.of_source(RawSource(code, stem, path=path)))
 
     @classmethod
     def load_from_string(cls, source: str | bytes) -> Module:
-        """Make a module from CUDA C++ text (str), or PTX, cubin or fatbin (bytes)."""
-        return cls._of(LazyModule.of_source(RawSource(source, "module")))
+        """Make a module from CUDA C++ text, or PTX, cubin or fatbin (bytes)."""
+        return cls._of(LazyModule.of_source(RawSource(content_of(source), "module")))
 
     @classmethod
     def _of(cls, lazy: LazyModule) -> Module:
@@ -237,14 +236,6 @@ class Module:
         raise NotImplementedError(
             f"texture reference {name!r}: CUDA 12 removed texture references; read the array through a pointer"
         )
-
-
-def _decoded(content: bytes) -> str:
-    """Return a source file's text; in old ones comments are not UTF-8."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 class AttributeMapping(Mapping[str, int]):

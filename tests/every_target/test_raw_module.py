@@ -168,6 +168,21 @@ def test_module_from_a_file(target, xp, tmp_path):
         gs.RawModule(path=path).compile()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_text_as_bytes_is_text(target, xp, tmp_path, encoding):
+    text = """// £: a version of .target and .version 8.0
+        extern "C" __global__ void fill(int* y) { y[threadIdx.x] = 7; }"""
+    code = text.encode(encoding)
+    path = tmp_path / "kernel.inc"
+    path.write_bytes(code)
+    modules = gs.RawModule(code), gs.RawModule(path=path), gs.compile_with_cache(code)
+    kernels = [module.get_function("fill") for module in modules]
+    for kernel in (*kernels, gs.RawKernel(code, "fill")):
+        y = xp.zeros(4, np.int32)
+        kernel((1,), (4,), (y,))
+        assert (gs.asnumpy(y) == 7).all()
+
+
 def test_exactly_one_source():
     with pytest.raises(TypeError, match="exactly one"):
         gs.RawModule()

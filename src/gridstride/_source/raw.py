@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,6 +55,21 @@ class RawSource(NamedTuple):
         return _program(self, target, kernels, globals_)
 
 
+def content_of(code: str | bytes) -> str | bytes:
+    """Return text where bytes are text, as of a file that was read so, and anything else as it is."""
+    if isinstance(code, bytes) and not _OBJECT_CODE.search(code):
+        return decoded(code)
+    return code
+
+
+def decoded(content: bytes) -> str:
+    """Return a source file's text; in old ones comments are not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def checked(source: RawSource) -> RawSource:
     """Return a source that every compiler reads alike; ValueError where there is none."""
     code = source.code if isinstance(source.code, bytes) else _checked_text("code", source.code)
@@ -78,6 +94,10 @@ def _checked_text(what: str, text: str) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(f"{what}, line {line}: a NUL character; in a string write \\0")
     return text.removeprefix("\ufeff")
+
+
+#: A cubin, a fatbin, any other bytes that are no text, PTX.
+_OBJECT_CODE = re.compile(rb"\A\x7fELF|\A\x50\xed\x55\xba|\0|^\s*\.version\s+\d", re.MULTILINE)
 
 
 def declared_kernels(source: RawSource) -> tuple[KernelDeclaration, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from gridstride._module import Function, LazyModule, Module, default_place
-from gridstride._source.raw import RawSource
+from gridstride._source.raw import RawSource, content_of
 from gridstride.errors import CompileError
 from gridstride.families.names import checked_name
 
@@ -89,7 +89,7 @@ class RawKernel(Function):
         tier: str = "",
     ) -> None:
         source = _source(
-            code, checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier,
+            content_of(code), checked_name(name), options, headers, backend, enable_cooperative_groups, tier=tier,
             translate_cucomplex=translate_cucomplex,
         )  # fmt: skip
         self._bind(LazyModule(source, (name,)), name)
@@ -117,7 +117,7 @@ class RawModule:
     Parameters
     ----------
     code : str or bytes, optional
-        CUDA C++ text; or PTX, cubin or fatbin as bytes. Exactly one of `code`, `path`, `cubin` and
+        CUDA C++ text, also as bytes; or PTX, cubin or fatbin as bytes. Exactly one of `code`, `path`, `cubin` and
         `ptx` is given.
     path : str or path, optional
         A file with one of these.
@@ -248,7 +248,7 @@ def compile_with_cache(
     if arch is not None and arch.removeprefix("sm_") not in (own := place.target.arch(place.device)):
         raise ValueError(f"arch {arch!r} is not the current device's, which is {own}")
     lazy = LazyModule.of_source(
-        _source(source, "module", options, (), backend, enable_cooperative_groups),
+        _source(content_of(source), "module", options, (), backend, enable_cooperative_groups),
         _expressions(name_expressions),
     )
     _compile(lazy, log_stream)
@@ -272,7 +272,7 @@ def _source(
     translate_cucomplex: bool = False,
 ) -> RawSource:
     if not isinstance(code, str | bytes):
-        raise TypeError(f"code must be CUDA C++ text (str) or object code (bytes), got {type(code).__name__}")
+        raise TypeError(f"code must be CUDA C++ text or object code (bytes), got {type(code).__name__}")
     if isinstance(options, str):
         raise TypeError(
             f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)"
@@ -310,12 +310,12 @@ def _content(
         return module._lazy.source.code, module._lazy.source.name, os.fspath(path)
     if isinstance(ptx, str):
         ptx = ptx.encode()
+    if isinstance(code, bytes):
+        code = content_of(code)
     if isinstance(cubin, str):
         raise TypeError("cubin must be the object code (bytes), got a string: a file is given as path")
-    for content in (code, cubin, ptx):
-        if content is not None:
-            return content, "module", ""
-    raise AssertionError
+    content = next(each for each in (code, cubin, ptx) if each is not None)
+    return content, "module", ""
 
 
 def _expressions(name_expressions: Sequence[str] | None) -> tuple[str, ...]:
