@@ -16,7 +16,7 @@ from gridstride._compilation.tiers import Explanation, explain
 from gridstride._launch.configuration import launch_configuration
 from gridstride._runtime.memory import UnownedMemory
 from gridstride._runtime.pointer import MemoryPointer
-from gridstride._source.raw import RawSource, checked, content_of, decoded, declared_globals, declared_kernels
+from gridstride._source.raw import RawSource, checked, content_of, declared_globals, declared_kernels, decoded
 from gridstride._syntax import normalize_name
 from gridstride.errors import CompileError, SymbolNotFound
 from gridstride.targets import registry

@@ -168,3 +168,21 @@ def _in_place(x: Any) -> Any:
 def test_what_cannot_be_traced_is_named(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         gs.fuse(function, kernel_name="strange")(np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_negative_exponents_of_integers(target, xp, dtype):
+    """NumPy refuses them, also where nobody looks at the result; other libraries round one divided by an integer."""
+    x, y = np.array([-3, -1, -1, 0, 1, 2, 5], dtype), np.array([-1, -2, -3, -1, -5, -1, 2], dtype)
+    powers = gs.fuse(lambda x, y: (x**y, 0 * x))
+    if xp is not np:
+        assert gs.asnumpy(powers(xp.asarray(x), xp.asarray(y))[0]).tolist() == [0, 1, -1, 0, 1, 0, 25]
+        return
+    for function in (powers, gs.fuse(lambda x, y: np.sum(2 ** (y - 1))), gs.fuse(np.power)):
+        with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+            function(x, y)
+    assert (powers(x, -y % 3)[0] == x ** (-y % 3)).all()
+    choose = gs.fuse(lambda x, k: x ** np.where(k > 1, k - 4, 3))
+    assert choose(x, 1).tolist() == (x**3).tolist()
+    with pytest.raises(ValueError, match="negative integer powers"):
+        choose(x, 2)

@@ -52,6 +52,13 @@ def test_gradients_are_refused() -> None:
         ADD(torch.ones(3, requires_grad=True), 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_negative_exponents_of_integers(dtype: torch.dtype) -> None:
+    x = torch.tensor([-3, -1, -1, 0, 1, 2, 5], dtype=dtype)
+    y = torch.tensor([-1, -2, -3, -1, -5, -1, 2], dtype=dtype)
+    assert gs.fuse(lambda x, y: x**y)(x, y).tolist() == (x**y).tolist() == [0, 1, -1, 0, 1, 0, 25]
+
+
 def test_fused_functions() -> None:
     result = gs.fuse(lambda x, y: x * y + 1)(torch.ones(3), torch.full((3,), 2.0))
     assert isinstance(result, torch.Tensor)

@@ -214,6 +214,7 @@ class _Trace:
             tape.used_by(each.code) if isinstance(each, Traced) else set() for each in self._results
         ]
         self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
+        self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
 
     def serves(self, given: Mapping[str, _Given]) -> bool:
         """Return whether numbers have the dtypes they had; Python's may depend on values."""
@@ -226,6 +227,8 @@ class _Trace:
     def __call__(self, given: Mapping[str, _Given]) -> Any:
         values = {name: each.value for name, each in given.items()}
         passed = {parameter: values[name] for parameter, name in self._arrays_of.items()}
+        if self._negative_exponents:
+            self._check_exponents(passed, values)
         found: dict[int, Any] = {}
         for group in self._groups(passed):
             kernel, parameters = self._kernel(group)
@@ -236,6 +239,16 @@ class _Trace:
                 found[position] = each.find(values)
         ordered = [found[position] for position in range(len(self._results))]
         return ordered[0] if self._wrap is None else self._wrap(ordered)
+
+    def _check_exponents(self, passed: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Raise NumPy's error for a negative exponent of integers, where NumPy's arrays tell without waiting."""
+        if not any(isinstance(array, np.ndarray) for array in passed.values()):
+            return
+        for is_negative in self._negative_exponents:
+            kernel, parameters = is_negative
+            (found,) = kernel(*self.tape.passed(parameters, passed, values))
+            if np.any(found):
+                raise ValueError("Integers to negative integer powers are not allowed.")
 
     def _groups(self, passed: Mapping[str, Any]) -> list[tuple[int, ...]]:
         """Return the results that have the same shape: each group is one kernel, nearly always the only one."""

@@ -45,6 +45,8 @@ class Tape:
     lines : dict of str to Line
     pinned : set of str
         Arguments whose values the trace depends on.
+    negative_exponents : list of Traced
+        Whether an exponent of integers is negative, for each that is no number.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,6 +55,7 @@ class Tape:
         self.scalars: dict[str, Scalar] = {}
         self.lines: dict[str, Line] = {}
         self.pinned: set[str] = set()
+        self.negative_exponents: list[Any] = []
 
     def array(self, name: str, dtype: DType) -> Any:
         """Return what stands for an argument that is an array."""
@@ -121,7 +124,9 @@ class Tape:
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = functions.template(name, *loop)
         if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
-            values[1] = self.scalar(values[1], loop[1], _exponent)
+            values[1] = self.scalar(values[1], loop[1], exponent)
+        elif name == "power" and loop[0].kind == "i":
+            self.negative_exponents.append(self.call(np.less, (values[1], 0)))
         typed = [self.typed(each, each_dtype) for each, each_dtype in zip(values, loop, strict=True)]
         codes = [f"float({each.code})" if functions.is_half(each.dtype) else each.code for each in typed]
         return self.add(text.format(*codes), result, typed)
@@ -285,7 +290,7 @@ def _same(first: Any, second: Any) -> bool:
     return type(first) is type(second) and repr(first) == repr(second)
 
 
-def _exponent(value: Any, dtype: DType) -> Any:
+def exponent(value: Any, dtype: DType) -> Any:
     """Return the exponent of an integer in a dtype; NumPy's error where it is negative."""
     if value < 0:
         raise ValueError("Integers to negative integer powers are not allowed.")

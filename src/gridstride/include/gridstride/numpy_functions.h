@@ -57,9 +57,13 @@ GRIDSTRIDE_FUNCTION __t magnitude(__t __a) { return __a < __t(0) ? __t(__t(0) - 
 __host__ __device__ inline float magnitude(float __a) { return ::fabsf(__a); }
 __host__ __device__ inline double magnitude(double __a) { return ::fabs(__a); }
 
-// Of integers, by squaring.
+// Of integers, by squaring; one divided by them for negative exponents, rounded to zero, and zero of zero.
 GRIDSTRIDE_FUNCTION __t integer_power(__t __base, __t __exponent) {
     __t __result = 1;
+    if (__exponent < 0) {
+        if (__base != 1 && __base != __t(-1)) return 0;
+        __exponent = __t(__exponent & 1);
+    }
     for (unsigned long long __rest = static_cast<unsigned long long>(__exponent); __rest; __rest >>= 1) {
         if (__rest & 1) __result = static_cast<__t>(__result * __base);
         __base = static_cast<__t>(__base * __base);
