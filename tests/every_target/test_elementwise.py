@@ -254,18 +254,25 @@ def test_structures(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(named(xp.asarray(points), out))["flag"], points["k"] > 5)
 
 
-def test_large_structures_and_many_operands(xp: ModuleType) -> None:
+def test_large_structures(xp: ModuleType) -> None:
     large = np.zeros((300, 4), [("head", "f8"), ("rest", "u1", (6000,))])
     large["head"] = np.arange(1200).reshape(300, 4)
     heads = gs.ElementwiseKernel("P p, T k", "float64 y", "y = p.head * k", "heads")
     result = heads(xp.asarray(large[::2, ::-1]), xp.asarray(np.arange(4.0)))
     np.testing.assert_array_equal(gs.asnumpy(result), large["head"][::2, ::-1] * np.arange(4.0))
-    names = [f"x{k}" for k in range(40)]
+
+
+@pytest.mark.parametrize("count", [50, pytest.param(120, marks=pytest.mark.soak)])
+def test_many_operands(xp: ModuleType, count: int) -> None:
+    names = [f"x{k}" for k in range(count)]
     many = gs.ElementwiseKernel(
         ", ".join(f"T {name}" for name in names), "T y", f"y = {' + '.join(names)}", "many"
     )
-    x = xp.asarray(values((40, 600), "f8", 1))[:, ::2]
-    np.testing.assert_array_equal(gs.asnumpy(many(*[x] * 40)), gs.asnumpy(x) * 40)
+    x = xp.asarray(values((40, 600), "i4", 1))[:, ::2]
+    turned = xp.ascontiguousarray(x.T).T
+    expected = gs.asnumpy(x) * count
+    for arguments in ([x] * count, [x, turned] * (count // 2)):
+        np.testing.assert_array_equal(gs.asnumpy(many(*arguments)), expected)
 
 
 def test_packed_structures(xp: ModuleType) -> None:

@@ -36,15 +36,37 @@ constexpr int buffered_up_to(int __most) {
                                           all_buffers_bytes / larger(sum_of(int(sizeof(typename __operands::stored))...)))));
 }
 
+// What lies on the stack, unless there are too many operands for it.
+constexpr int most_on_stack = 48;
+
+template <class __type, bool __is_apart>
+struct placed_value {
+    __type value;
+    GRIDSTRIDE_INLINED __type& get() { return value; }
+};
+template <class __type>
+struct placed_value<__type, true> {
+    char* memory = static_cast<char*>(__builtin_calloc(1, sizeof(__type) + alignof(__type)));
+    GRIDSTRIDE_INLINED __type& get() {
+        const unsigned long long __address = reinterpret_cast<unsigned long long>(memory);
+        return *reinterpret_cast<__type*>(memory + (alignof(__type) - __address % alignof(__type)) % alignof(__type));
+    }
+    ~placed_value() { __builtin_free(memory); }
+};
+template <int __bytes>
+struct alignas(line_bytes) buffer_memory {
+    char bytes[__bytes];
+};
+
 // An operand on its way along rows: `items` points to consecutive elements.
-template <class __operand, int __buffered>
+template <class __operand, int __buffered, bool __is_apart>
 struct carried : passage {
     typedef __operand operand;
     typedef typename __operand::stored stored;
     static constexpr int bytes = sizeof(stored);
 
     stored* items;
-    alignas(64) char memory[__buffered * bytes + 2 * line_bytes];
+    placed_value<buffer_memory<__buffered * bytes + 2 * line_bytes>, __is_apart> memory;
 
     GRIDSTRIDE_INLINED carried(const __operand& __source) {
         data = __source.data;
@@ -54,7 +76,7 @@ struct carried : passage {
         alignment = alignof(stored);
         is_read = __operand::is_read;
         is_written = __operand::is_written;
-        buffer = memory;
+        buffer = memory.get().bytes;
         repeated = nullptr;
     }
     GRIDSTRIDE_INLINED int turn(int __width, int __height) {
@@ -144,8 +166,8 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axe
 template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
     const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.length};
-    tile_memory __memory;
-    swallow((settle(__all, __tiles, __space.is_streamed, __memory), 0)...);
+    placed_value<tile_memory, (sizeof...(__carried) > most_on_stack)> __memory;
+    swallow((settle(__all, __tiles, __space.is_streamed, __memory.get()), 0)...);
     // What was just read is in a cache.
     auto __is_read = [&](const char* __at) { return !all_of((__all.data != __at || !__all.is_read)...); };
     swallow((__all.is_streamed = __all.is_streamed && !__is_read(__all.data))...);
@@ -163,7 +185,7 @@ GRIDSTRIDE_INLINED void shared_tiles(const __operation& __do, const tile_space<_
                                      const __operands&... __all) {
     constexpr int __largest = larger(int(sizeof(typename __operands::stored))...);
     constexpr int __buffered = buffered_up_to<__operands...>(chunk_bytes / __largest);
-    run_tiles<__buffered>(__do, __space, carried<__operands, __buffered>(__all)...);
+    run_tiles<__buffered>(__do, __space, carried<__operands, __buffered, (sizeof...(__all) > most_on_stack)>(__all)...);
 }
 
 }
