@@ -61,6 +61,17 @@ CALLS = {
     "one long row again and again": lambda: elementwise.ADD(ones("u2", 90, 1), ones("u2", 4099)),
     "short rows made of lines": lambda: elementwise.ADD(ones("i1", 3, 4099).T, ones("i1", 4099, 3)),
     "lines made of short rows": lambda: elementwise.ADD(ones("u2", 4099, 20).T, ones("u2", 20, 4099)),
+    "macros of words around the texts": lambda: gs.ReductionKernel(
+        "T x",
+        "T y",
+        "x * size",
+        "a + b",
+        "y = a",
+        "0",
+        "macros",
+        preamble="#define size 2\n#define parts 3",
+        options=("-Dfloat=double", "-Dfolded=4"),
+    )(ones("f4", 500, 400), axis=0),
     "mixed dtypes": lambda: elementwise.MIXED(ones("i2", 4), ones("f8", 4)),
     "complex numbers": lambda: elementwise.ADD(ones("c8", 4), 2.5),
     "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(

@@ -330,8 +330,17 @@ def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) ->
         kernel(xp.ones(3, xp.float32))
 
 
-#: Members and types of our headers, which programs use for macros.
+#: Members and types of our headers, and words around the user's texts, which programs use for macros.
 MACROS = (
+    "size",
+    "outputs",
+    "part",
+    "parts",
+    "at",
+    "folded",
+    "input",
+    "T",
+    "int",
     "value",
     "row",
     "step",
@@ -350,23 +359,38 @@ MACROS = (
 
 
 @pytest.mark.parametrize("way", ["options", "preamble", "type_preamble"])
-def test_no_macro_breaks_a_header_of_ours(way: str, xp: ModuleType) -> None:
+def test_no_macro_breaks_a_text_of_ours(way: str, xp: ModuleType) -> None:
     lines = "\n".join(f"#define {name} 5" for name in MACROS)
     given: Any = {"options": tuple(f"-D{name}=5" for name in MACROS)} if way == "options" else {way: lines}
     x = xp.arange(6.0).reshape(2, 3)
-    five = gs.ElementwiseKernel(
-        "T x, raw T z", "T y", "y = x + z[0] + step + _ind.size() * 0", "macros", **given
+    five = gs.ElementwiseKernel("T x, raw T z, int64 k", "T y", "y = x + z[0] + step * k", "macros", **given)
+    np.testing.assert_array_equal(gs.asnumpy(five(x, x, 1)), gs.asnumpy(x) + 5)
+    total = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", "y = a + count - parts + size", "0", "macros_total", **given
     )
-    np.testing.assert_array_equal(gs.asnumpy(five(x, x)), gs.asnumpy(x) + 5)
-    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a + count", "0", "macros_total", **given)
     np.testing.assert_array_equal(gs.asnumpy(total(x, axis=0)), gs.asnumpy(x).sum(0) + 5)
 
 
 def test_a_macro_that_changes_the_text_around_a_kernel_is_named(xp: ModuleType) -> None:
-    for given in ({"preamble": "#define size 7"}, {"options": ("-Dsize=7",)}):
-        kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "renamed", **given)
-        with pytest.raises(CompileError, match="the macro 'size' changes the text around the kernel"):
-            kernel(xp.ones(3))
+    for name in ("n", "i", "x"):
+        for given in ({"preamble": f"#define {name} 7"}, {"options": (f"-D{name}=7",)}):
+            kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "renamed", **given)
+            with pytest.raises(CompileError, match=f"the macro '{name}' changes the text around the kernel"):
+                kernel(xp.ones(3))
+
+
+@pytest.mark.parametrize("way", ["options", "type_preamble", "preamble"])
+def test_macros_of_types_leave_those_of_arguments(way: str, xp: ModuleType) -> None:
+    given: Any = {"options": ("-Dfloat=double",)} if way == "options" else {way: "#define float double"}
+    kernel = gs.ElementwiseKernel("float32 x, T z, float32 k", "float32 y, int32 s", "y = x + z * k; s = sizeof(float)",
+                                  "wide", **given)  # fmt: skip
+    y, size = kernel(xp.arange(5, dtype=xp.float32), xp.ones(5, xp.float32), 0.5)
+    assert gs.asnumpy(y).tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    assert gs.asnumpy(size).tolist() == [8] * 5
+    real = gs.ElementwiseKernel(
+        "real x", "real y", "y = x / 2", "of_macro", type_preamble="#define real float"
+    )
+    assert gs.asnumpy(real(xp.ones(3, xp.float32), xp.zeros(3, xp.float32))).tolist() == [0.5] * 3
 
 
 def test_arrays_of_many_axes(xp: ModuleType) -> None:

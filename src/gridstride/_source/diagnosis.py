@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gridstride import _dtypes
+from gridstride._source.macros import HANDED, clashing
 from gridstride._source.types import DType
 from gridstride._syntax import lexical
-from gridstride._syntax.words import words
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
 
@@ -30,7 +30,6 @@ _HINTS = (
      "the structure that the preamble declares and the argument's dtype must have one layout: "
      "numpy.dtype(..., align=True) lays fields out as C++ does"),
 )  # fmt: skip
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 #: What compilers say of a type that has the name of a placeholder.
 _DECLARED_TWICE = re.compile(
     r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b|\b[A-Z]\d*\W has already been defined"
@@ -39,6 +38,7 @@ _PLACEHOLDERS = (
     "an upper-case letter, which digits may follow, is a type placeholder: "
     "give a type of a preamble another name"
 )
+_PARAMETER = re.compile(r"\bgridstride_at_(\w+)")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 #: Of a masked text.
 _OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*\Z")
@@ -66,9 +66,10 @@ def explained(
         for letter, dtype in types.items()
     )
     lines = [f"`{program.name}`: the compiler refused its text"]
-    if found is None:
+    macro = _macro_around(program, sections, types, found is None)
+    if found is None and not macro:
         lines = [str(error)]
-    else:
+    elif found is not None:
         lines += [
             f"{found.section}, line {found.line}: {found.text}",
             *_shown(found, sections[found.section]),
@@ -76,7 +77,6 @@ def explained(
     if bound:
         lines.append(f"with {bound}")
     message = found.text if found is not None else error.log
-    macro = _macro_around(program, sections) if found is None else ""
     placeholder = _PLACEHOLDERS if _DECLARED_TWICE.search(error.log) else ""
     hints = [
         _open_end(sections),
@@ -109,19 +109,15 @@ def _open_end(sections: Mapping[str, str]) -> str:
     return ""
 
 
-def _macro_around(program: Program, sections: Mapping[str, str]) -> str:
-    """Return which macro of the user's changes the text around the user's; "" for none."""
-    around = program.text
-    for text in sections.values():
-        around = around.replace(text, " ") if text.strip() else around
-    defined = [name for name, _ in program.options.defines]
-    defined += [match[1] for text in sections.values() for match in _DEFINED.finditer(text)]
-    clashing = sorted(words(around).intersection(defined))
-    return (
-        f"the macro {clashing[0]!r} changes the text around the kernel: give it another name"
-        if clashing
-        else ""
-    )
+def _macro_around(
+    program: Program, sections: Mapping[str, str], types: Mapping[str, DType], any_name: bool
+) -> str:
+    """Return which macro of the user's changes a name that texts are handed, or any around them; "" for none."""
+    handed = {*HANDED, *types, *_PARAMETER.findall(program.text)}
+    for name in clashing(program.text, sections, program.options):
+        if any_name or name in handed:
+            return f"the macro {name!r} changes the text around the kernel: give it another name"
+    return ""
 
 
 def _line(text: str, position: int) -> int:

@@ -9,6 +9,7 @@ from string import Template
 from typing import NamedTuple
 
 from gridstride._arguments.parameters import Declaration, declare
+from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
 from gridstride._syntax.words import words
 from gridstride.targets.base import Program
@@ -17,7 +18,7 @@ from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
 _JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
-OWN_LINES = '#line 1 "text around the kernel"'
+_OWN_LINES = f'#line 1 "{OWN_LABEL}"'
 
 
 class ElementwiseSource(NamedTuple):
@@ -136,10 +137,11 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
     includes = [form.header, *needed_headers(whole, dtypes)]
     if uses_index(source) or any(role.kind == "raw" for role in form.roles):
         includes.append("gridstride/raw_array.h")
+    options = parse_options(source.options, target=target)
     return Program(
-        text=text,
+        text=apart_from_macros(text, source.sections(), options, declared_words(source.declaration)),
         name=name,
-        options=parse_options(source.options, target=target),
+        options=options,
         kernels=(entry(name),),
         includes=tuple(includes),
         path=f"{name}.cu",
@@ -171,7 +173,7 @@ def section(label: str, text: str, end: str = "") -> str:
     """Return a text of the user's in such a way that messages speak of its own lines."""
     if not text.strip():
         return ""
-    return f'#line 1 "{label}"\n{text}\n{end}\n{OWN_LINES}'
+    return f'#line 1 "{label}"\n{text}\n{end}\n{_OWN_LINES}'
 
 
 def index_line(number: str, ndim: int) -> str:

@@ -17,6 +17,7 @@ from gridstride._source.elementwise import (
     structure_line,
     template,
 )
+from gridstride._source.macros import apart_from_macros, declared_words
 from gridstride._source.recognized import handed_map, handed_reduce
 from gridstride._source.types import (
     DType,
@@ -189,10 +190,12 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     text = _Text(source, form)
     whole = "\n".join((*source.sections().values(), source.reduce_type or "", text.whole))
     dtypes = [dtype for role in text.roles for dtype in (role.stored, role.value)]
+    options = parse_options(source.options, target=target)
+    declared = declared_words(source.declaration, source.reduce_type or "")
     return Program(
-        text=text.whole,
+        text=apart_from_macros(text.whole, source.sections(), options, declared),
         name=name,
-        options=parse_options(source.options, target=target),
+        options=options,
         kernels=(entry(name), f"{entry(name)}_joining") if form.joining else (entry(name),),
         constants=(FOLDING_SIZE,),
         includes=(form.header, *needed_headers(whole, dtypes), *text.headers()),
