@@ -49,6 +49,11 @@ def elementwise() -> list[Panel]:
     square = numbered(lambda i, j: 4 * i + j, lambda i, j: MARKED if i < 2 and j < 2 else EMPTY)
     turned = numbered(lambda i, j: 4 * j + i, lambda i, j: MARKED if i < 2 and j < 2 else EMPTY)
     repeated = numbered(lambda i, j: j, lambda i, j: MARKED if i == 0 else REPEATED)
+    permuted = numbered(
+        lambda i, j: 8 * (i // 2) + 4 * (j // 2) + 2 * (i % 2) + j % 2,
+        lambda i, j: MARKED if i < 2 else EMPTY,
+    )
+    two_rows = numbered(lambda i, j: 4 * i + j, lambda i, j: MARKED if i < 2 else EMPTY)
     columns = numbered(lambda i, j: i, lambda i, j: (MARKED if i == 0 else EMPTY) if j == 0 else REPEATED)
     return [
         Panel("contiguous", "all axes become one", x=z, z=z),
@@ -56,6 +61,7 @@ def elementwise() -> list[Panel]:
         Panel("columns", "one number for each row", x=columns, z=z),
         Panel("steps", "every second element", x=numbered(lambda i, j: 8 * i + 2 * j, first_row), z=z),
         Panel("turned", "exchanged as tiles", x=turned, z=square),
+        Panel("permuted", "several axes exchanged", x=permuted, z=two_rows),
     ]
 
 

@@ -210,6 +210,21 @@ def test_members_of_large_structures_are_read_as_unaligned_as_they_are(
         assert not re.search(r"\bld(\.global)?\.f64", text)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    null = registry.get("null")
+    limits = null.limits(0)._replace(multiprocessors=132)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(null), "limits", lambda self, device: limits)
+        texts = programs(
+            lambda: elementwise.call_in_twelve_layouts(np, dtype, 64, "many_layouts"), monkeypatch
+        )
+    loops = {re.findall(r"gridstride::(\w+<[^(]*>)\(gridstride_operation", each.text)[0] for each in texts}
+    assert 4 <= len(loops) <= len(texts) <= 6
+
+
 def test_bfloat16(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for program in programs(lambda: elementwise.ADD(ones(ml_dtypes.bfloat16, 5), 2.5), monkeypatch):

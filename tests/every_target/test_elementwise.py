@@ -114,25 +114,32 @@ def test_axes_without_limit(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(ADD(xp.asarray(x), xp.asarray(y))), x + y)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("longest", [8, 64])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
-    xp: ModuleType, monkeypatch: pytest.MonkeyPatch
+    xp: ModuleType, monkeypatch: pytest.MonkeyPatch, longest: int, dtype: str
 ) -> None:
     compiled = []
     load = functions._load
     monkeypatch.setattr(functions, "_load", lambda *what: compiled.append(what[2]) or load(*what))
-    fresh = gs.ElementwiseKernel("T x, T y", "T z", "z = x - y", "difference_of_layouts")
+    call_in_twelve_layouts(xp, dtype, longest, f"difference_up_to_{longest}")
+    assert 1 <= len(compiled) <= 6
+
+
+def call_in_twelve_layouts(xp: ModuleType, dtype: str, longest: int, name: str) -> None:
+    """Call a new kernel with a thousand shapes of axes up to a length, in one of twelve layouts each."""
+    fresh = gs.ElementwiseKernel("T x, T y", "T z", "z = x - y", name)
     random = np.random.default_rng(1)
     for count in range(1000):
-        a, b, c = (int(length) for length in random.integers(1, 9, 3))
-        x = xp.ones((a, b, c), "f4")
+        a, b, c = (int(length) for length in random.integers(1, longest, 3, endpoint=True))
+        x = xp.ones((a, b, c), dtype)
         views = [
             (x, x), (x, x[:1]), (x, x[:, :1]), (x, x[..., :1]), (x[..., :1], x[:1]), (x.T, x.T), (x[::2], x[::2]),
-            (x[..., ::2], x[..., ::2]), (x[::-1], x), (x.transpose(1, 0, 2), x[0, 0]), (x[0], x[0]), (x, 2.0),
+            (x[..., ::2], x[..., ::2]), (x[::-1], x), (x.transpose(1, 0, 2), x[0, 0]), (x[0], x[0]), (x, 2),
         ]  # fmt: skip
         fresh(*views[count % 12])
-    big = xp.ones((40, 50, 60), "f4")
-    fresh(big, xp.ones((60, 50, 40), "f4").T)
-    assert len(compiled) <= 6
+    big = xp.ones((40, 50, 60), dtype)
+    fresh(big, xp.ones((60, 50, 40), dtype).T)
 
 
 # ---- the body ----

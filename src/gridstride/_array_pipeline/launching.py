@@ -11,6 +11,7 @@ import numpy as np
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound
 from gridstride._arguments.place import Place
+from gridstride._array_pipeline.choosing import chosen_loop
 from gridstride._array_pipeline.operands import Operand, accesses_of, make_scratch, value_bytes
 from gridstride._array_pipeline.walking import element_walk
 from gridstride._compilation.functions import LoadedProgram, load_program
@@ -77,8 +78,9 @@ def prepare_elements(
     """Return the launch of an elementwise call."""
     name = source.declaration.name
     limits = place.target.limits(place.device)
-    loop = writers_of(place).elementwise(element_walk(operands, bound.shape), limits)
     roles = tuple(operand.role for operand in operands)
+    kernel = source, roles, place.target.name, place.device
+    loop = chosen_loop(kernel, writers_of(place), element_walk(operands, bound.shape), limits)
     form = elementwise_form(source, roles, bound.types.items(), loop, len(bound.shape))
     program = elementwise_program(source, form, place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)

@@ -190,6 +190,10 @@ class LoopWriters(Protocol):
         """Return the loop for an elementwise kernel."""
         ...
 
+    def any_elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return a loop of which there are few for all walks, two at most for as many axes."""
+        ...
+
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return the loop for a reduction."""
         ...

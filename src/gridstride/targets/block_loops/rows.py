@@ -34,15 +34,10 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     packets = packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
-    order = flag(are_in_order(walk))
     if _has_gaps(walk):
         return _striped_rows(walk)
     if packets < _LONG_PACKETS and outer:
-        index = "unsigned" if total < 2**31 else "unsigned long long"
-        name, sizes = f"rows<{index}, {order}>", (walk.shape[0], 1, 1, 0)
-        return element_loop(
-            _ELEMENTWISE, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS)
-        )
+        return packets_of_rows(walk, length)
     if (again := repeated_rows(walk, length)) is not None:
         return again
     # Several packets for a thread, unless there are too few then for all multiprocessors.
@@ -52,7 +47,16 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     width = blocks_for(packets, pieces * WARP) * WARP
     pieces = blocks_for(packets, width)
     sizes = (walk.shape[0], 1, width, prod(outer) if _is_read_again(walk, limits) else 0)
-    return element_loop(_ELEMENTWISE, f"long_rows<{order}>", walk, sizes, (pieces, *outer))
+    return element_loop(_ELEMENTWISE, f"long_rows<{flag(are_in_order(walk))}>", walk, sizes, (pieces, *outer))
+
+
+def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
+    """Return the loop whose threads take a packet each, of whichever rows."""
+    packets, outer = packets_of_row(walk, length), walk.shape[1:]
+    total = packets * prod(outer)
+    index = "unsigned" if total < 2**31 else "unsigned long long"
+    name, sizes = f"rows<{index}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
+    return element_loop(_ELEMENTWISE, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS))
 
 
 def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:

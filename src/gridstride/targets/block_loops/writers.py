@@ -9,7 +9,7 @@ from __future__ import annotations
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.flat_rows import flat_rows
 from gridstride.targets.block_loops.folds_along import fold_along
-from gridstride.targets.block_loops.rows import even_rows, rows
+from gridstride.targets.block_loops.rows import even_rows, packets_of_rows, rows
 from gridstride.targets.block_loops.short_folds import (
     fold_of_few,
     has_few,
@@ -39,6 +39,10 @@ class BlockLoops:
             or even_rows(walk, length)
             or rows(walk, length, limits)
         )
+
+    def any_elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
+        """Return packets of rows wherever they lie."""
+        return packets_of_rows(walk, packet_length([operand.itemsize for operand in walk.operands]))
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""

@@ -66,6 +66,8 @@ class CpuLoops:
             passages.linked_for(walk.operands),
         )
 
+    any_elementwise = elementwise
+
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         along = folds_innermost(walk) and not has_short_rows(walk)
