@@ -354,6 +354,11 @@ def test_what_kernels_tell_of_themselves(xp: ModuleType) -> None:
 
 
 def test_kernels_can_be_pickled(xp: ModuleType) -> None:
+    for how in ({"no_return": True}, {"return_tuple": True}, {"reduce_dims": False}):
+        kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "kept", **how)
+        copied = pickle.loads(pickle.dumps(kernel))
+        assert [getattr(copied, name) for name in how] == list(how.values())
+        assert (copied(xp.ones(2)) is None) == copied.no_return
     copied = pickle.loads(pickle.dumps(MIXED))
     assert (copied.name, copied.nin, copied.nout, copied.nargs) == ("mixed", 2, 2, 4)
     np.testing.assert_array_equal(gs.asnumpy(copied(xp.arange(3), 1.0)[0]), [1.0, 3.0, 5.0])
@@ -374,6 +379,15 @@ def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> 
     np.testing.assert_array_equal(gs.asnumpy(whole), [2, 4, 6, 8, 10, 5, 6, 7, 8, 9])
     with pytest.raises(TypeError, match="size must be an int"):
         gs.ElementwiseKernel("", "raw float64 y", "y[i] = 1", "sized")(size=True)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "error"), [(0, ValueError), (1025, ValueError), (-32, ValueError), (64.0, TypeError)]
+)
+def test_sizes_of_blocks_are_checked(xp: ModuleType, block_size: Any, error: type[Exception]) -> None:
+    np.testing.assert_array_equal(gs.asnumpy(COPY(xp.ones(3), block_size=np.int64(1024))), 1)
+    with pytest.raises(error, match="`assign`: block_size must be"):
+        COPY(xp.ones(3), block_size=block_size)
 
 
 def test_the_stream_of_a_call(xp: ModuleType) -> None:

@@ -257,6 +257,14 @@ def test_outputs_can_be_passed_in_two_ways(xp: ModuleType) -> None:
         TOTAL(x, axis=1, out=out)
 
 
+def test_every_output_has_the_shape_of_the_result(xp: ModuleType) -> None:
+    x, mean, variance = xp.ones((2, 3)), xp.zeros(3), xp.zeros(2)
+    for out in ((mean, variance), (variance, mean)):
+        with pytest.raises(ValueError, match=r"non-broadcastable output: '\w+' has the shape \(2,\)"):
+            MOMENTS(x, axis=0, out=out)
+    assert not gs.asnumpy(mean).any()
+
+
 def test_an_input_that_shares_memory_with_the_output(xp: ModuleType) -> None:
     x = xp.arange(12.0).reshape(3, 4)
     TOTAL(x, axis=0, out=x[1])

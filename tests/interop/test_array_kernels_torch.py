@@ -47,6 +47,13 @@ def test_libraries_can_be_mixed() -> None:
     assert isinstance(ADD(np.ones(3, np.float32), torch.ones(3)), np.ndarray)
 
 
+def test_arrays_without_axes_beside_others_do_not_say_of_which_library_results_are() -> None:
+    for kernel in (ADD, gs.fuse(lambda x, y: x - y)):
+        assert isinstance(kernel(np.array(2.0, np.float32), torch.ones(3)), torch.Tensor)
+        assert isinstance(kernel(torch.tensor(2.0), np.ones(3, np.float32)), np.ndarray)
+        assert isinstance(kernel(torch.tensor(2.0), np.array(1.0, np.float32)), torch.Tensor)
+
+
 def test_gradients_are_refused() -> None:
     with pytest.raises(TypeError, match=r"detach\(\)"):
         ADD(torch.ones(3, requires_grad=True), 1)

@@ -48,6 +48,9 @@ def bound(declared: tuple[str, str], *arguments: Any, size: int | None = None) -
 def test_a_declaration_says(text: str, name: str, ctype: str, dtype: str | None, raw: bool) -> None:
     info = ParameterInfo(text)
     assert (info.name, info.ctype, info.raw) == (name, ctype, raw)
+    assert info.is_placeholder == (ctype in ("T", "T1"))
+    assert info.is_const == ("const" in text)
+    assert ParameterInfo(text, True).is_const
     assert info.dtype == (None if dtype is None else np.dtype(dtype))
 
 

@@ -93,7 +93,6 @@ class Reduced:
     """Stand for the result of a reduction; nothing can be done with it but to return it."""
 
     __slots__ = ("axis", "ddof", "dtype", "how", "keepdims", "name", "value")
-    __array_ufunc__ = None
 
     def __init__(self, value: Traced, name: str, axis: Any, keepdims: bool, dtype: Any, ddof: float) -> None:
         self.name, self.how, self.axis, self.keepdims, self.ddof = name, _HOW[name], axis, keepdims, ddof
@@ -149,6 +148,9 @@ class Reduced:
         if name.startswith("__"):
             raise AttributeError(name)
         raise self.value.tape.refusal(f"{name!r} of the result of {self.name}(), which must come last")
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._behind()
 
     def _behind(self, *others: Any) -> Any:
         raise self.value.tape.refusal(f"something behind {self.name}(), which must come last")
