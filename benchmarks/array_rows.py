@@ -57,6 +57,14 @@ class Fold(NamedTuple):
         """How many elements become one."""
         return prod(self.shape[axis] for axis in self.axes)
 
+    def result_bytes(self, dtype: str, itemsize: int) -> int:
+        """Return how many bytes the outputs have: of places 8 each, beside the elements, and of sums of integers."""
+        if self.kind == "argmax":
+            itemsize += 8
+        elif self.kind == "sum" and dtype.startswith("int"):
+            itemsize = 8
+        return prod(self.shape) // self.folded * itemsize
+
 
 def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     """Yield the rows of the elementwise table, then those beyond it."""

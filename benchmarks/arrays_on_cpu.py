@@ -120,18 +120,17 @@ def _reductions(dtype: str, x: Any) -> Iterator[Case]:
 
 def _reduction(fold: Fold, dtype: str, x: Any) -> Case:
     kernel = array_kernels.reduction_kernel(gs, fold.kind, dtype)
-    ours = partial(kernel, x, axis=fold.axis)
-    peers = {"NumPy": partial(_NUMPY_REDUCTIONS[fold.kind], x, axis=fold.axis)}
-    moved = x.nbytes + x.nbytes // fold.folded
+    # Given outputs, as numba is: else the time of new pages is most of that of many results.
+    results = kernel(x, axis=fold.axis)
+    ours = partial(kernel, x, axis=fold.axis, out=results)
+    first = results[0] if fold.kind == "argmax" else results
+    peers = {"NumPy": partial(_NUMPY_REDUCTIONS[fold.kind], x, axis=fold.axis, out=first)}
     if fold.kind == "sum":
-        # Given an output, as numba is: else the time of new pages is most of that of many results.
-        out = np.empty(x.sum(fold.axis).shape, np.int64 if x.dtype.kind == "i" else x.dtype)
-        ours, peers = partial(ours, out=out), {"NumPy": partial(peers["NumPy"], out=out)}
-        moved = x.nbytes + out.nbytes
         for name, module in _PEERS.items():
             run = module.reduction(x, fold.axis)
             if run is not None:
                 peers[name] = run
+    moved = x.nbytes + fold.result_bytes(dtype, x.itemsize)
     return Case(
         f"cpu.{fold.kind}.{fold.id}.{dtype}", ours, peers, partial(_check_reduction, fold, x), moved, moved, _GOAL
     )  # fmt: skip

@@ -221,24 +221,13 @@ def _reduction(fold: Fold, dtype: str, flat: Any) -> Case:
     size = tensor.numel() * tensor.element_size()
     return Case(
         f"cuda.{fold.kind}.{fold.id}.{dtype}", partial(kernel, array, axis=fold.axis), peers,
-        partial(_check_reduction, fold, tensor, by_torch), size, size + _result_bytes(fold, dtype), fold.goal,
+        partial(_check_reduction, fold, tensor, by_torch), size, size + fold.result_bytes(dtype, tensor.element_size()), fold.goal,
     )  # fmt: skip
 
 
 def _by_torch(fold: Fold, tensor: Any) -> Any:
     function = _TORCH_REDUCTIONS[fold.kind]
     return function(tensor) if fold.axis is None else function(tensor, dim=fold.axis)
-
-
-def _result_bytes(fold: Fold, dtype: str) -> int:
-    if fold.axis is None:
-        return 0
-    itemsize = getattr(torch, dtype).itemsize
-    if fold.kind == "argmax":
-        itemsize += 8
-    elif fold.kind == "sum" and dtype.startswith("int"):
-        itemsize = 8
-    return prod(fold.shape) // fold.folded * itemsize
 
 
 def _check_reduction(fold: Fold, tensor: Any, by_torch: Callable[[], Any], result: Any) -> None:
