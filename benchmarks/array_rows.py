@@ -206,11 +206,13 @@ def folds(n: int) -> Iterator[Fold]:
     yield Fold("five.1", (n // 5000, 5, 1000), 1)
     pixels = 56 * 56 if n >> 20 else 7 * 7
     yield Fold("images.02", (32, n // 32 // pixels, pixels), (0, 2))
+    yield Fold("images7.023", (n // 64 // 49, 64, 7, 7), (0, 2, 3))
+    yield Fold("mixed9.024", (n // 2160, 8, 6, 5, 9), (0, 2, 4))
     for kind in KINDS[1:]:
         yield Fold("all", (n,), None, kind=kind)
         yield Fold("square.1", (side, side), 1, kind=kind)
         yield Fold("square.0", (side, side), 0, kind=kind)
-    for width in (16, 5000):
+    for width in (16, 100, 5000):
         yield Fold(f"by{width}.1", (n // width, width), 1, kind="argmax")
 
 

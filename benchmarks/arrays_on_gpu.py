@@ -219,9 +219,10 @@ def _reduction(fold: Fold, dtype: str, flat: Any) -> Case:
         peers |= arrays_by_cupy.reduction(fold, array)
     kernel = array_kernels.reduction_kernel(gs, fold.kind, dtype)
     size = tensor.numel() * tensor.element_size()
+    moved = size + fold.result_bytes(dtype, tensor.element_size())
     return Case(
         f"cuda.{fold.kind}.{fold.id}.{dtype}", partial(kernel, array, axis=fold.axis), peers,
-        partial(_check_reduction, fold, tensor, by_torch), size, size + fold.result_bytes(dtype, tensor.element_size()), fold.goal,
+        partial(_check_reduction, fold, tensor, by_torch), size, moved, fold.goal,
     )  # fmt: skip
 
 

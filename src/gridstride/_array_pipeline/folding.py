@@ -15,6 +15,7 @@ from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, l
 from gridstride._array_pipeline.operands import Operand
 from gridstride._compilation.functions import LoadedProgram, load_program, remember_refusal, was_refused
 from gridstride._pipeline import view_arguments
+from gridstride._source.recognized import keeps_places
 from gridstride._source.reduction import (
     FOLDING_SIZE,
     ReductionSource,
@@ -59,8 +60,11 @@ def prepare_fold(
     name = entry(source.declaration.name)
     writers, limits = writers_of(place), place.target.limits(place.device)
     in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
+    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
     walk = fold_walk(bound, operands)._replace(
-        in_structures=in_structures, has_identity=source.identity is not None
+        in_structures=in_structures,
+        has_identity=source.identity is not None,
+        keeps_places=in_structures and keeps_places(source, [operands[k].role for k in inputs]),
     )
     loop = writers.reduction(walk, limits)
     loaded, text = _loaded(source, bound, operands, place, loop, in_structures)
@@ -79,7 +83,6 @@ def prepare_fold(
     block.add(loop.joining.space, 8)
     results = axes.elements(bound.result)
     workspace = block.add(workspace_operand(size, results, loop, loop.joining.capacity), 8)
-    inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
     others = [k for k in range(len(operands)) if k not in inputs]
     block.add_operands(operands, others, loop.operands[len(inputs) :])
     second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._source.extremes import extreme_of, placed_extreme_of
+from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 from gridstride._source.types import Role, folded_ctype, kind_of
 from gridstride._syntax.words import words
 from gridstride.targets.walks import flag
@@ -61,10 +62,20 @@ def _keeps_order(only: Role, form: ReductionForm) -> bool:
     return is_same and kind_of(only.stored) in "iuf"
 
 
-def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool) -> str:
+def keeps_places(source: ReductionSource, inputs: Sequence[Role]) -> bool:
+    """Return whether what is kept of numbers is the largest or the smallest one and its place."""
+    return (
+        len(inputs) == 1
+        and kind_of(inputs[0].stored) in "iuf"
+        and _placed_extreme(source, inputs[0]) is not None
+    )
+
+
+@lru_cache(maxsize=256)
+def _placed_extreme(source: ReductionSource, only: Role) -> PlacedExtreme | None:
     if source.type_preamble or source.options or source.identity or source.reduce_type is None:
-        return "gridstride_reduce"
-    kept = placed_extreme_of(
+        return None
+    return placed_extreme_of(
         source.preamble,
         source.map_expr,
         source.reduce_expr,
@@ -73,6 +84,10 @@ def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool)
         source.reduce_type,
         only.stored.kind in "iu" and only.stored.itemsize <= 2,
     )
+
+
+def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool) -> str:
+    kept = _placed_extreme(source, only)
     if kept is None:
         return "gridstride_reduce"
     which = f"{flag(kept.is_largest)}, {flag(kept.is_first)}"

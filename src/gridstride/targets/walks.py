@@ -82,6 +82,8 @@ class FoldWalk(NamedTuple):
         Whether values are folded in a structure.
     has_identity : bool
         Whether a fold starts with a value of its own, not with that of an element.
+    keeps_places : bool
+        Whether the structures are numbers and their places, of which the largest or the smallest is kept.
     """
 
     kept: Ints
@@ -94,6 +96,7 @@ class FoldWalk(NamedTuple):
     outputs: tuple[Walked, ...]
     in_structures: bool = False
     has_identity: bool = True
+    keeps_places: bool = False
 
 
 class Loop(NamedTuple):
@@ -214,13 +217,14 @@ def configuration(blocks: int, threads: int, parts: int = 1) -> LaunchConfig:
     return LaunchConfig(grid, (threads, 1, 1))
 
 
-def axes_bytes(count: int, lengths: Sequence[int], capacity: int) -> bytes:
-    """Return ``axes<capacity>``."""
+def axes_bytes(count: int, lengths: Sequence[int], capacity: int, walked: int | None = None) -> bytes:
+    """Return ``axes<capacity>``, of which so many of the first are walked: by default all."""
     padded = (*lengths, *(1 for _ in range(capacity - len(lengths))))
     magic = [multiplier_and_shift(length) for length in padded]
+    ndim = len(lengths) if walked is None else walked
     return struct.pack(
         f"<qii{capacity}q{capacity}I{capacity}I",
-        count, len(lengths), count >= 2**31, *padded, *(each[0] for each in magic), *(each[1] for each in magic),
+        count, ndim, count >= 2**31, *padded, *(each[0] for each in magic), *(each[1] for each in magic),
     )  # fmt: skip
 
 

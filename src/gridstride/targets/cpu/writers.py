@@ -8,6 +8,7 @@ from gridstride.targets.base import LaunchConfig, Limits
 from gridstride.targets.block_loops.large_folds import large_fold
 from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
+from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_inputs, mixed_space, outer_fold_first
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.walks import (
     ElementWalk,
@@ -23,9 +24,12 @@ from gridstride.targets.walks import (
 
 _LOOPS = "gridstride_cpu/loops.h"
 _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
+_MIXED = "gridstride_cpu/folds_mixed.h"
 _FOUND_ALONG, _FOUND_ACROSS = "gridstride_cpu/found_extremes.h", "gridstride_cpu/found_across.h"
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
 _LARGEST_FOLDING = 2048
+#: The same where the values of a block are on a stack, and rows of a part of such a fold at least.
+_LARGEST_IN_BLOCKS, _ROWS_OF_BLOCKS = 24, 8
 #: Bytes of a chunk of the largest input, as in folds_along.h.
 _CHUNK_BYTES = 65536
 #: Into how many pieces work is cut, so that no thread waits long for another: of rows, and of columns, whose parts take
@@ -42,6 +46,8 @@ _RESULTS, _LINE = 8192, 64
 _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 #: The same where numbers lie in order.
 _FEW_IN_ORDER = {1: 31, 2: 16, 4: 15, 8: 4, 16: 3}
+#: The same where the place of one of them is kept.
+_FEW_OF_PLACES = {1: 32, 2: 32, 4: 7}
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another; of small ones, bytes.
@@ -70,19 +76,26 @@ class CpuLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
-        along = folds_innermost(walk) and not has_short_rows(walk)
-        return _along(walk, limits) if along else _across(walk, limits)
+        block = block_of(walk)
+        return _mixed(walk, block, limits) if block else _one_axis(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
-        """Return a fold in which a thread has one value: a stack has no room for those of all levels."""
-        return large_fold(walk, limits)
+        """Return a fold in which a thread has one value: a stack has no room for those of all levels, or of a block."""
+        return _one_axis(walk, limits) if size <= _LARGEST_FOLDING else large_fold(walk, limits)
+
+
+def _one_axis(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    along = folds_innermost(walk) and not has_short_rows(walk)
+    return _along(walk, limits) if along else _across(walk, limits)
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
     """Return whether rows too short for lanes lie so close to each other that neighboring results make lanes."""
     largest = max((each.itemsize for each in walk.inputs), default=16)
     in_order = len(walk.fold) == 1 and all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
-    few = _FEW_IN_ORDER if in_order and not walk.in_structures else _FEW
+    few = _FEW
+    if in_order and (walk.keeps_places or not walk.in_structures):
+        few = {**_FEW, **_FEW_OF_PLACES} if walk.keeps_places else _FEW_IN_ORDER
     if walk.fold[0] > few.get(largest, few[16]) or walk.kept[0] < _MANY:
         return False
     return len(walk.fold) == 1 or any(
@@ -150,6 +163,35 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
         widens="f",
         linked=passages.linked_for(walk.inputs),
         # Places are no wider than turns of so wide elements would be.
+        finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
+    )
+
+
+def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
+    walk = outer_fold_first(walk, block.fold)
+    total = prod(walk.fold[: len(walk.fold) - len(block.fold)])
+    pieces = -(-walk.kept[0] // block.group) * prod(walk.kept[block.kept :])
+    part, _ = _cut(total, pieces, total * block.columns, _PIECES_ACROSS)
+    part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
+    parts = -(-total // part)
+    capacity = room_of(walk)
+    largest = max(each.itemsize for each in walk.inputs)
+    return FoldLoop(
+        _MIXED,
+        "shared_mixed",
+        "",
+        capacity,
+        mixed_space(walk, block, part, parts, capacity),
+        (*mixed_inputs(walk, capacity), *walked_operands(walk.outputs, capacity)),
+        shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits),
+        parts,
+        WORKSPACE_AT,
+        _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None,
+        _LARGEST_IN_BLOCKS,
+        parts_outermost=True,
+        tells_numberless=True,
+        widens="f",
+        linked=passages.linked_for(walk.inputs),
         finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
     )
 

@@ -61,6 +61,9 @@ GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long _
     }
 }
 
+// Where elements of a row have no numbers a step apart, numbers say in which column they are.
+constexpr long long number_of_column = 1ll << 47;
+
 // Unsigned integers by their size.
 template <int __size> struct word_of { static constexpr bool exists = false; };
 template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };

@@ -3,8 +3,7 @@
 #ifndef GRIDSTRIDE_CPU_FOLDS_ACROSS_H
 #define GRIDSTRIDE_CPU_FOLDS_ACROSS_H
 
-#include <gridstride_cpu/folds_joined.h>
-#include <gridstride_cpu/members.h>
+#include <gridstride_cpu/row_sums.h>
 #include <gridstride_cpu/untangling.h>
 
 namespace gridstride {
@@ -191,91 +190,6 @@ struct batch_of_rows : brief<__type, __reduce, __operands...> {
     static constexpr int rows = is_brief ? 256 : 64, width = larger((is_brief ? 16384 : 32768) / int(sizeof(value)), 1);
     static constexpr int together = is_brief ? 256 : 128;
 };
-
-// Rows of sums: of a batch of rows, of a batch of those, and of all batches of those.
-template <class __type, class __batch_row>
-struct sums_of_rows {
-    typedef row_of_values<__type> row;
-    static constexpr int batch = 64;
-    __batch_row batched;
-    row joined, whole;
-    int batches = 0;  // that are in `joined`
-    bool has_whole = false;
-
-    GRIDSTRIDE_INLINED static long long bytes(long long __width, bool __has_joined, bool __has_whole) {
-        return __batch_row::bytes(__width) + (__has_joined + __has_whole) * row::bytes(__width) + row::alignment;
-    }
-    GRIDSTRIDE_INLINED sums_of_rows(char* __room, long long __width)
-        : sums_of_rows(__room + (row::alignment - reinterpret_cast<unsigned long>(__room) % row::alignment), __width,
-                       __batch_row::bytes(__width), row::bytes(__width)) {}
-
-    template <class __reduce>
-    GRIDSTRIDE_INLINED void join(const __reduce& __do, int __count) {
-        add(__do, joined, batched, batches == 0, __count);
-        if (++batches < batch) return;
-        add(__do, whole, joined, !has_whole, __count);
-        batches = 0;
-        has_whole = true;
-    }
-    // Of rows that were folded together, and perhaps of a last batch of others.
-    template <class __reduce>
-    GRIDSTRIDE_INLINED row result(const __reduce& __do, int __count, int __together, bool __has_rest) {
-        const row __values = has_whole ? whole : joined;
-        if (has_whole && batches) add(__do, whole, joined, false, __count * __together);
-        for (int __half = __together / 2; __half > 0; __half /= 2)
-            add(__do, __values, __values.from(__half * __count), false, __half * __count);
-        if (__has_rest) add(__do, __values, batched, false, __count);
-        return __values;
-    }
-
-private:
-    GRIDSTRIDE_INLINED sums_of_rows(char* __start, long long __width, long long __brief_bytes, long long __bytes)
-        : batched(__start, __width), joined(__start + __brief_bytes, __width), whole(__start + __brief_bytes + __bytes, __width) {}
-    // It stands apart, so that it is compiled once: it runs seldom.
-    template <class __reduce, class __from>
-    static inline __attribute__((noinline)) void add(const __reduce& __do, row __to, __from __values, bool __is_first, int __count) {
-        if (__is_first) {
-            GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __count; ++__k) __to.set(__k, static_cast<__type>(__values.get(__k)));
-        } else {
-            GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __count; ++__k) __to.set(__k, __do(__to.get(__k), static_cast<__type>(__values.get(__k))));
-        }
-    }
-};
-
-// Hand the sums over.
-template <class __folding, class __finish, class __type>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
-                                   const row_of_values<__type, false>& __joined, const row_of_values<__type, false>& __batched) {
-    __do_finish(__result, __part, neighbors<__folding>{(__is_joined ? __joined : __batched).values, __count});
-}
-template <class __folding, class __finish, class __type, class __batch_row>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
-                                   const row_of_values<__type, true>& __joined, const __batch_row& __batched) {
-    constexpr int __most = 128;
-    for (int __from = 0; __from < __count; __from += __most) {
-        const int __some = __count - __from < __most ? __count - __from : __most;
-        __type __values[__most];
-        for (int __k = 0; __k < __some; ++__k) __values[__k] = __is_joined ? __joined.get(__from + __k) : __batched.get(__from + __k);
-        __do_finish(__result + __from, __part, neighbors<__folding>{__values, __some});
-    }
-}
-// Of brief sums that were joined with others, or not.
-template <class __folding, class __finish, class __type, class __batch_row>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
-                                   const row_of_values<__type, false>& __joined, const __batch_row& __batched) {
-    constexpr int __most = buffer_bytes / int(sizeof(__type));
-    for (int __from = 0; __from < __count; __from += __most) {
-        const int __some = __count - __from < __most ? __count - __from : __most;
-        __type __values[__most];
-        if (!__is_joined) {
-            GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __some; ++__k) __values[__k] = static_cast<__type>(__batched.get(__from + __k));
-        }
-        __do_finish(__result + __from, __part, neighbors<__folding>{__is_joined ? __joined.values + __from : __values, __some});
-    }
-}
 
 // Fold rows that are one step of the first folded axis apart into the sums; several together are one row.
 template <class __inputs_brought, class __row_of_sums, class __map, class __reduce, int __axes, class... __inputs>

@@ -21,6 +21,7 @@ struct row_of_places {
     };
     static constexpr int aligned = 64;
     start* at_start;
+    long long column = 0;
     kept* elements;
     turn* turns;
 
@@ -31,13 +32,14 @@ struct row_of_places {
           turns(reinterpret_cast<turn*>(__room + aligned + padded(__count))) {}
     GRIDSTRIDE_INLINED row_of_places from(long long __k) const {
         row_of_places __row = *this;
+        __row.column += __k;
         __row.elements += __k;
         __row.turns += __k;
         return __row;
     }
     GRIDSTRIDE_INLINED auto get(long long __k) const {
         stored __element = key_of<stored>::element(elements[__k]);
-        return (*at_start->map)(0, at_start->position + (long long)turns[__k] * at_start->stride, element<__operand>(__element).get());
+        return (*at_start->map)(number_of_column * (column + __k), at_start->position + (long long)turns[__k] * at_start->stride, element<__operand>(__element).get());
     }
 };
 

@@ -5,6 +5,7 @@
 
 #include <gridstride_cpu/extreme_keys.h>
 #include <gridstride_cpu/folds_along.h>
+#include <gridstride_cpu/short_places.h>
 
 namespace gridstride {
 

@@ -1,0 +1,184 @@
+// Folds of short rows, of which some axes are folded and others kept: `shared_mixed`. Blocks of such axes, whose elements
+// follow each other, are folded as rows are across; what is left of each block is folded along its own axes.
+#ifndef GRIDSTRIDE_CPU_FOLDS_MIXED_H
+#define GRIDSTRIDE_CPU_FOLDS_MIXED_H
+
+#include <gridstride_cpu/folds_across.h>
+
+namespace gridstride {
+
+// An axis of a block: how far apart its neighbors are in columns, numbers and positions.
+struct block_axis {
+    long long length, columns, number, position;
+    bool is_folded;
+};
+
+// The axes of a block, innermost first. The first kept axes are in it, and those folded ones that `fold` does not count;
+// several rows of the first one that it counts may be folded as one.
+template <int __axes>
+struct mixed_block {
+    block_axis axis[2 * __axes + 1];
+    int count = 0, kept_axes, together;
+    long long columns = 1;  // of one row
+
+    template <class __operand>
+    GRIDSTRIDE_INLINED mixed_block(const fold_space<__axes>& __space, const __operand& __its)
+        : kept_axes(int(__space.width >> 32)), together(int(__space.width)) {
+        constexpr long long __size = sizeof(typename __operand::stored);
+        for (int __k = 0; __k < kept_axes; ++__k)
+            add({__k ? __space.kept.length[__k] : __space.group, __its.kept_strides[__k] / __size, __space.kept_numbers.strides[__k], 0, false});
+        for (int __k = __space.fold.ndim; __k < __axes; ++__k)
+            if (__space.fold.length[__k] > 1)
+                add({__space.fold.length[__k], __its.strides[__k] / __size, __space.fold_numbers.strides[__k], __space.position.strides[__k], true});
+        if (together > 1) axis[count++] = {together, columns, __space.fold_numbers.strides[0], __space.position.strides[0], true};
+    }
+    // Numbers and positions of columns, relative to the first one's.
+    GRIDSTRIDE_INLINED void number(long long* __numbers, long long* __positions) const {
+        __numbers[0] = __positions[0] = 0;
+        long long __done = 1;
+        for (int __k = 0; __k < count; ++__k)
+            for (long long __at = 1, __from = __done; __at < axis[__k].length; ++__at, __done += __from)
+                for (long long __column = 0; __column < __from; ++__column) {
+                    __numbers[__done + __column] = __numbers[__column] + __at * axis[__k].number;
+                    __positions[__done + __column] = __positions[__column] + __at * axis[__k].position;
+                }
+    }
+
+    // Results of the kept axes that blocks hold whole.
+    GRIDSTRIDE_INLINED long long results_of_whole_rows(const fold_space<__axes>& __space) const {
+        long long __results = __space.kept_row;
+        for (int __k = 1; __k < kept_axes; ++__k) __results *= __space.kept.length[__k];
+        return __results;
+    }
+
+private:
+    GRIDSTRIDE_INLINED void add(const block_axis& __next) {
+        int __at = count++;
+        for (; __at > 0 && axis[__at - 1].columns > __next.columns; --__at) axis[__at] = axis[__at - 1];
+        axis[__at] = __next;
+        columns *= __next.length;
+    }
+};
+
+template <class __first, class... __rest>
+GRIDSTRIDE_INLINED const __first& first_of(const __first& __it, const __rest&...) { return __it; }
+
+// A map for elements whose numbers say in which column they are.
+template <class __map>
+struct column_map {
+    const __map& map;
+    const long long *numbers, *positions;
+    template <class... __elements>
+    GRIDSTRIDE_INLINED auto operator()(long long __number, long long __position, const __elements&... __all) const {
+        const long long __column = __number / number_of_column;
+        return map(__number % number_of_column + numbers[__column], __position + positions[__column], __all...);
+    }
+};
+template <class __map>
+GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const long long* __numbers, const long long* __positions) {
+    return {__do_map, __numbers, __positions};
+}
+template <class __map>
+GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
+
+// Fold the middle axis of groups of `__length` times `__inner` values; the results follow each other. Halves join, so
+// that sums of many take part in few roundings.
+template <class __row, class __reduce>
+GRIDSTRIDE_APART void fold_middle(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    constexpr int __few = 16;
+    for (long long __group = 0; __group < __groups; ++__group) {
+        __row __from = __values.from(__group * __length * __inner), __to = __values.from(__group * __inner);
+        long long __left = __length;
+        for (; __left > (__inner > 1 ? 1 : __few); __left -= __left / 2) {
+            const long long __rest = (__left - __left / 2) * __inner, __some = __left / 2 * __inner;
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __k = 0; __k < __some; ++__k) __from.set(__k, __do(__from.get(__k), __from.get(__rest + __k)));
+        }
+        if (__inner > 1) {
+            GRIDSTRIDE_INDEPENDENT
+            for (long long __k = 0; __k < __inner; ++__k) __to.set(__k, __from.get(__k));
+        } else {
+            auto __value = __from.get(0);
+            for (long long __k = 1; __k < __left; ++__k) __value = __do(__value, __from.get(__k));
+            __to.set(0, __value);
+        }
+    }
+}
+
+// Fold the axes of a block of so many columns; return how many results there are.
+template <int __axes, class __row, class __reduce>
+GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __values, long long __columns, const __reduce& __do) {
+    for (int __k = __block.count - 1 - (__block.together > 1); __k >= 0; --__k) {
+        const block_axis& __axis = __block.axis[__k];
+        if (!__axis.is_folded) continue;
+        fold_middle(__values, __columns / (__axis.length * __axis.columns), __axis.length, __axis.columns, __do);
+        __columns /= __axis.length;
+    }
+    return int(__columns);
+}
+
+template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axes>& __block, const __reduce& __do,
+                                  const __finish& __do_finish, const __folding&, const fold_space<__axes>& __space,
+                                  __inputs&&... __all) {
+    // Axis 0 of the results counts pieces of their row, `group` results each.
+    typedef typename __folding::type __type;
+    typedef batch_of_rows<__type, __map, __reduce, typename __inputs::operand...> __batches;
+    typedef sums_of_rows<__type, typename __batches::row> __rows_of_sums;
+    constexpr long long __batch = __batches::rows;
+    const long long __columns = __block.columns, __width = __columns * __block.together, __whole = __space.fold.count;
+    const long long __run = __space.fold.length[0];
+    const bool __has_whole = __batches::is_one_run || __space.part > __batch * (__rows_of_sums::batch - 1);
+    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width, true, __has_whole)));
+    const share_of_pieces __share(__space.kept.count * __space.parts);
+    for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
+        const long long __part = __piece % __space.parts;
+        long long __outer = __piece / __space.parts;
+        const long long __first = digit_of(__space.kept, __outer, 0) * __space.group, __left = __space.kept_row - __first;
+        const long long __some = __columns / __space.group * (__left < __space.group ? __left : __space.group);
+        const long long __corner = settle(__space, __outer, __block.kept_axes, __all...) + __first * __space.kept_numbers.strides[0];
+        swallow((__all.base += __first * __all.source.kept_strides[0])...);
+        const long long __result = __outer * __block.results_of_whole_rows(__space) + __first;
+        const long long __begin = __part * __space.part, __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
+        const int __together = __end - __begin < __block.together ? 1 : __block.together;
+        const long long __end_of_together = __end - (__end - __begin) % __together;
+        __rows_of_sums __sums(__room, __width);
+        // Return where the next batch begins.
+        auto __fold = [&](long long __from, long long __last, int __as_one) __attribute__((noinline)) {
+            const long long __in_run = __run - __from % __run, __most = __batch * __as_one;
+            const long long __ahead = __from + (__batches::is_one_run && __in_run < __most ? __in_run : __most);
+            const long long __to = __ahead < __last ? __ahead : __last;
+            fold_batch<__inputs_brought>(__sums.batched, __do_map, __batches::reduce(__do), __space, __corner, 0, int(__some), __from, __to,
+                                         __as_one, __all...);
+            return __to;
+        };
+        for (long long __from = __begin; __from < __end_of_together;) {
+            __from = __fold(__from, __end_of_together, __together);
+            __sums.join(__do, int(__some) * __together);
+        }
+        const auto __values = __sums.of_batches(__do, int(__some) * __together);
+        if (__together > 1) fold_middle(__values, 1, __together, __some, __do);
+        for (long long __from = __end_of_together; __from < __end;) {
+            __from = __fold(__from, __end, 1);
+            __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
+        }
+        const int __count = fold_block(__block, __values, __some, __do);
+        finish_row<__folding>(__do_finish, __result, int(__part), __count, true, __values, __sums.batched);
+    }
+}
+
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void shared_mixed(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                     const __folding& __start, const fold_space<__axes>& __space, const __operands&... __all) {
+    typedef brought<__operands...> __brought;
+    const mixed_block<__axes> __block(__space, first_of(__all...));
+    const long long __numbered = asks_for_numbers<__map>::value ? __block.columns * __block.together : 0;
+    long long* const __numbers = static_cast<long long*>(__builtin_alloca(2 * __numbered * sizeof(long long)));
+    if (__numbered) __block.number(__numbers, __numbers + __numbered);
+    run_mixed<__brought>(in_columns(__do_map, __numbers, __numbers + __numbered), __block, __do, __do_finish, __start, __space,
+                         input_rows<__operands, __brought::rows, __brought::width>(__all)...);
+}
+
+}
+
+#endif

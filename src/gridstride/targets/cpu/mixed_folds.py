@@ -1,0 +1,149 @@
+"""Folds of short rows of which some axes are folded and others kept: the CPU target folds whole blocks at once.
+
+A block is a stretch of memory: the innermost axes of both kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.block_loops.spaces import fold_space_bytes
+from gridstride.targets.walks import FoldWalk, Ints, axes_bytes, folded_bytes
+
+#: Columns of a block at most, the bytes of those of the largest input, and columns of structures.
+_MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
+#: Rows that a block is folded from at least: what is left of it takes longer to fold.
+_ROWS = 8
+#: Folded rows that are long enough to be folded along, and kept ones to be folded across.
+_LONG_FOLDED, _LONG_KEPT = 256, 64
+#: As in folds.h.
+_NUMBER_OF_COLUMN = 1 << 47
+
+
+class Block(NamedTuple):
+    """Say which axes of a walk a block holds.
+
+    Attributes
+    ----------
+    kept : int
+        How many of the first axes that are kept.
+    group : int
+        Results of the first of them.
+    fold : tuple of int
+        The folded axes.
+    together : int
+        How many rows of the first other folded axis are folded as one.
+    columns : int
+        Elements of a row.
+    """
+
+    kept: int
+    group: int
+    fold: Ints
+    together: int
+    columns: int
+
+
+class _Axis(NamedTuple):
+    stride: int
+    is_folded: bool
+    place: int
+    length: int
+
+
+def block_of(walk: FoldWalk) -> Block | None:
+    """Return the block in which a walk is folded, or None where rows are long enough, or are not in order."""
+    axes = sorted(_axes(walk))
+    if 0 in (*walk.kept, *walk.fold) or not axes:
+        return None
+    if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
+        return None
+    found = _fitting(walk, axes)
+    if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
+        return None
+    return found if found.fold or (found.together > 1 and walk.in_structures) else None
+
+
+def _axes(walk: FoldWalk) -> Iterator[_Axis]:
+    first = walk.inputs[0] if walk.inputs else None
+    for is_folded, lengths in ((False, walk.kept), (True, walk.fold)):
+        for index, length in enumerate(lengths):
+            if length > 1 and first is not None:
+                strides = first.fold_strides if is_folded else first.strides
+                yield _Axis(strides[index], is_folded, index, length)
+
+
+def _fitting(walk: FoldWalk, axes: Sequence[_Axis]) -> Block:
+    """Return the largest block of axes that follow each other, innermost first."""
+    most = min(_MOST, _MOST_BYTES // max(each.itemsize for each in walk.inputs))
+    most = min(most, _MOST_STRUCTURES) if walk.in_structures else most
+    kept, group, columns = 0, 1, 1
+    fold: list[int] = []
+    for axis in axes:
+        left, fitting = prod(walk.fold) // prod(walk.fold[k] for k in fold), most // columns
+        if not _follows(walk, axis, columns) or (not axis.is_folded and axis.place != kept):
+            break
+        if axis.length <= fitting and (not axis.is_folded or left >= _ROWS * axis.length):
+            columns *= axis.length
+            if axis.is_folded:
+                fold.append(axis.place)
+            else:
+                kept, group = kept + 1, group if axis.place else axis.length
+            continue
+        if axis.is_folded and left == axis.length and kept:
+            return Block(kept, group, tuple(fold), max(1, min(fitting, left // _ROWS)), columns)
+        if axis.place == 0 and not axis.is_folded and fitting > 1:
+            group = -(-axis.length // -(-axis.length // fitting))
+            return Block(1, group, tuple(fold), 1, columns * group)
+        break
+    return Block(kept, group, tuple(fold), 1, columns)
+
+
+def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:
+    """Return whether neighbors along an axis are so many elements apart, of all inputs."""
+    strides = [(each.fold_strides if axis.is_folded else each.strides)[axis.place] for each in walk.inputs]
+    return all(stride == columns * each.itemsize for stride, each in zip(strides, walk.inputs, strict=True))
+
+
+def _without(values: Ints, places: Ints) -> Ints:
+    return tuple(value for place, value in enumerate(values) if place not in places)
+
+
+def _outer_first(values: Ints, fold: Ints) -> Ints:
+    """Return what belongs to folded axes, those that a block holds last."""
+    return (*_without(values, fold), *(values[place] for place in fold))
+
+
+def outer_fold_first(walk: FoldWalk, fold: Ints) -> FoldWalk:
+    """Return the walk with those folded axes last that a block holds."""
+    return walk._replace(
+        fold=_outer_first(walk.fold, fold),
+        fold_numbers=_outer_first(walk.fold_numbers, fold),
+        positions=_outer_first(walk.positions, fold),
+        inputs=tuple(
+            each._replace(fold_strides=_outer_first(each.fold_strides, fold)) for each in walk.inputs
+        ),
+    )
+
+
+def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: int) -> bytes:
+    """Return ``fold_space`` of a walk of which a block's folded axes are the last."""
+    outer = walk.fold[: len(walk.fold) - len(block.fold)]
+    pieces = -(-walk.kept[0] // block.group)
+    kept = axes_bytes(pieces * prod(walk.kept[block.kept :]), (pieces, *walk.kept[1:]), capacity)
+    fold = axes_bytes(prod(outer), walk.fold, capacity, len(outer))
+    numbered = walk._replace(kept_numbers=(_NUMBER_OF_COLUMN, *walk.kept_numbers[1:]))
+    width = block.kept << 32 | block.together
+    return fold_space_bytes(
+        numbered, capacity, part, parts, block.group, kept, fold, walk.kept_numbers, width
+    )
+
+
+def mixed_inputs(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
+    """Return each input of a loop that steps along the columns of blocks."""
+    return tuple(
+        folded_bytes(each.address, each.itemsize, each.fold_strides, each.strides, capacity)
+        for each in walk.inputs
+    )

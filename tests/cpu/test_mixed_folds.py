@@ -1,0 +1,63 @@
+"""Which walks of the CPU target are folded in blocks of short rows."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+
+import pytest
+
+from gridstride.targets.cpu.mixed_folds import Block, block_of
+from gridstride.targets.walks import FoldWalk, Walked
+
+
+def walk(lengths: tuple[int, ...], kinds: str, itemsize: int = 4, in_structures: bool = False) -> FoldWalk:
+    """Return the walk of an array in order, of axes that are kept or folded, innermost first."""
+    steps = list(accumulate(lengths[:-1], int.__mul__, initial=1))
+    kept, fold = ([k for k, kind in enumerate(kinds) if kind == each] for each in "kf")
+    numbers = [tuple(steps[k] for k in each) for each in (kept, fold)]
+    strides = [tuple(step * itemsize for step in each) for each in numbers]
+    inputs = (Walked(0, itemsize, *strides),)
+    positions = tuple(prod(lengths[j] for j in fold if j < k) for k in fold)
+    shapes = [tuple(lengths[k] for k in each) for each in (kept, fold)]
+    return FoldWalk(*shapes, *numbers, positions, numbers[0], inputs, (), in_structures)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kinds", "block"),
+    [
+        ((7, 5, 9000), "fkf", Block(1, 5, (0,), 117, 35)),
+        ((9, 5, 6, 8, 9000), "fkfkf", Block(2, 5, (0, 1), 1, 2160)),
+        ((9, 5, 6, 8, 9000), "kfkfk", Block(2, 9, (0,), 1, 270)),
+        ((13, 630, 4096), "fkf", Block(1, 315, (0,), 1, 4095)),
+        ((49, 64, 9000), "fkf", Block(1, 64, (0,), 1, 3136)),
+    ],
+)
+def test_blocks_of_short_rows(lengths: tuple[int, ...], kinds: str, block: Block) -> None:
+    assert block_of(walk(lengths, kinds)) == block
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kinds"),
+    [
+        ((16, 9000), "fk"),
+        ((16, 9000), "kf"),
+        ((7, 5, 9000), "kfk"),
+        ((3136, 334, 32), "fkf"),
+        ((256, 2000, 64), "kfk"),
+        ((7, 5, 0), "fkf"),
+    ],
+)
+def test_others(lengths: tuple[int, ...], kinds: str) -> None:
+    assert block_of(walk(lengths, kinds)) is None
+
+
+def test_rows_of_structures_are_folded_as_one() -> None:
+    assert block_of(walk((16, 9000), "kf", 1, in_structures=True)) == Block(1, 16, (), 96, 16)
+
+
+def test_rows_that_are_not_in_order() -> None:
+    apart = walk((9, 5, 6, 8, 9000), "fkfkf")
+    (only,) = apart.inputs
+    assert block_of(apart._replace(inputs=(only._replace(strides=(80, 1080)),))) is None
+    assert block_of(apart._replace(inputs=(only, only._replace(strides=(0, 0))))) is None

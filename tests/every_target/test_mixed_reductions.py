@@ -1,0 +1,116 @@
+"""Reductions of which some of the innermost axes are folded and others kept, in blocks of short rows."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.array_values import values
+from tests.every_target.test_places import kernel
+from tests.every_target.test_reduction import TOTAL
+
+WIDE = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_mixed_total")
+DOT = gs.ReductionKernel("T x, T y", "T z", "x * y", "a + b", "z = a", "0", "mixed_dot")
+NUMBERED = gs.ReductionKernel(
+    "T x", "int64 y", "x * ((i % 1009) + 7 * (_J % 13))", "a + b", "y = a", "0", "numbered"
+)
+#: Shapes and folded axes: whole blocks and pieces of them, rows that are folded as one and some left, several parts.
+MIXED = [
+    ((500, 5, 7), (0, 2)),
+    ((77, 8, 6, 5, 9), (0, 2, 4)),
+    ((20, 8, 6, 5, 9), (1, 3)),
+    ((301, 8, 6, 5, 9), (0, 4)),
+    ((40, 64, 7, 7), (0, 2, 3)),
+    ((8, 16, 4, 16, 32), (0, 2, 4)),
+    ((16, 6, 4, 16, 32), (1, 3)),
+    ((13, 700, 11), 1),
+    ((13, 700, 11), (0, 2)),
+    ((20, 1200, 13), (0, 2)),
+    ((30_001, 3), 0),
+    ((5001, 17), 0),
+    ((9, 2, 5, 1100), (0, 2)),
+    ((4, 3, 2), (0, 2)),
+]
+
+
+def in_one_axis(x: Any, axis: Any) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    moved = np.moveaxis(x, axes, range(-len(axes), 0))
+    return moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64"])
+def test_sums(xp: ModuleType, dtype: str) -> None:
+    for shape, axis in MIXED:
+        x = values(shape, dtype, 1)
+        for view in (x, x[::-1], x[..., 1:], np.asfortranarray(x)):
+            total = WIDE if dtype == "int8" else TOTAL
+            wide = {"int8": "int64", "float16": "float32"}.get(dtype, dtype)
+            expected = view.sum(axis, dtype=wide)
+            found = gs.asnumpy(total(xp.asarray(view), axis=axis))
+            np.testing.assert_array_equal(found, expected.astype(found.dtype), str((shape, axis)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize(("kept", "side"), [("argmax", "first"), ("argmin", "last")])
+def test_places(xp: ModuleType, dtype: str, kept: str, side: str) -> None:
+    find = kernel(kept, side)
+    for shape, axis in MIXED:
+        x = np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
+        rows = in_one_axis(x, axis)
+        wanted = getattr(rows, kept)(-1)
+        if side == "last":
+            wanted = rows.shape[-1] - 1 - getattr(rows[..., ::-1], kept)(-1)
+        places, best = find(xp.asarray(x), axis=axis)
+        np.testing.assert_array_equal(gs.asnumpy(places), wanted, str((shape, axis)))
+        np.testing.assert_array_equal(
+            gs.asnumpy(best), np.take_along_axis(rows, wanted[..., None], -1)[..., 0]
+        )
+
+
+def test_numbers_of_elements_and_their_places(xp: ModuleType) -> None:
+    for shape, axis in MIXED:
+        x = np.random.default_rng(4).integers(-9, 9, shape)
+        numbers = in_one_axis(np.arange(x.size).reshape(shape), axis)
+        rows = in_one_axis(x, axis)
+        expected = (rows * (numbers % 1009 + 7 * (np.arange(rows.shape[-1]) % 13))).sum(-1)
+        np.testing.assert_array_equal(
+            gs.asnumpy(NUMBERED(xp.asarray(x), axis=axis)), expected, str((shape, axis))
+        )
+
+
+def test_several_operands(xp: ModuleType) -> None:
+    for shape, axis in MIXED:
+        x, y = values(shape, "float64", 1), values(shape, "float64", 2)
+        for other in (y, y[:1], np.asfortranarray(y)):
+            found = gs.asnumpy(DOT(xp.asarray(x), xp.asarray(other), axis=axis))
+            np.testing.assert_array_equal(found, (x * other).sum(axis), str((shape, axis)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint16", "float16", "float32", "int32", "uint32"])
+def test_places_in_short_rows(xp: ModuleType, dtype: str) -> None:
+    draw = np.random.default_rng(5)
+    for width in (2, 7, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 255, 256, 257):
+        x = draw.integers(0 if dtype.startswith("u") else -120, 120, (300, width + 3)).astype(dtype)
+        for view in (x, x[:, 3:], x[:, :width], x[:, :width].copy(), x[::-1], x[:20]):
+            for kept in ("argmax", "argmin"):
+                places, _ = kernel(kept, "first")(xp.asarray(view), axis=1)
+                np.testing.assert_array_equal(
+                    gs.asnumpy(places), getattr(view, kept)(1), str((width, view.strides))
+                )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+def test_places_of_extremes_in_short_rows(xp: ModuleType, dtype: str) -> None:
+    low, high = (-np.inf, np.inf) if dtype.startswith("f") else (-128, 127)
+    for width in (9, 33, 64, 100):
+        for extreme, other in ((low, high), (high, low), (low, low)):
+            x = np.full((200, width), extreme, dtype)
+            x[:, width - 2] = other
+            for kept in ("argmax", "argmin"):
+                places, _ = kernel(kept, "first")(xp.asarray(x), axis=1)
+                np.testing.assert_array_equal(gs.asnumpy(places), getattr(x, kept)(1))
