@@ -222,6 +222,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
     ),
     "axis twice": (lambda: TOTAL(ones(2, 3), axis=(1, -1)), ValueError, "", r"duplicate axis in \(1, -1\)"),
     "axis of a float": (lambda: TOTAL(ones(2, 3), axis=1.0), TypeError, "", "axis must be an int.*got 1.0"),
+    "axis of a boolean": (
+        lambda: TOTAL(ones(2, 3), axis=True),
+        TypeError,
+        "",
+        "axis must be an int.*got True",
+    ),
     "many axes": (
         lambda: TOTAL(ones(2), axis=tuple(range(99))),
         np.exceptions.AxisError,

@@ -189,6 +189,20 @@ def test_array_interface_of_structures_and_of_an_own_buffer():
     assert arrays.view(OwnBuffer(4)).nbytes == 4
 
 
+def test_array_interface_of_another_buffer():
+    x = np.arange(6, dtype=np.int16)
+    shown = {**x.__array_interface__, "data": x.data, "offset": 2, "shape": (5,)}
+    assert arrays.view(Shown(shown)).address == address(x) + 2
+    for broken in (
+        {"data": None},
+        {"data": 5},
+        {"data": (1, 2, 3)},
+        {"shape": (-1,)},
+    ):
+        with pytest.raises(ArgumentTypeError, match="an array interface that cannot be read"):
+            arrays.view(Shown({**x.__array_interface__, **broken}))
+
+
 def test_interfaces_with_masks_and_swapped_bytes_are_refused():
     x = np.zeros(2)
     with pytest.raises(ArgumentTypeError, match="mask"):

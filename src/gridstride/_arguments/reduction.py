@@ -150,10 +150,10 @@ def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
         return tuple(range(ndim))
     given: Ints
     try:
-        given = (operator.index(axis),)
+        given = (_index(axis),)
     except TypeError:
         try:
-            given = tuple(operator.index(each) for each in axis)
+            given = tuple(map(_index, axis))
         except TypeError:
             raise TypeError(
                 f"`{kernel}`: axis must be an int, a tuple of ints or None, got {axis!r}"
@@ -168,6 +168,13 @@ def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
     if len(set(found)) < len(found):
         raise ValueError(f"`{kernel}`: duplicate axis in {axis!r}")
     return tuple(sorted(found))
+
+
+def _index(axis: Any) -> int:
+    """Return the number of an axis; TypeError for what is none, and for booleans, as in NumPy."""
+    if isinstance(axis, bool | np.bool_):
+        raise TypeError
+    return operator.index(axis)
 
 
 def _checked_dtype(declaration: Declaration, dtype: Any) -> DType:

@@ -55,7 +55,7 @@ def _view_of_interface(array: Any) -> ArrayView | None:
     shown = getattr(array, "__array_interface__", None)
     if shown is None:
         return None
-    if shown.get("data") is None:  # the memory is the object's own buffer
+    if not isinstance(shown.get("data"), tuple):  # the memory is a buffer, the object itself or another one
         return _buffer_view(array)
     return _view(array, shown, HOST, 0, None)
 
@@ -79,9 +79,11 @@ def _view(
         )
     dtype = _dtype(shown)
     check_dtype(dtype)
-    address, read_only = shown["data"]
-    shape = shown["shape"]
-    if not isinstance(shape, tuple | list) or not all(isinstance(extent, int) for extent in shape):
+    data, shape = shown["data"], shown["shape"]
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise _unreadable(array, f"data {data!r}")
+    address, read_only = data
+    if not isinstance(shape, tuple | list) or not all(isinstance(each, int) and each >= 0 for each in shape):
         raise _unreadable(array, f"shape {shape!r}")
     shape = tuple(shape)
     strides = strides_unless_contiguous(shape, shown.get("strides"), dtype.itemsize)
@@ -101,7 +103,10 @@ def _view(
 
 
 def _buffer_view(array: Any) -> ArrayView:
-    seen = np.asarray(array)
+    try:
+        seen = np.asarray(array)
+    except (ValueError, TypeError) as error:
+        raise _unreadable(array, str(error)) from error
     return _view(seen, seen.__array_interface__, HOST, 0, None)
 
 
