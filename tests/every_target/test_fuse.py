@@ -143,6 +143,12 @@ def _in_place(x: Any) -> Any:
     return x
 
 
+def _calls_another_library(x: Any) -> Any:
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"sin requires ndarray or scalar arguments, got {type(x)} at position 0.")
+    return np.sin(x)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -168,6 +174,7 @@ def _in_place(x: Any) -> Any:
         (lambda x: x + [1.0], "list"),  # noqa: RUF005 - no list is meant
         (np.where, "where"),
         (_in_place, "in place"),
+        (_calls_another_library, r"another library: write NumPy's of the same name \(test_fuse.py, line"),
     ],
 )
 def test_what_cannot_be_traced_is_named(function: Callable[..., Any], message: str) -> None:

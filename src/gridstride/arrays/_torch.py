@@ -87,6 +87,10 @@ class TorchAdapter(Adapter):
             torch.empty_strided, (shape, strides), {"dtype": torch_dtype, "device": like.device}
         )
 
+    def floating_dtype(self) -> np.dtype[Any] | None:
+        name = str(library_module("torch").get_default_dtype()).removeprefix("torch.")
+        return _dtypes.dtype_of_name(name)
+
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():
             return None

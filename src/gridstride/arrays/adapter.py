@@ -109,6 +109,10 @@ class Adapter(ABC):
         """Return what makes the same array where device and stream are the library's current ones, or None."""
         return None
 
+    def floating_dtype(self) -> np.dtype[Any] | None:
+        """Return the dtype of Python's floats, for libraries that promote by the kinds of numbers; None: as NumPy."""
+        return None
+
     def current_stream(self, device: int) -> int | None:
         """Return the calling thread's current stream on a device, or None."""
         return None

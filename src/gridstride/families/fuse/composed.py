@@ -10,8 +10,8 @@ import numpy as np
 from gridstride._arguments.promotion import Weak, promote
 from gridstride.families.fuse import reductions
 from gridstride.families.fuse.functions import is_half
-from gridstride.families.fuse.numbers import Number
-from gridstride.families.fuse.tape import Tape, clamped, given_of
+from gridstride.families.fuse.numbers import Number, given_of
+from gridstride.families.fuse.tape import Tape, clamped
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
         return x
     if low is None or high is None:
         return np.minimum(x, high) if low is None else np.maximum(x, low)
-    wide = promote([_given(tape, each) for each in (x, low, high)])
+    wide = tape.rules.promote([tape.value(each) for each in (x, low, high)])
     return np.minimum(np.maximum(_as(tape, x, wide), low), high)
 
 
@@ -105,15 +105,11 @@ def _where(tape: Tape, *args: Any) -> Any:
 def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("select() takes as many choices as conditions, at least one")
-    dtype = promote([_given(tape, each) for each in (*choicelist, default)])
+    dtype = tape.rules.promote([tape.value(each) for each in (*choicelist, default)])
     result = tape.typed(tape.value(default), dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = tape.where(condition, tape.typed(tape.value(choice), dtype), result)
     return result
-
-
-def _given(tape: Tape, operand: Any) -> Any:
-    return given_of(tape.value(operand))
 
 
 def _angle(tape: Tape, z: Any, deg: bool = False) -> Any:
@@ -193,7 +189,7 @@ def _iscomplex(tape: Tape, x: Any) -> Any:
 
 
 def _sinc(tape: Tape, x: Any) -> Any:
-    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
     y = np.pi * np.where(x == 0, x.dtype.type(1.0e-20), x)
     return np.where(x == 0, x.dtype.type(1), np.sin(y) / y)
 
@@ -221,7 +217,7 @@ def _astype(tape: Tape, x: Any, dtype: Any, **options: Any) -> Any:
 
 
 def _copy(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:
-    return type(x)(tape, x.code, x.dtype)
+    return type(x)(tape, x.code, x.dtype, has_axes=x.has_axes)
 
 
 def _same(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:

@@ -18,6 +18,19 @@ def refusal(kernel: str, what: str) -> TypeError:
     return TypeError(f"fused function `{kernel}`: cannot trace {what}{place_of_user()}")
 
 
+def foreign_refusal(kernel: str, error: TypeError) -> TypeError:
+    """Return the error for a function of another library, which took no stand-in for an array and said so."""
+    frame, place = error.__traceback__, ""
+    while frame is not None:
+        if not frame.tb_frame.f_code.co_filename.startswith(_OWN):
+            place = place or _shown(frame.tb_frame.f_code.co_filename, frame.tb_lineno)
+        frame = frame.tb_next
+    return TypeError(
+        f"fused function `{kernel}`: cannot trace a function of another library: write NumPy's of the same "
+        f"name{place}. It said: {error}"
+    )
+
+
 def place_of_user() -> str:
     """Return the file, line and text of the user's statement that is under way; "" where there is none."""
     frame: FrameType | None = sys._getframe(1)
@@ -27,6 +40,9 @@ def place_of_user() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    name, line = frame.f_code.co_filename, frame.f_lineno
+    return _shown(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _shown(name: str, line: int) -> str:
     text = linecache.getline(name, line).strip()
     return f" ({Path(name).name}, line {line}{f': {text}' if text else ''})"

@@ -13,9 +13,11 @@ from gridstride import _dtypes, arrays
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType
 from gridstride.families.elementwise import ElementwiseKernel
+from gridstride.families.fuse.errors import foreign_refusal
 from gridstride.families.fuse.functions import HEADER
 from gridstride.families.fuse.numbers import Number, given_dtype, is_number
 from gridstride.families.fuse.reductions import Reduced
+from gridstride.families.fuse.rules import NUMPY, Rules, RulesByKind
 from gridstride.families.fuse.tape import Tape, declarations
 from gridstride.families.fuse.traced import Traced
 from gridstride.families.reduction import ReductionKernel
@@ -25,7 +27,7 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     """Turn a Python function of arrays into one kernel.
 
     The function is run once for each combination of dtypes, with objects in place of its arguments that
-    record what is done to them: operators, NumPy's or CuPy's elementwise functions, ``where``, ``clip``,
+    record what is done to them: operators, elementwise functions of NumPy, CuPy or PyTorch, ``where``, ``clip``,
     ``round``, ``astype``, and last of all one reduction (``sum prod max min any all mean var std``). Results
     have the dtypes that the function alone would give.
 
@@ -77,7 +79,7 @@ class FusedFunction:
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
         self._function = function
         self._name = name or _identifier(getattr(function, "__name__", "fused"))
-        self._signature = inspect.signature(function)
+        self._signature = _signature_of(function)
         self._traces: dict[tuple[Any, ...], _Trace] = {}
         self._pinned: set[str] = set()
         functools.update_wrapper(self, function)
@@ -103,31 +105,42 @@ class FusedFunction:
         return f"<fused function {self._name!r}>"
 
     def _key(self, given: Mapping[str, _Given]) -> tuple[Any, ...]:
-        return tuple(each.key(each.name in self._pinned) for each in given.values())
+        keys = tuple(each.key(each.name in self._pinned) for each in given.values())
+        rules = _rules(given)
+        if rules is NUMPY:
+            return keys
+        return (rules.key, tuple(each.has_axes for each in given.values()), *keys)
 
     def _trace(self, given: Mapping[str, _Given], bound: inspect.BoundArguments) -> _Trace:
-        tape = Tape(self._name)
+        tape = Tape(self._name, _rules(given))
         arrays_of: dict[str, str] = {}
 
         def stand_in(each: _Given) -> Any:
             if each.kind == "array":
-                traced = tape.array(each.name, each.dtype_for(self._name))
+                traced = tape.array(each.name, each.dtype_for(self._name), each.has_axes)
                 arrays_of[traced.code] = each.name
                 return traced
             return Number.argument(tape, each.name, each.value) if each.kind == "number" else each.value
 
         _replace_arguments(self._signature, bound, {name: stand_in(each) for name, each in given.items()})
-        result = self._function(*bound.args, **bound.kwargs)
+        try:
+            result = self._function(*bound.args, **bound.kwargs)
+        except TypeError as error:
+            if Traced.__name__ in str(error):
+                raise foreign_refusal(self._name, error) from error
+            raise
         return _Trace(tape, result, arrays_of)
 
 
 class _Given(NamedTuple):
-    """One argument: an "array", a "number", or a "constant"."""
+    """One argument: an "array", a "number", or a "constant"; of arrays the library, and whether they have axes."""
 
     name: str
     value: Any
     kind: str
     dtype: Any
+    library: str = ""
+    has_axes: bool = False
 
     @classmethod
     def of(cls, name: str, value: Any) -> _Given:
@@ -137,7 +150,9 @@ class _Given(NamedTuple):
             view = arrays.view(value)
         except TypeError as error:
             raise TypeError(f"fuse: the argument `{name}`: {error}") from None
-        return cls(name, value, "constant", None) if view is None else cls(name, value, "array", view.dtype)
+        if view is None:
+            return cls(name, value, "constant", None)
+        return cls(name, value, "array", view.dtype, view.library, view.shape != ())
 
     def key(self, is_pinned: bool) -> Any:
         if self.kind == "constant" or is_pinned:
@@ -160,6 +175,22 @@ class _Given(NamedTuple):
             )
         found: DType = self.dtype
         return found
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a function's signature; of compiled ones that tell none, one that takes anything."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return inspect.signature(lambda *args, **kwargs: None)
+
+
+def _rules(given: Mapping[str, _Given]) -> Rules:
+    """Return the rules of the library of all arrays, NumPy's where there are several."""
+    libraries = {each.library for each in given.values() if each.kind == "array"}
+    adapter = arrays.adapter_of(libraries.pop()) if len(libraries) == 1 else None
+    floating = None if adapter is None else adapter.floating_dtype()
+    return NUMPY if floating is None else RulesByKind(floating)
 
 
 def _given(signature: inspect.Signature, bound: inspect.BoundArguments) -> list[_Given]:

@@ -99,6 +99,10 @@ class Number:
             return NotImplemented
         return self.applied(function, args, **kwargs)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return NotImplemented  # what stands for an array records the function
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -130,6 +134,11 @@ def given_dtype(value: Any) -> DType | Weak:
     """Return the dtype of a number, as promotion sees it."""
     weak = weak_of(value)
     return value.dtype if weak is None else weak
+
+
+def given_of(value: Any) -> DType | Weak:
+    """Return the dtype of a traced value or a number, as promotion sees it."""
+    return value.given if isinstance(value, Number) else value.dtype
 
 
 def without_axes(value: Any) -> Any:

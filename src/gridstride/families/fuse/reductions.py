@@ -70,7 +70,7 @@ def reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Reduced
     given = {**dict(zip(_POSITIONS.get(name, ("axis", "out", "keepdims")), args, strict=False)), **kwargs}
     given = {key: value for key, value in given.items() if value is not np._NoValue}
     axis, dtype, keepdims = given.pop("axis", None), given.pop("dtype", None), given.pop("keepdims", False)
-    ddof = given.pop("correction", given.pop("ddof", 0))
+    ddof = given.pop("correction", given.pop("ddof", tape.rules.ddof))
     if given.pop("out", None) is not None:
         raise tape.refusal(f"{name}() into an output")
     if given:
@@ -96,7 +96,10 @@ class Reduced:
 
     def __init__(self, value: Traced, name: str, axis: Any, keepdims: bool, dtype: Any, ddof: float) -> None:
         self.name, self.how, self.axis, self.keepdims, self.ddof = name, _HOW[name], axis, keepdims, ddof
-        self.dtype = _result_dtype(self.how.kind, value.dtype, dtype)
+        if dtype is None or dtype is np._NoValue:
+            self.dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.dtype)
+        else:
+            self.dtype = _dtypes.dtype_of(dtype)
         self.value = self._mapped(value)
 
     def _mapped(self, value: Any) -> Any:
@@ -152,6 +155,10 @@ class Reduced:
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
         return self._behind()
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return next(each for each in args if isinstance(each, cls))._behind()
+
     def _behind(self, *others: Any) -> Any:
         raise self.value.tape.refusal(f"something behind {self.name}(), which must come last")
 
@@ -165,21 +172,3 @@ for _operation in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "an
 for _operation in ("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "bool", "int", "float", "complex",
                    "index", "round"):  # fmt: skip
     setattr(Reduced, f"__{_operation}__", Reduced._behind)
-
-
-def _result_dtype(kind: str, own: DType, dtype: Any) -> DType:
-    if dtype is not None and dtype is not np._NoValue:
-        return _dtypes.dtype_of(dtype)
-    if kind == "bool":
-        return np.dtype(np.bool_)
-    if kind == "count":
-        return np.dtype(np.int64)
-    if kind in ("mean", "var", "std"):
-        if own.kind in "biu":
-            return np.dtype(np.float64)
-        return np.finfo(own).dtype if own.kind == "c" and kind != "mean" else own
-    if kind == "sum" and own.kind in "bi":
-        return np.promote_types(own, np.int64)
-    if kind == "sum" and own.kind == "u":
-        return np.promote_types(own, np.uint64)
-    return own

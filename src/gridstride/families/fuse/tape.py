@@ -9,10 +9,11 @@ import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.parameters import value_ctype
-from gridstride._arguments.promotion import DType, Weak, promote
+from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import functions
 from gridstride.families.fuse.errors import place_of_user, refusal
-from gridstride.families.fuse.numbers import Number, is_number, without_axes
+from gridstride.families.fuse.numbers import Number, given_of, is_number, without_axes
+from gridstride.families.fuse.rules import Rules
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
@@ -40,6 +41,8 @@ class Tape:
     ----------
     name : str
         Of the function.
+    rules : Rules
+        By which results have dtypes.
     arrays, scalars : dict
         The parameters of the kernel by name: dtypes of arrays, and numbers.
     lines : dict of str to Line
@@ -49,21 +52,21 @@ class Tape:
         Whether an exponent of integers is negative, for each that is no number.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, rules: Rules) -> None:
+        self.name, self.rules = name, rules
         self.arrays: dict[str, DType] = {}
         self.scalars: dict[str, Scalar] = {}
         self.lines: dict[str, Line] = {}
         self.pinned: set[str] = set()
         self.negative_exponents: list[Any] = []
 
-    def array(self, name: str, dtype: DType) -> Any:
+    def array(self, name: str, dtype: DType, has_axes: bool) -> Any:
         """Return what stands for an argument that is an array."""
         from gridstride.families.fuse.traced import Traced
 
         parameter = f"x{len(self.arrays)}"
         self.arrays[parameter] = dtype
-        return Traced(self, parameter, dtype, name)
+        return Traced(self, parameter, dtype, name, has_axes)
 
     def refusal(self, what: str) -> TypeError:
         """Return the error for something that cannot be traced."""
@@ -73,10 +76,10 @@ class Tape:
         """Append a statement; return the value that it makes."""
         from gridstride.families.fuse.traced import Traced
 
-        name = f"t{len(self.lines)}"
+        name, operands = f"t{len(self.lines)}", tuple(operands)
         text = f"const {value_ctype(dtype)} {name} = {expression};"
         self.lines[name] = Line(name, text, frozenset(each.code for each in operands))
-        return Traced(self, name, dtype)
+        return Traced(self, name, dtype, has_axes=any(each.has_axes for each in operands))
 
     def used_by(self, name: str) -> set[str]:
         """Return all variables and parameters that a variable is made of, itself too."""
@@ -121,6 +124,8 @@ class Tape:
         compared = self._compared_with_an_integer(name, values) if out is None and dtype is None else None
         if compared is not None:
             return compared
+        if dtype is None:
+            values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = functions.template(name, *loop)
         if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
@@ -165,7 +170,7 @@ class Tape:
         if x is None or y is None:
             raise self.refusal("where() of a condition alone, whose result has no known size")
         chosen, first, second = (self.value(each) for each in (condition, x, y))
-        dtype = promote([given_of(first), given_of(second)])
+        dtype = self.rules.promote((first, second))
         if isinstance(chosen, Number):
             chosen = chosen.applied(np.bool_, (chosen,))
         test = self.call(np.not_equal, (chosen, 0)) if given_of(chosen) != np.dtype(np.bool_) else chosen
@@ -203,10 +208,10 @@ class Tape:
                 not known.number.names and not number.names and _same(known.number.value, number.value)
             )
             if is_same and known.dtype == dtype and known.convert == convert:
-                return Traced(self, name, dtype)
+                return Traced(self, name, dtype, has_axes=False)
         name = f"k{len(self.scalars)}"
         self.scalars[name] = Scalar(number, dtype, convert)
-        return Traced(self, name, dtype)
+        return Traced(self, name, dtype, has_axes=False)
 
     def declared(self, names: Iterable[str]) -> list[tuple[str, DType]]:
         """Return the parameters among some names, in their order."""
@@ -235,11 +240,6 @@ class Tape:
 def declarations(parameters: Iterable[tuple[str, DType]]) -> str:
     """Return the declarations of kernel parameters."""
     return ", ".join(f"{_dtypes.name_of_dtype(dtype)} {name}" for name, dtype in parameters)
-
-
-def given_of(value: Any) -> DType | Weak:
-    """Return the dtype of a traced value or a number, as promotion sees it."""
-    return value.given if isinstance(value, Number) else value.dtype
 
 
 def _shown(value: Any) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.promotion import DType
-from gridstride.families.fuse import composed, reductions
+from gridstride.families.fuse import composed, reductions, torch_functions
+from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
 #: What CuPy calls functions that NumPy calls otherwise.
@@ -28,16 +29,21 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     dtype : dtype
     argument : str
         The argument that it is; "" for a value that the function made.
+    has_axes : bool
+        Whether it is no array without axes, nor a number.
     """
 
-    __slots__ = ("argument", "code", "dtype", "tape")
+    __slots__ = ("argument", "code", "dtype", "has_axes", "tape")
     __array_priority__ = 1000
 
-    def __init__(self, tape: Tape, code: str, dtype: DType, argument: str = "") -> None:
+    def __init__(
+        self, tape: Tape, code: str, dtype: DType, argument: str = "", has_axes: bool = True
+    ) -> None:
         self.tape = tape
         self.code = code
         self.dtype: Any = dtype
         self.argument = argument
+        self.has_axes = has_axes
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         name = ufunc.__name__
@@ -81,6 +87,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
         return composed.called(self.tape, name, args, kwargs)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return torch_functions.recorded(cls, function.__name__, args, kwargs or {})
+
     def __bool__(self) -> bool:
         raise self.tape.refusal("a decision about the values of an array: write where(condition, x, y)")
 
@@ -123,6 +133,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if self.tape.rules is not NUMPY and torch_functions.is_method(name):
+            return lambda *args, **kwargs: torch_functions.called(self.tape, name, (self, *args), kwargs)
         if name in composed.METHODS or name in reductions.METHODS:
             return lambda *args, **kwargs: composed.called(self.tape, name, (self, *args), kwargs)
         why = (
@@ -153,7 +165,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         """Record a conversion."""
         if set(options) - {"copy"}:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
-        wanted = _dtypes.dtype_of(dtype)
+        wanted = torch_functions.dtype_of(dtype)
         if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES:
             raise self.tape.refusal(f"a conversion to {wanted}")
-        return Traced(self.tape, self.tape.typed(self, wanted).code, wanted)
+        return Traced(self.tape, self.tape.typed(self, wanted).code, wanted, has_axes=self.has_axes)

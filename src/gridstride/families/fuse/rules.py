@@ -1,0 +1,145 @@
+"""Which dtypes results of fused functions have: by NumPy's rules, or by those of libraries that promote by kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._arguments.promotion import DType, Weak, promote
+from gridstride._arguments.scalars import number_kind
+from gridstride.families.fuse.numbers import Number, given_of
+
+if TYPE_CHECKING:
+    from gridstride.families.fuse.tape import Tape
+
+_KINDS = ("bool", "integer", "floating", "complex")
+
+
+class Rules:
+    """NumPy's.
+
+    Attributes
+    ----------
+    key : hashable
+        Tells rules apart that may lead to other dtypes.
+    floating : dtype
+        That of Python's floats alone, and of what integers become in functions of floats.
+    ddof : int
+        What variances subtract from the count where nothing is said.
+    """
+
+    key: Hashable = None
+    floating: DType = np.dtype(np.float64)
+    ddof = 0
+
+    def promote(self, values: Sequence[Any]) -> DType:
+        """Return the dtype in which traced values and numbers meet."""
+        return promote([given_of(each) for each in values])
+
+    def operands(self, tape: Tape, ufunc: np.ufunc, values: Sequence[Any]) -> list[Any]:
+        """Return the operands for which NumPy's loop has the dtype that the result must have."""
+        return list(values)
+
+    def reduced(self, tape: Tape, name: str, kind: str, own: DType) -> DType:
+        """Return the dtype of a reduction's result."""
+        if kind == "bool":
+            return np.dtype(np.bool_)
+        if kind == "count":
+            return np.dtype(np.int64)
+        if kind in ("mean", "var", "std"):
+            if own.kind in "biu":
+                return np.dtype(np.float64)
+            return np.finfo(own).dtype if own.kind == "c" and kind != "mean" else own
+        if kind == "sum" and own.kind in "bi":
+            return np.promote_types(own, np.int64)
+        if kind == "sum" and own.kind == "u":
+            return np.promote_types(own, np.uint64)
+        return own
+
+
+class RulesByKind(Rules):
+    """PyTorch's: of bool, integers, floats and complex numbers the highest kind decides.
+
+    Where arrays with axes have it, arrays without axes and numbers do not matter. Of complex numbers of two-byte
+    floats there are none here: they are complex64.
+    """
+
+    ddof = 1
+
+    def __init__(self, floating: DType) -> None:
+        self.floating, self.key = floating, str(floating)
+
+    def promote(self, values: Sequence[Any]) -> DType:
+        groups: tuple[list[DType], ...] = ([], [], [])
+        for each in values:
+            if isinstance(each, Number):
+                groups[2].append(self._of_number(each.given))
+            else:
+                groups[0 if each.has_axes else 1].append(each.dtype)
+        return reduce(_decided, (reduce(_joined, group) for group in groups if group))
+
+    def operands(self, tape: Tape, ufunc: np.ufunc, values: Sequence[Any]) -> list[Any]:
+        if ufunc is np.ldexp:
+            return list(values)
+        dtype = self.promote(values)
+        if dtype.kind in "biu" and _makes_floats(ufunc, dtype):
+            dtype = self.floating
+        return [each if dtype.kind in "iu" and _is_weak(each) else tape.typed(each, dtype) for each in values]
+
+    def reduced(self, tape: Tape, name: str, kind: str, own: DType) -> DType:
+        if kind in ("mean", "var", "std") and own.kind in "biu":
+            raise tape.refusal(f"{name}() of {own}, which the library refuses: convert it to floats")
+        if kind == "sum" and own.kind == "u":
+            return np.dtype(np.int64)
+        if kind == "bool" and own == np.uint8:
+            return own
+        return super().reduced(tape, name, kind, own)
+
+    def _of_number(self, given: DType | Weak) -> DType:
+        kind = given.kind if isinstance(given, Weak) else _rank(given)
+        as_complex = np.result_type(self.floating, np.complex64)
+        return (np.dtype(np.bool_), np.dtype(np.int64), self.floating, as_complex)[kind]
+
+
+NUMPY = Rules()
+
+
+def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
+    resolve: Any = ufunc.resolve_dtypes
+    try:
+        result = resolve((*[dtype] * ufunc.nin, *[None] * ufunc.nout))[-1]
+    except TypeError:
+        return False  # which is said later
+    return result.kind in "fc"
+
+
+def _is_weak(value: Any) -> bool:
+    """Return whether a value is a Python number, which has any dtype of integers, and is looked at as an exponent."""
+    return isinstance(value, Number) and isinstance(value.given, Weak)
+
+
+def _rank(dtype: DType) -> int:
+    return _KINDS.index(number_kind(dtype))
+
+
+def _joined(first: DType, second: DType) -> DType:
+    """Return what two arrays of equal standing have in common."""
+    low, high = sorted((first, second), key=_rank)
+    if {_dtypes.name_of_dtype(low), _dtypes.name_of_dtype(high)} == {"float16", "bfloat16"}:
+        return np.dtype(np.float32)
+    return high if _rank(low) < 2 and _rank(low) < _rank(high) else promote([first, second])
+
+
+def _decided(first: DType, second: DType) -> DType:
+    """Return the first dtype, of what decides, unless that of others is of a higher kind."""
+    if _rank(second) <= _rank(first):
+        return first
+    return (
+        np.result_type(first, np.complex64)
+        if _rank(first) == 2 and not _dtypes.is_bfloat16(first)
+        else second
+    )

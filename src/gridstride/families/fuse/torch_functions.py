@@ -1,0 +1,128 @@
+"""PyTorch's elementwise functions and reductions, by those of NumPy that do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride import _dtypes
+from gridstride._arguments.promotion import DType
+from gridstride.families.fuse import composed, functions, reductions
+
+if TYPE_CHECKING:
+    from gridstride.families.fuse.tape import Tape
+
+#: NumPy's names of those that have others.
+_NAMES = {
+    "abs": "absolute", "neg": "negative", "mul": "multiply", "sub": "subtract", "true_divide": "divide",
+    "pow": "power", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
+    "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh", "sgn": "sign", "bitwise_not": "invert",
+    "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "clamp": "clip", "fix": "trunc",
+    "conj_physical": "conj", "resolve_conj": "conj",
+}  # fmt: skip
+_CONVERSIONS = {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "bool": "bool",
+    "byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "cfloat": "complex64",
+    "cdouble": "complex128",
+}  # fmt: skip
+_OPTIONS = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def recorded(kind: type, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Record a call of PyTorch's of which some argument is of a class."""
+    given: list[Any] = []
+    for each in (*args, *kwargs.values()):
+        given += each if isinstance(each, list | tuple) else [each]
+    traced: Any = next(each for each in given if isinstance(each, kind))
+    return called(traced.tape, name, args, dict(kwargs))
+
+
+def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Record a call of a function, or of a method of the first argument."""
+    name = name.removeprefix("special_")
+    name = _NAMES.get(name, name)
+    if kwargs.pop("out", None) is not None:
+        raise tape.refusal(f"{name}() into an output")
+    if name in reductions.NAMES:
+        return _reduced(tape, name, *args, **kwargs)
+    own = _OWN.get(name)
+    if own is not None:
+        return own(tape, *args, **kwargs)
+    if "dtype" in kwargs:
+        kwargs["dtype"] = dtype_of(kwargs["dtype"])
+    ufunc = getattr(np, name, None)
+    if name in composed.FUNCTIONS or not isinstance(ufunc, np.ufunc) or not functions.is_known(name):
+        return composed.called(tape, name, args, kwargs)
+    if kwargs:
+        raise tape.refusal(f"{name}() with {', '.join(kwargs)}")
+    return tape.call(ufunc, args)
+
+
+def is_method(name: str) -> bool:
+    """Return whether tensors have such a method, which is recorded."""
+    known = _NAMES.get(name, name)
+    return (
+        known in _OWN or known in reductions.NAMES or known in composed.FUNCTIONS or functions.is_known(known)
+    )
+
+
+def dtype_of(given: Any) -> DType:
+    """Return the dtype of what NumPy or PyTorch takes for one."""
+    module, _, name = str(given).rpartition(".")
+    return _dtypes.dtype_of_name(name) if module == "torch" else _dtypes.dtype_of(given)
+
+
+def _reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+    given = {_OPTIONS.get(key, key): value for key, value in kwargs.items()}
+    given |= dict(zip(("axis", "keepdims"), args, strict=False))
+    if name in ("max", "min") and given:
+        raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
+    if given.get("dtype") is not None:
+        given["dtype"] = dtype_of(given["dtype"])
+    if "unbiased" in given:
+        given["correction"] = int(given.pop("unbiased"))
+    return reductions.reduced(tape, name, x, **given)
+
+
+def _scaled(ufunc: np.ufunc) -> Callable[..., Any]:
+    def recorded_sum(tape: Tape, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+        return tape.call(ufunc, (x, y if alpha == 1 else y * alpha))
+
+    return recorded_sum
+
+
+def _divided(tape: Tape, x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    if rounding_mode is None:
+        return np.divide(x, y)
+    if rounding_mode == "floor":
+        return np.floor_divide(x, y)
+    raise tape.refusal(f"div() with rounding_mode={rounding_mode!r}")
+
+
+def _converted(dtype: str) -> Callable[..., Any]:
+    return lambda tape, x: x.astype(dtype)
+
+
+def _to(tape: Tape, x: Any, dtype: Any) -> Any:
+    try:
+        return x.astype(dtype_of(dtype))
+    except (TypeError, ValueError):
+        raise tape.refusal(f"a conversion to {dtype!r}") from None
+
+
+def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
+    if inplace:
+        raise tape.refusal("a change in place of an array by relu()")
+    return np.maximum(x, 0)
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "add": _scaled(np.add), "subtract": _scaled(np.subtract),
+    "rsub": lambda tape, x, y: np.subtract(y, x), "div": _divided, "divide": _divided,
+    "sigmoid": lambda tape, x: 1 / (1 + np.exp(-x)), "expit": lambda tape, x: 1 / (1 + np.exp(-x)),
+    "reciprocal": lambda tape, x: 1 / x, "rsqrt": lambda tape, x: 1 / np.sqrt(x), "relu": _relu, "to": _to,
+    **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
+}  # fmt: skip

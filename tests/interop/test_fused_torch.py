@@ -1,0 +1,220 @@
+"""Functions of PyTorch tensors, fused: values and dtypes are those of the functions themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+
+torch = pytest.importorskip("torch")
+
+Function = Callable[..., Any]
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+)
+
+
+def tensor(dtype: str, *shape: int, seed: int = 1) -> Any:
+    """Return small numbers, none of which is zero."""
+    numbers = np.random.default_rng(seed).integers(1, 9, shape)
+    return torch.as_tensor(numbers).to(getattr(torch, dtype))
+
+
+def check(function: Function, *arguments: Any, rtol: float = 1e-6) -> None:
+    """Compare a function with itself; what PyTorch refuses must be refused."""
+    try:
+        expected = function(*arguments)
+    except (RuntimeError, TypeError):
+        with pytest.raises(TypeError):
+            gs.fuse(function)(*arguments)
+        return
+    found = gs.fuse(function)(*arguments)
+    for got, wanted in zip(
+        *(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True
+    ):
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        eps = torch.finfo(wanted.dtype).eps * 8 if wanted.dtype.is_floating_point else 0.0
+        torch.testing.assert_close(got, wanted, rtol=max(rtol, eps), atol=eps, equal_nan=True)
+
+
+OF_ONE = """\
+    abs neg sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    square reciprocal rsqrt sigmoid sign floor ceil trunc isnan isinf isfinite isposinf isneginf signbit deg2rad rad2deg
+    logical_not positive sinc relu nan_to_num
+""".split()  # noqa: SIM905
+OF_TWO = """\
+    add sub mul div floor_divide remainder fmod pow maximum minimum fmax fmin atan2 hypot copysign logaddexp eq ne lt le
+    gt ge logical_and logical_or logical_xor
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "float64"])
+def test_functions_of_one(dtype: str) -> None:
+    x, inverse = tensor(dtype, 40), {"asin", "acos", "atanh"}
+
+    def together(x: Any) -> tuple[Any, ...]:
+        return tuple(getattr(torch, name)(x / 16 if name in inverse else x) for name in OF_ONE)
+
+    check(together, x, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "dtypes", [("float32", "float32"), ("int32", "float32"), ("int64", "int32"), ("float16", "float32")]
+)
+def test_functions_of_two(dtypes: tuple[str, str]) -> None:
+    x, y = (tensor(dtype, 40, seed=seed) for seed, dtype in enumerate(dtypes))
+    names = [name for name in OF_TWO if is_there(name, x, y)]
+    assert len(names) > 20
+
+    def together(x: Any, y: Any) -> tuple[Any, ...]:
+        return tuple(getattr(torch, name)(x, y) for name in names)
+
+    check(together, x, y, rtol=1e-5)
+
+
+def is_there(name: str, *given: Any) -> bool:
+    """Return whether PyTorch has a function for dtypes."""
+    try:
+        getattr(torch, name)(*given)
+    except (RuntimeError, NotImplementedError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("first", DTYPES)
+def test_dtypes_meet_as_they_do_there(first: str) -> None:
+    """Of arrays with axes and without, and of numbers."""
+    alone = tensor(first, 3)
+    for second in DTYPES:
+        if is_complex_half(first, second):
+            continue
+        for shape in ((3,), ()):
+            given = alone, tensor(second, *shape)
+            expected = torch.add(*given).dtype
+            assert dtype_of_sum(*given) == str(expected), (second, shape)
+            assert dtype_of_sum(*given[::-1]) == str(expected), (second, shape)
+    others = [] if is_complex_half(first, "complex64") else [1j]
+    for number in (True, 2, 2.5, np.float64(3), np.int16(3), *others):
+        for shape in ((3,), ()):
+            x = tensor(first, *shape)
+            assert dtype_of_sum(x, number) == str(torch.add(x, number).dtype), (number, shape)
+
+
+def is_complex_half(*dtypes: str) -> bool:
+    """Return whether PyTorch makes complex numbers of two-byte floats, which are no dtype here."""
+    return "complex64" in dtypes and not {"float16", "bfloat16"}.isdisjoint(dtypes)
+
+
+def dtype_of_sum(*arguments: Any) -> str:
+    """Return the dtype that the sum of fused arguments is to have, without compiling it."""
+    seen = []
+
+    def noted(x: Any, y: Any) -> Any:
+        z = x + y
+        seen.append(f"torch.{z.dtype.name}")
+        return z
+
+    with gs.use_target("null"):
+        gs.fuse(noted)(*arguments)
+    return seen[0]
+
+
+def test_numbers_choices_and_options() -> None:
+    def together(x: Any, k: Any, h: float) -> tuple[Any, ...]:
+        return (
+            x * h, k * h, k / 2, k + 1, h - k, k**2, x**0.5, torch.where(k > 3, x, 0), torch.where(k > 3, k, 2.5),
+            torch.clamp(k, 2, 5), torch.clamp(x, min=h), k.clamp(max=4), torch.add(x, k, alpha=2),
+            torch.sub(x, 1, alpha=h), torch.div(x, k, rounding_mode="floor"), torch.nn.functional.relu(x - 4),
+            torch.round(x * 1.3), torch.zeros_like(k), torch.full_like(x, 3.0), torch.isclose(x, x + 1e-7),
+            k & 3, ~k, k << 1, torch.special.expit(x), torch.lerp(x, x, 0.5) if h < 0 else x,
+        )  # fmt: skip
+
+    for h in (2.5, 4.0):
+        check(together, tensor("float32", 5, 7), tensor("int32", 7), h)
+
+
+def test_methods() -> None:
+    def together(x: Any, k: Any) -> tuple[Any, ...]:
+        return (
+            x.sin(), x.abs(), x.mul(2).add(k), k.float(), k.double(), x.half(), x.to(torch.int16), k.bool(), x.pow(2),
+            k.to(torch.bfloat16), x.clamp(0, 3), x.sigmoid(), x.round(), x.type_as(x) if False else x.sqrt(),
+        )  # fmt: skip
+
+    check(together, tensor("float32", 9), tensor("int32", 9))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.sum, lambda x: torch.sum(x, 0), lambda x: torch.sum(x * 2, dim=(0, 1), keepdim=True),
+        lambda x: x.sum(dim=-1), lambda x: torch.prod(x, 1), lambda x: torch.mean(x, dim=1, keepdim=True),
+        lambda x: torch.var(x, dim=0), lambda x: x.std(), lambda x: torch.var(x, dim=1, correction=0),
+        lambda x: torch.amax(x, 1), lambda x: torch.amin(x, dim=0), torch.max, lambda x: x.min(),
+        lambda x: torch.any(x > 7, dim=1), lambda x: torch.all(x, 0), lambda x: torch.count_nonzero(x - 2),
+        lambda x: torch.sum(x, dim=0, dtype=torch.float64), lambda x: torch.std(x, dim=0, unbiased=False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_reductions(function: Function, dtype: str) -> None:
+    check(function, tensor(dtype, 4, 9), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: torch.cumsum(x, 0), r"cannot trace cumsum\(\).*test_fused_torch.py, line \d+"),
+        (lambda x: torch.cat([x, x]), "cat"),
+        (lambda x: torch.max(x, dim=0), r"max\(\) along an axis, which returns places too: write amax\(\)"),
+        (lambda x: torch.sqrt(torch.sum(x)), "must come last"),
+        (lambda x: x + torch.ones(3), "neither traced nor a number"),
+        (lambda x: torch.nn.functional.relu(x, inplace=True), "in place"),
+        (lambda x: torch.sin(x, out=x), "into an output"),
+        (lambda x: x.reshape(-1), "'reshape'"),
+        (lambda x: x.to("cpu"), "conversion"),
+        (lambda x: torch.div(x, 2, rounding_mode="trunc"), "rounding_mode='trunc'"),
+    ],
+)
+def test_what_cannot_be_traced_is_named(function: Function, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        gs.fuse(function)(torch.ones(3))
+
+
+def test_other_libraries_beside_tensors_promote_as_numpy_does() -> None:
+    result = gs.fuse(lambda x, y: x + y)(tensor("int32", 3), np.ones(3, np.float32))
+    assert result.dtype == torch.float64
+    assert gs.fuse(lambda x, y: x + y)(np.ones(3, np.int32), 0.5).dtype == np.float64
+
+
+def test_the_default_dtype_is_that_of_the_call() -> None:
+    half = gs.fuse(lambda k: k / 2)
+    k = tensor("int32", 3)
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        torch.set_default_dtype(dtype)
+        try:
+            assert half(k).dtype == dtype
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+def test_every_pair_of_dtypes_has_a_rule() -> None:
+    for first, second in product(DTYPES, repeat=2):
+        if is_complex_half(first, second):
+            continue
+        for shapes in (((3,), (3,)), ((), ()), ((3,), ())):
+            given = [tensor(dtype, *shape) for dtype, shape in zip((first, second), shapes, strict=True)]
+            assert dtype_of_sum(*given) == str(torch.result_type(*given)), (first, second, shapes)
