@@ -27,7 +27,7 @@ REPEATS = int(os.environ.get("REPEATS", "15"))
 _PEERS = {"numexpr": arrays_by_numexpr, "numba": arrays_by_numba, "PyTorch": arrays_by_torch}
 #: What a row may take of the time in which a copy moves its bytes.
 _GOAL, _GOAL_TRANSPOSED = 1.3, 2.0
-_TRANSPOSED = ("transposed", "permuted41302", "permuted24031", "permuted30421", "channels")
+_TRANSPOSED_ORDERS = ("41302", "24031", "30421", "021", "04213", "210")
 _NUMPY_REDUCTIONS = {"sum": np.sum, "max": np.max, "mean": np.mean, "var": np.var, "argmax": np.argmax}
 _NUMPY = {
     "axpy": lambda a, x, y, z: np.add(np.multiply(x, a, out=z), y, out=z),
@@ -95,7 +95,8 @@ def _elementwise(dtype: np.dtype[Any], flat: Sequence[Any]) -> Iterator[Case]:
 
 
 def _goal(layout: Layout) -> float:
-    is_transposed = any(each in layout.id for each in _TRANSPOSED)
+    order = layout.id.rpartition("permuted")[2]
+    is_transposed = "transposed" in layout.id or layout.id == "channels" or order in _TRANSPOSED_ORDERS
     return _GOAL_TRANSPOSED if is_transposed else _GOAL
 
 

@@ -68,6 +68,19 @@ def test_elements_a_few_apart(dtype: str, step: int) -> None:
             np.testing.assert_array_equal(increment()(x[:, column]), x[:, column] + x.dtype.type(1))
 
 
+@pytest.mark.parametrize("dtype", SIZES)
+@pytest.mark.parametrize("length", [2, 3, 5, 7, 9, 15])
+def test_short_axes_that_are_turned(dtype: str, length: int) -> None:
+    for shape, order in (
+        ((3, 19, length), (0, 2, 1)),
+        ((17, 5, length), (2, 1, 0)),
+        ((2, 3, 9, length), (3, 0, 1, 2)),
+    ):
+        x = at_the_end(numbered(shape, dtype)).transpose(order)
+        out = np.empty(x.shape, dtype)
+        np.testing.assert_array_equal(increment()(x, out), x + x.dtype.type(1))
+
+
 def test_rows_far_apart_within_others() -> None:
     x = at_the_end(numbered((40, 30, 13), "i2"))
     np.testing.assert_array_equal(total("int64")(x, axis=(0, 2)), x.sum((0, 2)))

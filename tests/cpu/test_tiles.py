@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.targets import registry
 from gridstride.targets.cpu import compiler, tiles
 from gridstride.targets.options import CompileOptions
 from gridstride.targets.values import Program
+from gridstride.targets.walks import Ints
+from tests.cpu.test_boxes import permuted_walk
 
 SHAPES = [(331, 157), (1000, 3), (3, 1000), (7, 33, 65), (5, 3, 200, 4), (33, 4, 2, 40), (2, 3, 5, 7, 61)]
 DTYPES = ["int8", "float16", "float32", "float64", "complex64", "complex128"]
@@ -97,6 +100,23 @@ def test_pieces_of_rows_between_lines(first: int, gap: int, dtype: str) -> None:
         if array is memory:
             kernel(x.T, y, rows)
     np.testing.assert_array_equal(memory, expected)
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_choices(itemsize: int) -> None:
+    def tile(shape: Ints, order: Ints) -> tuple[int, int, bool]:
+        walk = permuted_walk(shape, order, 1 << 25, itemsize)
+        tiling = tiles.tiling_of(walk, registry.get("cpu").limits(0))
+        return tiling.width, tiling.height, tiles.turned_axis(walk) > 0
+
+    # Whole chunks of memory, where these are tiles; short axes too, unless elements are picked out of vectors.
+    assert tile((1, 33, 35), (0, 2, 1)) == (33, 35, True)
+    assert tile((1, 5, 7, 9, 11), (0, 4, 2, 1, 3)) == (315, 11, True)
+    assert tile((1, 5, 7, 9, 3), (0, 4, 2, 1, 3)) == (315, 3, True)
+    assert tile((13, 1, 11), (2, 1, 0)) == (512 // itemsize // 13 * 13, 11, True)
+    assert tile((1, 7), (1, 0)) == (512 // itemsize, 7, True)
+    assert not tile((1, 5), (1, 0))[2]
+    assert not tile((1, 9, 5, 40), (0, 2, 1, 3))[2]
 
 
 def test_rows_are_fetched_ahead() -> None:

@@ -24,8 +24,11 @@ _CHANNEL_ROW = 8192
 #: Bytes of a tile of operands that lie along columns, as in the header, of its rows at most, and of a line of the
 #: cache, which its columns have at least.
 _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
-#: Axes shorter than this are not worth turning.
-_SHORT = 16
+#: Columns of a tile that is turned, of all operands, as in the header.
+_TURNED_COLUMNS = 1024
+#: Axes shorter than this are not worth turning where neighbors of a long row are so few elements apart that they are
+#: picked out of vectors.
+_SHORT, _PICKED, _PICKED_ROW = 16, 6, 128
 #: Bytes of a row from which on it is worth storing past the caches.
 _STREAMED_ROW = 256
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
@@ -104,7 +107,7 @@ def turned_axis(walk: ElementWalk) -> int:
     counts = [0] * len(walk.shape)
     for operand in walk.operands:
         for axis in range(1, len(walk.shape)):
-            if _is_turned(operand, axis) and walk.shape[axis] >= _SHORT:
+            if _is_turned(operand, axis) and (walk.shape[axis] >= _SHORT or not _is_picked(walk, operand)):
                 counts[axis] += 1
     return counts.index(max(counts)) if any(counts) else 0
 
@@ -115,6 +118,10 @@ def _is_turned(operand: Walked, axis: int) -> bool:
         and operand.strides[axis] == operand.itemsize
         and abs(operand.strides[0]) > operand.itemsize
     )
+
+
+def _is_picked(walk: ElementWalk, operand: Walked) -> bool:
+    return walk.shape[0] >= _PICKED_ROW and abs(operand.strides[0]) <= _PICKED * operand.itemsize
 
 
 def _has_columns(walk: ElementWalk) -> bool:
@@ -155,8 +162,11 @@ def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
 
 
 def _turned_width(walk: ElementWalk, turned: int) -> int:
-    """Return how many elements a row has where operands are turned."""
+    """Return how many elements a row has where operands are turned: all, where whole columns of all fit into a tile."""
     sizes = [each.itemsize for each in walk.operands if _is_turned(each, turned)]
+    whole = prod(walk.shape[:turned])
+    if whole <= _TURNED_COLUMNS // len(sizes) and whole * walk.shape[turned] * sum(sizes) <= _TURNED_TILE:
+        return whole
     return max(1, min(_TURNED_ROW // largest_item(walk), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
 
 

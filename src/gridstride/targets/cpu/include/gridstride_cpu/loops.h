@@ -69,7 +69,7 @@ struct carried : passage {
     placed_value<buffer_memory<__buffered * bytes + 2 * line_bytes>, __is_apart> memory;
 
     GRIDSTRIDE_INLINED carried(const __operand& __source) {
-        data = __source.data;
+        data = next = __source.data;
         step = __source.step;
         strides = __source.strides;
         size = bytes;
@@ -135,14 +135,18 @@ GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, lo
     return __at;
 }
 
-template <int __buffered, class __operation, int __axes, class... __carried>
-GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axes>& __space, const tile_shape& __tiles,
-                                 long long __index, __carried&... __all) {
+// Where a tile is, whose corner in each operand is `next` there.
+struct found_tile {
+    long long number;  // of its first element
+    int width, height;
+};
+template <int __axes, class... __carried>
+GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long long __index, __carried&... __all) {
     long long __number = 0;
-    swallow((__all.corner = __all.data)...);
+    swallow((__all.next = __all.data)...);
     auto __move = [&](int __axis, long long __at) {
         __number += __at * (__axis ? __space.numbers.strides[__axis] : __space.numbers.step);
-        swallow((__all.corner += __at * __all.stride(__axis))...);
+        swallow((__all.next += __at * __all.stride(__axis))...);
         return __space.length[__axis] - __at;
     };
     const int __row = __space.row_axes - 1, __column = __space.row_axes;
@@ -150,16 +154,22 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axe
     const long long __high = __move(__column, take_off(__index, __space.length[__column], __space.height));
     for (int __axis = __column + 1; __axis < __space.ndim; ++__axis)
         __move(__axis, take_off(__index, __space.length[__axis], 1));
-    const int __width = __wide < __space.piece ? __space.width / __space.piece * int(__wide) : __space.width;
-    const int __height = __high < __space.height ? int(__high) : __space.height;
+    return {__number, __wide < __space.piece ? __space.width / __space.piece * int(__wide) : __space.width,
+            __high < __space.height ? int(__high) : __space.height};
+}
+
+template <int __buffered, class __operation, int __axes, class... __carried>
+GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axes>& __space, const tile_shape& __tiles,
+                                 const found_tile& __its, __carried&... __all) {
+    const int __width = __its.width, __height = __its.height;
     swallow(__all.turn(__width, __height)...);
-    const long long __down = __space.numbers.strides[__column], __step = __space.numbers.step;
+    const long long __down = __space.numbers.strides[__space.row_axes], __step = __space.numbers.step;
     const bool __is_one_row = __width == __space.width && __down == __width * __step && all_of(__all.is_one_row(__width)...);
     const int __rows = __is_one_row ? 1 : __height, __count = __is_one_row ? __width * __height : __width;
     const bool __is_narrow = !all_of((__all.how != way::turned)...) && !__is_one_row;
     for (int __y = 0; __y < __rows; ++__y) {
         if (__is_narrow) swallow((fetch_row_ahead(__all, __y, __width, __height), 0)...);
-        run_row<__buffered>(__do, __tiles, __number + __y * __down, __step, __y, __width, __count, __all...);
+        run_row<__buffered>(__do, __tiles, __its.number + __y * __down, __step, __y, __width, __count, __all...);
     }
 }
 
@@ -172,8 +182,14 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__ax
     auto __is_read = [&](const char* __at) { return !all_of((__all.data != __at || !__all.is_read)...); };
     swallow((__all.is_streamed = __all.is_streamed && !__is_read(__all.data))...);
     const share_of_pieces __share(__space.tiles);
-    for (long long __tile = __share.first; __tile < __share.last; ++__tile)
-        run_tile<__buffered>(__do, __space, __tiles, __tile, __all...);
+    // A tile is run when the next one is found, which is fetched meanwhile.
+    found_tile __next = {};
+    for (long long __tile = __share.first; __tile <= __share.last; ++__tile) {
+        const found_tile __now = __next;
+        swallow((__all.corner = __all.next)...);
+        if (__tile < __share.last) __next = find_tile(__space, __tile, __all...);
+        if (__tile > __share.first) run_tile<__buffered>(__do, __space, __tiles, __now, __all...);
+    }
     if (__space.is_streamed) {
         swallow((finish_lines(__all), 0)...);
         finish_streams();

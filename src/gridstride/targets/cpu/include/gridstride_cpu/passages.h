@@ -7,8 +7,8 @@
 
 #include <gridstride_cpu/gathering.h>
 #include <gridstride_cpu/shares.h>
-#include <gridstride_cpu/squares.h>
 #include <gridstride_cpu/streaming.h>
+#include <gridstride_cpu/turning.h>
 
 namespace gridstride {
 
@@ -51,13 +51,13 @@ struct passage {
     way how;
     bool is_streamed;
     char* corner;     // of the tile
+    char* next;       // of the next one
     long long down;   // from row to row
     char* buffer;
     const char* repeated;  // the element that fills so much of the buffer
     int filled;
     char* tile;       // with what is turned
-    long long* offsets;    // of the elements of a row
-    int ahead;             // elements of a row, or of the next tile, that are fetched before they are needed
+    turned_columns columns;  // that are turned
     unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
     char* lines;
     int unfinished_count;
@@ -114,25 +114,45 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
 
+GRIDSTRIDE_APART const char* end_of(const passage& __its, const tile_shape& __tiles) {
+    const char* __last = __its.data;
+    for (int __axis = 0; __axis < __tiles.ndim; ++__axis)
+        if (__its.stride(__axis) > 0) __last += (__tiles.length[__axis] - 1) * __its.stride(__axis);
+    return __last + __its.size;
+}
+
+// Bytes that are fetched with a column of a tile: neighbors may share lines of the cache.
+GRIDSTRIDE_APART int column_bytes(const passage& __its, const tile_shape& __tiles) {
+    const int __bytes = __tiles.height * __its.size;
+    for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) {
+        const long long __stride = __its.stride(__axis);
+        if (__tiles.length[__axis] > 1 && (__stride < 0 ? -__stride : __stride) < __bytes + line_bytes) return __bytes;
+    }
+    return __bytes + line_bytes;
+}
+
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
 GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 16 + 63) / 64 * 64;
-    __its.ahead = smaller(columns_ahead(__its.size), __tiles.width);
-    const int __offsets = __tiles.width + __its.ahead;  // and of those that come next
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + square_bytes + 63) / 64 * 64;
     if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
-        __memory.offsets_used + __offsets > tile_memory::offsets_count) {
+        __memory.offsets_used + __tiles.width > tile_memory::offsets_count) {
         __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
         return;
     }
+    long long* const __offsets = __memory.offsets + __memory.offsets_used;
+    turned_columns& __columns = __its.columns;
+    __columns.farthest = 0;
+    for (int __x = 0; __x < __tiles.width; ++__x) {
+        __offsets[__x] = offset_in_row(__its, __tiles, __x);
+        if (__offsets[__x] > __columns.farthest) __columns.farthest = __offsets[__x];
+    }
+    __columns.offsets = __offsets;
+    __columns.last = end_of(__its, __tiles) - square_bytes;
+    const int __side = larger(square_bytes / __its.size), __fetched = int(bytes_ahead) / column_bytes(__its, __tiles);
+    __columns.ahead = smaller(larger(__fetched / __side), (__tiles.width + __side - 1) / __side);
     __its.tile = __memory.bytes + __memory.bytes_used;
-    __its.offsets = __memory.offsets + __memory.offsets_used;
     __memory.bytes_used += int(__bytes);
-    __memory.offsets_used += __offsets;
-    const bool __are_rows_whole = __tiles.width == row_length(__tiles);
-    for (int __x = 0; __x < __offsets; ++__x)
-        __its.offsets[__x] = __are_rows_whole && __x >= __tiles.width
-                                 ? __its.offsets[__x - __tiles.width] + (long long)__tiles.height * __its.size
-                                 : offset_in_row(__its, __tiles, __x);
+    __memory.offsets_used += __tiles.width;
 }
 
 // Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
@@ -249,14 +269,19 @@ __attribute__((noinline)) void put(const passage& __its, int __y, long long __fr
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
 template <int __size>
-__attribute__((noinline)) void turn_tile(const passage& __its, int __width, int __height) {
-    turning<__size>::run(__its.tile, (long long)__width * __size, __its.corner, __its.offsets, __width, __height, __its.ahead);
+__attribute__((noinline)) void turn_tile(passage& __its, int __width, int __height) {
+    turned_columns& __columns = __its.columns;
+    __columns.from = __its.corner;
+    __columns.next = __its.next;
+    __columns.width = __width;
+    __columns.height = __height;
+    turning<__size>::run(__its.tile, (long long)__width * __size, __columns);
 }
 
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
     start template void put<size>(const passage&, int, long long, int);                       \
-    start template void turn_tile<size>(const passage&, int, int);
+    start template void turn_tile<size>(passage&, int, int);
 GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 
 }
