@@ -19,6 +19,7 @@ from gridstride.targets.block_loops import writers
 from tests.array_values import values
 from tests.cpu.test_block_loops import flat_view, forget_calls, in_soak
 from tests.every_target import test_reduction as reduction
+from tests.every_target import test_reduction_operands as operands
 from tests.every_target.test_large_reductions import check_most_frequent
 
 INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
@@ -43,9 +44,9 @@ SMALL_SUMS = {
 @pytest.fixture(autouse=True)
 def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
-    forget_calls(sys.modules[__name__])
+    forget_calls(sys.modules[__name__], operands)
     yield
-    forget_calls(sys.modules[__name__])
+    forget_calls(sys.modules[__name__], operands)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,33 @@ def test_folds_of_a_few_rows(dtype: str, shape: tuple[int, ...]) -> None:
         )
         if dtype != "complex128":
             np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", *in_soak("int8", "float16", "float64")])
+@pytest.mark.parametrize("shape", [(300, 1000), (7, 3001), *in_soak((90, 1030), (3, 40, 70))])
+def test_one_weight_for_a_row_or_a_column(dtype: str, shape: tuple[int, ...]) -> None:
+    operands.test_one_weight_for_a_row_or_a_column(np, dtype, shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", *in_soak("int16", "float64")])
+def test_distances_of_points(dtype: str) -> None:
+    operands.test_distances_of_points(np, dtype, 3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", *in_soak("int8", "float32", "complex128")])
+def test_what_is_inside_of_an_array(dtype: str) -> None:
+    operands.test_what_is_inside_of_an_array(np, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("int16", "float64")])
+@pytest.mark.parametrize("shape", [(3, 5003), (4, 3, 1007), *in_soak((9, 2, 35), (20, 37, 3))])
+def test_a_few_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
+    operands.test_a_few_rows_that_begin_anywhere(np, dtype, shape)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", *in_soak("int8", "int16", "uint16")])
+def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
+    operands.test_sums_of_small_integers_as_floats_are_exact(np, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 
 from gridstride.targets import registry
@@ -76,3 +78,63 @@ def test_how_many_threads_share_a_short_line(
 ) -> None:
     grid = fold_of_rows(rows, width, itemsize, in_structures=in_structures).configuration.grid
     assert grid == (-(-rows * threads // THREADS), 1, 1)
+
+
+def loop_for(kept: tuple[int, ...], fold: tuple[int, ...], *inputs: Walked) -> FoldLoop:
+    """Return the loop for results of four bytes, one after another."""
+    numbers = tuple(range(len(kept))), tuple(range(len(fold)))
+    strides = tuple(4 * prod(kept[:axis]) for axis in range(len(kept)))
+    out = Walked(0, 4, strides, written=True)
+    walk = FoldWalk(kept, fold, *numbers, numbers[1], tuple(each // 4 for each in strides), inputs, (out,))
+    return BlockLoops().reduction(walk, registry.get("cpu").limits(0)._replace(multiprocessors=132))
+
+
+@pytest.mark.parametrize(
+    ("row", "step", "address", "start"),
+    [
+        (1 << 20, 4, 0, "few_rows<4, 4, gridstride::few_words>"),
+        (1 << 20, 4, 4, "few_rows<4, 4, gridstride::few_between>"),
+        ((1 << 20) + 1, 4, 0, "few_rows<4, 4, gridstride::few_between>"),
+        ((1 << 20) + 2, 4, 0, "few_rows<2, 2, gridstride::few_words>"),
+        (1 << 20, 12, 0, "few_rows<4, 4, gridstride::few_elements>"),
+    ],
+)
+def test_how_a_few_rows_are_loaded(row: int, step: int, address: int, start: str) -> None:
+    assert loop_for((row,), (3,), Walked(address, 4, (step,), (row * 4,))).name.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("row", "weights", "start"),
+    [
+        (8192, (0, 4), "fold_columns<4, true, 0, long long, true>"),
+        (8192, (4, 8192 * 4), "fold_columns<4, true, 0, long long, false>"),
+        (8191, (0, 4), "fold_columns<4, true, 0, long long, true>"),
+        (8191, (4, 8191 * 4), "fold_columns<4, false, 0, long long, false>"),
+        (8192, (12, 8192 * 12), "fold_columns<4, false, 0, long long, false>"),
+    ],
+)
+def test_one_weight_for_a_row_leaves_its_elements_in_words(
+    row: int, weights: tuple[int, int], start: str
+) -> None:
+    x, w = Walked(0, 4, (4,), (row * 4,)), Walked(0, 4, weights[:1], weights[1:])
+    assert loop_for((row,), (8192,), x, w).name.startswith(start)
+
+
+@pytest.mark.parametrize(("length", "are_words"), [(1024, True), (1022, False), (1025, False)])
+def test_lines_are_told_whether_all_are_words(length: int, are_words: bool) -> None:
+    name = loop_for((100_000,), (length,), Walked(0, 2, (length * 2,), (2,))).name
+    assert "lines<" in name
+    assert name.endswith(f"{str(are_words).lower()}>")
+
+
+@pytest.mark.parametrize(
+    ("row", "apart", "start"),
+    [
+        (49, 51, "fold_rows<4, false, true"),
+        (396, 408, "fold_rows<4, true, true"),
+        (3, 5, "fold_rows<4, false, true"),
+    ],
+)
+def test_parts_of_rows_are_rows_however_short(row: int, apart: int, start: str) -> None:
+    x = Walked(0, 4, (apart * apart * 4,), (4, apart * 4))
+    assert loop_for((10_000,), (row, row), x).name.startswith(start)

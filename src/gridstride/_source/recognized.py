@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: In which sums lose what does not fit, in whatever order they are made.
 _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
 
+_FLOATS = frozenset(("float", "double"))
+
 
 def handed_map(source: ReductionSource, form: ReductionForm) -> str:
     """Return what a loop maps with: it is told where no text can ask for numbers of elements, also by a macro."""
@@ -40,12 +42,11 @@ def handed_reduce(
     is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
     if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
         return _reduce_with_places(source, only, bool(form.finds_places))
-    is_small = (
-        only.stored == only.value and only.stored.kind in "iu" and only.stored.itemsize <= form.small_bytes
-    )
-    if not is_small or source.map_expr.strip() != only.parameter.name:
+    is_integer = only.stored == only.value and only.stored.kind in "iu"
+    if not is_integer or source.map_expr.strip() != only.parameter.name:
         return "gridstride_reduce"
-    if "".join(source.reduce_expr.split()) in ("a+b", "b+a") and reduce_type in _INTEGERS:
+    is_small = only.stored.itemsize <= _largest_added(form, reduce_type)
+    if is_small and "".join(source.reduce_expr.split()) in ("a+b", "b+a"):
         return "gridstride::as_integer_sum(gridstride_reduce)"
     if is_byte and reduce_type == folded_ctype(only.stored):
         extreme = extreme_of(
@@ -54,6 +55,11 @@ def handed_reduce(
         if extreme is not None:
             return f"gridstride::as_byte_extreme<{flag(extreme == 'largest')}>(gridstride_reduce)"
     return "gridstride_reduce"
+
+
+def _largest_added(form: ReductionForm, reduce_type: str) -> int:
+    """Return the bytes of the largest integers that a loop adds faster than others, to sums of a type."""
+    return form.small_bytes * (reduce_type in _INTEGERS) or form.exact_bytes * (reduce_type in _FLOATS)
 
 
 def _keeps_order(only: Role, form: ReductionForm) -> bool:

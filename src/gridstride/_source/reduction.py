@@ -101,6 +101,8 @@ class ReductionForm(NamedTuple):
         As in `Program`.
     finds_places : str
         See `FoldLoop`; "" where values are no structures.
+    exact_bytes : int
+        See `FoldLoop`.
     """
 
     roles: tuple[Role, ...]
@@ -120,6 +122,7 @@ class ReductionForm(NamedTuple):
     widened: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     finds_places: str = ""
+    exact_bytes: int = 0
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -154,6 +157,7 @@ def reduction_form(
         _widened(source, roles, types, loop.widens) if in_structures else (),
         loop.linked,
         loop.finds_places if in_structures else "",
+        loop.exact_bytes,
     )
 
 

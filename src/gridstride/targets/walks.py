@@ -156,6 +156,8 @@ class FoldLoop(NamedTuple):
         Whether the loop makes a difference for maps that do not ask for numbers of elements.
     small_bytes : int
         Up to which integers the loop makes a difference for their sums.
+    exact_bytes : int
+        The same where sums are floating-point numbers: the loop adds neighboring integers exactly before.
     tells_places : bool
         Whether the loop makes a difference for structures of bytes and their places.
     widens : str
@@ -184,6 +186,7 @@ class FoldLoop(NamedTuple):
     widens: str = ""
     linked: tuple[str, ...] = ()
     finds_places: str = ""
+    exact_bytes: int = 0
 
 
 class LoopWriters(Protocol):

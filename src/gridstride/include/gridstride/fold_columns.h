@@ -29,8 +29,12 @@ __device__ constexpr int columns_bytes() {
                   packet_length<__operands...>() == 16 ? 64 : 1);
 }
 
-// What a thread holds of an input: packets of neighboring columns, one from each of several rows.
-template <class __operand, int __length, int __count>
+// The place in a word of one element for all columns.
+constexpr int anywhere = -2;
+
+// What a thread holds of an input: packets of neighboring columns, one from each of several rows. `__may_repeat`: whether
+// the input may have one element for a row.
+template <class __operand, int __length, int __count, bool __may_repeat = false>
 struct column_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -42,9 +46,11 @@ struct column_input {
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED column_input(const __operand& __source) : source(__source), base(__source.data) {}
+    GRIDSTRIDE_INLINED bool is_repeated() const { return __may_repeat && source.step == 0; }
     // How many elements of the word where the base is come before it, as in all rows that are so many apart; else -1.
     GRIDSTRIDE_INLINED int past_word(int __apart) const {
         const unsigned __off = static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % bytes);
+        if (is_repeated()) return anywhere;
         const bool __are_alike = is_one_word<stored, __length>::value && source.step == sizeof(stored) &&
                                  source.strides[0] * __apart % bytes == 0 && __off % sizeof(stored) == 0;
         return __are_alike ? int(__off / sizeof(stored)) : -1;
@@ -54,19 +60,26 @@ struct column_input {
         return 0;
     }
     GRIDSTRIDE_INLINED int load_word(int __k, int __apart) {
+        if (is_repeated()) return load_element(__k, __apart);
         return words[__k].load(base + __k * (__apart * source.strides[0]));
     }
-    GRIDSTRIDE_INLINED int unpack(int __k) { return words[__k].unpack(packets[__k]); }
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        if (!is_repeated()) return words[__k].unpack(packets[__k]);
+#pragma unroll
+        for (int __j = 1; __j < __length; ++__j) packets[__k].items[__j] = packets[__k].items[0];
+        return 0;
+    }
     GRIDSTRIDE_INLINED int load_element(int __k, int __apart) {
         part_of<stored>::take(packets[__k].items[0], *reinterpret_cast<const stored*>(base + __k * (__apart * source.strides[0])));
         return 0;
     }
 };
 
-GRIDSTRIDE_INLINED int in_common() { return 0; }
-GRIDSTRIDE_INLINED int in_common(int __a) { return __a; }
+GRIDSTRIDE_INLINED int in_common(int __a) { return __a == anywhere ? 0 : __a; }
 template <class... __rest>
-GRIDSTRIDE_INLINED int in_common(int __a, int __b, __rest... __others) { return in_common(__a == __b ? __a : -1, __others...); }
+GRIDSTRIDE_INLINED int in_common(int __a, int __b, __rest... __others) {
+    return in_common(__a == __b || __b == anywhere ? __a : __a == anywhere ? __b : -1, __others...);
+}
 
 // Where a thread's packet is among the columns of its block, and how the user's expressions count its elements. Where
 // the text says how many threads lie next to each other (else 0), the compiler knows which of two rows comes first.
@@ -319,8 +332,8 @@ GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_fi
     }
 }
 
-// Fold a block's stretch of columns. `__do_add(place, whether there are words, first row, end, table, inputs...)`
-template <int __length, bool __is_stacked, int __wide, class __counter, class __value, class __folding, class __reduce, class __finish, int __axes, class __add, class... __inputs>
+// Fold a block's stretch of columns. `__always_words`: whether there are words wherever a row begins. `__do_add(place, whether there are words, first row, end, table, inputs...)`
+template <int __length, bool __is_stacked, bool __always_words, int __wide, class __counter, class __value, class __folding, class __reduce, class __finish, int __axes, class __add, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                      const fold_space<__axes>& __space, int __group, __value* __table, const __add& __do_add,
                                      __inputs&... __all) {
@@ -337,7 +350,7 @@ GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_
     __at.position = static_cast<__counter>(__is_stacked ? (__begin + __at.y) * __space.position.strides[1] : __begin + __at.y);
     swallow(__all.move(__begin + __at.y)...);
     const int __past = in_common(__all.past_word(__at.height)...);
-    const bool __are_words = __past == 0 || (__past > 0 && __past + __at.width <= __at.group * __length);
+    const bool __are_words = __always_words || __past == 0 || (__past > 0 && __past + __at.width <= __at.group * __length);
     __at.first = __are_words ? __at.x * __length - __past : __at.x;
     __at.apart = __are_words ? 1 : __at.group;
     swallow((__all.base += __at.first * __all.source.step)...);
@@ -346,13 +359,13 @@ GRIDSTRIDE_INLINED void fold_stretch(const __reduce& __do, const __finish& __do_
 }
 
 // Blocks take stretches of packets of `__full` columns; threads, `__length` of them.
-template <int __full, int __length, int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __full, int __length, int __count, bool __is_stacked, bool __always_words, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                                const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                                __inputs&&... __all) {
     __folding* __table = reinterpret_cast<__folding*>(__shared);
     constexpr bool __are_costly = is_costly<__folding, __reduce>::value;
-    fold_stretch<__length, __is_stacked, __are_costly ? __wide*(__full / __length) : 0, typename counter_of<__counter, __are_costly>::type>(
+    fold_stretch<__length, __is_stacked, __always_words, __are_costly ? __wide*(__full / __length) : 0, typename counter_of<__counter, __are_costly>::type>(
         __do, __do_finish, __start, __space, __space.group * (__full / __length), __table,
         [&](const auto& __at, bool __are_words, int __row, int __end) {
             add_column<__length, __count, __full / __length>(__do_map, __do, __start, __at, __are_words, __row, __end, __table, __all...);
@@ -361,13 +374,13 @@ GRIDSTRIDE_INLINED void fold_stretch_of_values(const __map& __do_map, const __re
 }
 
 // The same for bytes that are folded in words.
-template <int __count, bool __is_stacked, class __folding, class __reduce, class __finish, int __axes, class __operand>
+template <int __count, bool __is_stacked, bool __always_words, class __folding, class __reduce, class __finish, int __axes, class __operand>
 GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                               const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
     constexpr int __length = packet_length<__operand>();
     int* __table = reinterpret_cast<int*>(__shared);
     column_input<__operand, __length, __count> __one(__input);
-    fold_stretch<__length, __is_stacked, 0, long long>(
+    fold_stretch<__length, __is_stacked, __always_words, 0, long long>(
         __do, __do_finish, __start, __space, __space.group, __table,
         [&](const auto& __at, bool __are_words, int __row, int __end) {
             add_byte_column<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length, __count>(__at, __are_words, __row, __end, __table, __one);
@@ -377,30 +390,32 @@ GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __fini
 
 template <bool>
 struct columns_of {
-    template <int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    template <int __count, bool __is_stacked, bool __always_words, int __wide, bool __may_repeat, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         constexpr int __full = packet_length<__operands...>(), __length = column_length<__folding, __operands...>();
         constexpr int __packets = __count * __full / __length < 16 ? __count * __full / __length : 16;
-        fold_stretch_of_values<__full, __length, __packets, __is_stacked, __wide, __counter>(
-            __do_map, __do, __do_finish, __start, __space, __shared, column_input<__operands, __length, __packets>(__inputs)...);
+        fold_stretch_of_values<__full, __length, __packets, __is_stacked, __always_words, __wide, __counter>(
+            __do_map, __do, __do_finish, __start, __space, __shared, column_input<__operands, __length, __packets, __may_repeat>(__inputs)...);
     }
 };
 template <>
 struct columns_of<true> {
-    template <int __count, bool __is_stacked, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
+    template <int __count, bool __is_stacked, bool __always_words, int __wide, bool __may_repeat, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class __operand>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                         const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
-        fold_stretch_of_bytes<__count, __is_stacked>(__do, __do_finish, __start, __space, __shared, __input);
+        fold_stretch_of_bytes<__count, __is_stacked, __always_words>(__do, __do_finish, __start, __space, __shared, __input);
     }
 };
 
-template <int __count, int __wide, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// `__always_words`: whether there are words wherever a row begins; `__may_repeat`: whether an input may have one element
+// for a row.
+template <int __count, bool __always_words, int __wide, class __counter, bool __may_repeat, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_columns(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, false, __wide, __counter>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, false, __always_words, __wide, __may_repeat, __counter>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 
@@ -410,7 +425,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_stacked(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      const __operands&... __inputs) {
-    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, true, 0, long long>(
+    columns_of<folds_bytes<__reduce, __operands...>::value>::template fold<__count, true, false, 0, false, long long>(
         __do_map, __do, __do_finish, __start, __space, __shared, __inputs...);
 }
 
@@ -421,7 +436,7 @@ template <int __count, class __folding, class __map, class __reduce, class __fin
 GRIDSTRIDE_INLINED void fold_rows_of_parts(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    const __operand& __parts) {
-    fold_stretch_of_values<1, 1, __count, false, 0, long long>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_stretch_of_values<1, 1, __count, false, false, 0, long long>(__do_map, __do, __do_finish, __start, __space, __shared,
                                                  column_input<__operand, 1, __count>(__parts));
 }
 

@@ -8,6 +8,11 @@
 
 namespace gridstride {
 
+// How packets are loaded: as words, as elements one after another between words, or in any steps; or some of their elements.
+enum few_loading { few_words, few_between, few_elements, few_of_packet };
+// Rows on their way to a thread at once where packets are no words.
+__device__ constexpr int few_at_once(few_loading __how) { return __how == few_elements ? 2 : 4; }
+
 // What a thread holds of an input: packets of a few rows.
 template <class __operand, int __length, int __count>
 struct few_rows_input {
@@ -17,29 +22,41 @@ struct few_rows_input {
     const __operand& source;
     const char* base;
     word_of<stored, __length> words[__count];
+    arriving<__length, stored> others[__count];
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED few_rows_input(const __operand& __source) : source(__source), base(__source.data) {}
-    // Whether all packets of all rows are words, but for the last of a row.
-    template <int __axes>
-    GRIDSTRIDE_INLINED bool has_words(const fold_space<__axes>& __space) const {
-        bool __have = word_of<stored, __length>::is_at(source.data, source.step) && source.strides[0] % (__length * sizeof(stored)) == 0;
-#pragma unroll
-        for (int __axis = 1; __axis < __axes; ++__axis)
-            __have = __have && (__axis >= __space.kept.ndim || source.kept_strides[__axis] % (__length * sizeof(stored)) == 0);
-        return __have;
-    }
     GRIDSTRIDE_INLINED int begin() {
         base = source.data;
         return 0;
     }
-    GRIDSTRIDE_INLINED int load_word(int __k) { return words[__k].load(base + __k * source.strides[0]); }
-    GRIDSTRIDE_INLINED int unpack(int __k) {
-        return is_one_word<stored, __length>::value ? words[__k].unpack(packets[__k]) : 0;
+    GRIDSTRIDE_INLINED const char* at(int __k) const { return base + __k * source.strides[0]; }
+    GRIDSTRIDE_INLINED unsigned past_word(int __k) const { return static_cast<unsigned>(reinterpret_cast<unsigned long long>(at(__k)) % 16); }
+    template <few_loading __how>
+    GRIDSTRIDE_INLINED int load_whole(int __k) {
+        if (__how == few_words) return words[__k].load(at(__k));
+        if (__how == few_between) {
+            if (sizeof(stored) >= 4) others[__k].load_cached(at(__k), past_word(__k));
+            else others[__k].load(at(__k), past_word(__k));
+        } else {
+#pragma unroll
+            for (int __j = 0; __j < __length; ++__j)
+                copy(packets[__k].items[__j], *reinterpret_cast<const stored*>(at(__k) + __j * source.step));
+        }
+        return 0;
     }
-    GRIDSTRIDE_INLINED int load(int __k, int __last) {
-        load_packet<__length>(packets[__k], base + __k * source.strides[0], source.step, 0, __last);
-        if (is_one_word<stored, __length>::value) words[__k].pack(packets[__k]);
+    template <few_loading __how>
+    GRIDSTRIDE_INLINED int unpack_whole(int __k) {
+        if (__how == few_words) return words[__k].unpack(packets[__k]);
+        if (__how == few_between) {
+            if (sizeof(stored) >= 4) others[__k].join_cached(past_word(__k));
+            else others[__k].join(past_word(__k));
+            others[__k].unpack(packets[__k]);
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load_some(int __last) {
+        load_packet<__length>(packets[0], base, source.step, 0, __last);
         return 0;
     }
     GRIDSTRIDE_INLINED int move(int __rows) {
@@ -49,18 +66,23 @@ struct few_rows_input {
 };
 
 // Add rows, `__count` at a time, of which the first is number `__row`; return the first that is left.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+template <int __length, int __count, few_loading __how, class __folding, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                const fold_space<__axes>& __space, long long __number, int __row, int __last,
                                __inputs&... __all) {
-    for (; __row + __count <= int(__space.fold.count); __row += __count) {
+    // Where packets are no words, so many texts of them would be long: so the last turn has fewer.
+    const int __rows = int(__space.fold.count);
+    constexpr bool __is_full = __how != few_between && __how != few_elements;
+    for (; __is_full ? __row + __count <= __rows : __row < __rows; __row += __count) {
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k)
-            if (__are_words) swallow(__all.load_word(__k)...);
-            else swallow(__all.load(__k, __last)...);
+            if (!__is_full && __row + __k >= __rows) break;
+            else if (__how == few_of_packet) swallow(__all.load_some(__last)...);
+            else swallow(__all.template load_whole<__how>(__k)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.unpack(__k)...);
+            if (!__is_full && __row + __k >= __rows) break;
+            if (__how != few_of_packet) swallow(__all.template unpack_whole<__how>(__k)...);
             // Beyond the end of a row there are values of nothing, whose sums nobody asks for.
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j)
@@ -74,69 +96,84 @@ GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do,
     return __row;
 }
 
-// Which results a packet has: `last` of them from number `first` on. Where results are counted as one row, all packets of
-// rows are whole.
-template <int __length>
+// Which results a packet has: from number `first` on, those from `begin` to before `last`. Where results are counted as
+// one row, all packets of rows are whole. Where packets need be no words, the last of a row begins so early that it is
+// whole, too, and has results that are of the one before.
+template <int __length, few_loading __how>
 struct few_results {
-    long long first;
-    int last;
+    long long first, outer, element;
+    int begin, last;
 
     template <int __axes>
-    GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet) : first(__packet * __length) {
+    GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet)
+        : first(__packet * __length), outer(__packet), element(__packet), begin(0) {
+        if (__space.kept.ndim > 1) element = taken_off(__space.kept, outer, 0);
+        else outer = 0;
+        element *= __length;
         long long __left = __space.outputs - first;
         if (__space.kept_row < __space.outputs) {
-            const long long __element = taken_off(__space.kept, __packet, 0) * __length;
-            first = __packet * __space.kept_row + __element;
-            __left = __space.kept_row - __element;
+            first = outer * __space.kept_row + element;
+            __left = __space.kept_row - element;
         }
         last = __left < __length ? int(__left) : __length;
+        if (__how == few_words || last == __length || element == 0) return;
+        begin = __length - last;
+        last = __length;
+        first -= begin;
+        element -= begin;
     }
 };
 
-// The values of a thread's packet of results.
+// The values of a thread's packet of results. `__how` whole packets are loaded.
 template <bool __are_bytes>
 struct few_values {
-    template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+    template <few_loading __how, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
-                                        const fold_space<__axes>& __space, bool __are_words, long long __number, int __last,
+                                        const fold_space<__axes>& __space, long long __number, int __last,
                                         __folding (&__sums)[__length], __inputs&... __all) {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
         int __row = 0;
-        if (__are_words && __last == __length) {
-            __row = add_few_rows<__length, __count, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            if (__count > 4) __row = add_few_rows<__length, 4, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            if (__count > 2) __row = add_few_rows<__length, 2, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            add_few_rows<__length, 1, true>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+        if (__last < __length) {
+            add_few_rows<__length, 1, few_of_packet>(__do_map, __do, __sums, __space, __number, __row, __last, __all...);
+        } else if (__how == few_words) {
+            __row = add_few_rows<__length, __count, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            if (__count > 4) __row = add_few_rows<__length, 4, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            if (__count > 2) __row = add_few_rows<__length, 2, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+            add_few_rows<__length, 1, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
         } else {
-            add_few_rows<__length, 1, false>(__do_map, __do, __sums, __space, __number, __row, __last, __all...);
+            __row = add_few_rows<__length, few_at_once(__how), __how>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
         }
     }
 };
 // Of bytes that are folded in words.
+template <int __count, few_loading __how, class __columns_type, class __input>
+GRIDSTRIDE_INLINED void add_few_words(__columns_type& __columns, int __rows, __input& __one) {
+    for (int __row = 0; __row < __rows; __row += __count) {
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            if (__row + __k >= __rows) break;
+            __one.template load_whole<__how>(__k);
+        }
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k) {
+            if (__row + __k >= __rows) break;
+            __one.template unpack_whole<__how>(__k);
+            __columns.add(__one.packets[__k]);
+        }
+        __one.move(__count);
+    }
+}
 template <>
 struct few_values<true> {
-    template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
+    template <few_loading __how, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
-                                        bool __are_words, long long, int __last, int (&__sums)[__length], __input& __one) {
+                                        long long, int __last, int (&__sums)[__length], __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
         __columns_type __columns;
         const int __rows = int(__space.fold.count);
-        if (__are_words && __last == __length) {
-            for (int __row = 0; __row < __rows; __row += __count) {
-#pragma unroll
-                for (int __k = 0; __k < __count; ++__k) {
-                    if (__row + __k >= __rows) break;
-                    __one.load_word(__k);
-                }
-#pragma unroll
-                for (int __k = 0; __k < __count; ++__k) {
-                    if (__row + __k >= __rows) break;
-                    __one.unpack(__k);
-                    __columns.add(__one.packets[__k]);
-                }
-                __one.move(__count);
-            }
+        if (__last == __length) {
+            add_few_words<__count, __how>(__columns, __rows, __one);
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.value(__j, 0, 1);
             return;
@@ -161,27 +198,28 @@ template <class __folding> struct few_value<true, __folding> { typedef int type;
 // store neighboring words.
 template <bool __has_room>
 struct few_handed {
-    template <int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
+    template <few_loading __how, int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
     static GRIDSTRIDE_INLINED void hand(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                         const fold_space<__axes>& __space, const __value (&__sums)[__length],
-                                        const few_results<__length>& __own, long long __packet, __value*) {
+                                        const few_results<__length, __how>& __own, long long __packet, __value*) {
         if (__packet >= __space.kept.count) return;
 #pragma unroll
         for (int __at = 0; __at < __length; __at += __stored) {
             packet_of_results<__folding, __stored> __results;
+            __results.first = __own.begin > __at ? __own.begin - __at : 0;
             __results.last = __own.last - __at < __stored ? __own.last - __at : __stored;
 #pragma unroll
             for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __sums[__at + __j], 0);
-            if (__results.last > 0) __do_finish(__own.first + __at, 0, __results);
+            if (__results.first < __results.last) __do_finish(__own.first + __at, 0, __results);
         }
     }
 };
 template <>
 struct few_handed<true> {
-    template <int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
+    template <few_loading __how, int __length, int __stored, class __folding, class __value, class __reduce, class __finish, int __axes>
     static GRIDSTRIDE_INLINED void hand(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                         const fold_space<__axes>& __space, const __value (&__sums)[__length],
-                                        const few_results<__length>&, long long __packet, __value* __table) {
+                                        const few_results<__length, __how>&, long long __packet, __value* __table) {
         const int __lane = threadIdx.x % 32;
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __table[__lane * __length + __j] = __sums[__j];
@@ -190,15 +228,18 @@ struct few_handed<true> {
         for (int __i = 0; __i < __length / __stored; ++__i) {
             const int __at = (__i * 32 + __lane) * __stored;
             long long __first = (__packet - __lane) * __length + __at, __left = __space.outputs - __first;
-            if (__space.kept_row < __space.outputs) {
+            int __begin = 0;
+            if (__how != few_words || __space.kept_row < __space.outputs) {
                 const long long __from = __packet - __lane + __at / __length;
                 if (__from >= __space.kept.count) break;
-                const few_results<__length> __other(__space, __from);
+                const few_results<__length, __how> __other(__space, __from);
                 __first = __other.first + __at % __length;
                 __left = __other.last - __at % __length;
+                __begin = __other.begin - __at % __length;
             }
-            if (__left <= 0) continue;
+            if (__left <= 0 || __begin >= __stored) continue;
             packet_of_results<__folding, __stored> __results;
+            __results.first = __begin > 0 ? __begin : 0;
             __results.last = __left < __stored ? int(__left) : __stored;
 #pragma unroll
             for (int __j = 0; __j < __stored; ++__j) __results.values[__j] = as_folded(__do, __start, __table[__at + __j], 0);
@@ -209,12 +250,11 @@ struct few_handed<true> {
 };
 
 // A thread takes packets of `__length` results and stores packets of `__stored`, as many as make a word.
-template <int __length, int __stored, int __count, bool __are_bytes, bool __has_room, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <few_loading __how, int __length, int __stored, int __count, bool __are_bytes, bool __has_room, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                                 const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                                 __inputs&&... __all) {
     typedef typename few_value<__are_bytes, __folding>::type value;
-    const bool __are_words = all_of(__all.has_words(__space)...);
     const int __lane = threadIdx.x % 32;
     value* __table = reinterpret_cast<value*>(__shared) + (threadIdx.x - __lane) * __length;
     // A thread has `part` packets, one after another.
@@ -223,19 +263,15 @@ GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __r
     for (int __k = 0; __k < int(__space.part); ++__k, __packet += fold_threads) {
         if (__packet - __lane >= __space.kept.count) return;
         value __sums[__length];
-        const few_results<__length> __own(__space, __packet < __space.kept.count ? __packet : 0);
+        const few_results<__length, __how> __own(__space, __packet < __space.kept.count ? __packet : 0);
         if (__packet < __space.kept.count) {
-            long long __outer = __packet, __element = __packet;
-            if (__space.kept.ndim > 1) __element = taken_off(__space.kept, __outer, 0);
-            else __outer = 0;
-            __element *= __length;
             swallow(__all.begin()...);
-            const long long __number = settle(__space, __outer, 1, __all...) + __element * __space.kept_numbers.step;
-            swallow((__all.base += __element * __all.source.step)...);
-            few_values<__are_bytes>::template fold<__length, __count>(__do_map, __do, __start, __space, __are_words, __number,
-                                                                     __own.last, __sums, __all...);
+            const long long __number = settle(__space, __own.outer, 1, __all...) + __own.element * __space.kept_numbers.step;
+            swallow((__all.base += __own.element * __all.source.step)...);
+            few_values<__are_bytes>::template fold<__how, __length, __count>(__do_map, __do, __start, __space, __number,
+                                                                                  __own.last, __sums, __all...);
         }
-        few_handed<__has_room>::template hand<__length, __stored>(__do, __do_finish, __start, __space, __sums, __own,
+        few_handed<__has_room>::template hand<__how, __length, __stored>(__do, __do_finish, __start, __space, __sums, __own,
                                                                   __packet, __table);
     }
 }
@@ -245,7 +281,7 @@ constexpr int few_bytes = 64;
 // Shared memory in which values are handed on, if there is that much.
 constexpr int most_few_bytes = 32768;
 
-template <int __length, int __stored>
+template <int __length, int __stored, few_loading __how>
 struct few_rows {
     template <class __value>
     __device__ static constexpr bool has_room() {
@@ -263,9 +299,9 @@ struct few_rows {
         constexpr int __bytes = __length * larger(int(sizeof(typename __operands::stored))...);
         constexpr int __count = __bytes >= few_bytes / 2 ? 2 : __bytes * 16 <= few_bytes ? 16 : few_bytes / __bytes;
         constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value && __length % 4 == 0;
-        fold_packets_of_results<__length, __stored, __count, __are_bytes,
+        fold_packets_of_results<__how, __length, __stored, __count, __are_bytes,
                                 has_room<typename few_value<__are_bytes, __folding>::type>()>(
-            __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, __count>(__inputs)...);
+            __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, larger(__count, few_at_once(__how))>(__inputs)...);
     }
 };
 

@@ -183,23 +183,23 @@ GRIDSTRIDE_INLINED void fold_line(const __map& __do_map, const __reduce& __do, c
     if (__lane == 0 && __is_inside) __do_finish(__result, int(__part), __sums[0]);
 }
 
-// For results that a warp or more share, which have the more to load at once.
-template <int __count, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// For results that a warp or more share, which have the more to load at once. `__are_words`: whether all packets are words.
+template <int __count, class __counter, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_long_lines(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
     fold_line<__length, __count, 32, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                     line_input<__operands, __length, __count>(__inputs)...);
+                                     line_input<__operands, __length, __count, __are_words>(__inputs)...);
 }
 
-template <int __count, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+template <int __count, class __counter, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_lines(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                    const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                    const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
     fold_line<__length, __count, 0, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                    line_input<__operands, __length, __count>(__inputs)...);
+                                    line_input<__operands, __length, __count, __are_words>(__inputs)...);
 }
 
 }

@@ -1,5 +1,5 @@
-// `fold_rows`: folds along several axes of which the innermost is long. A group of threads takes the packets of all its
-// rows, one after another; a row has at least as many as the group has threads.
+// `fold_rows`: folds along several axes of which the innermost lies closest. A group of threads takes the packets of all
+// its rows, one after another.
 #ifndef GRIDSTRIDE_FOLD_ROWS_H
 #define GRIDSTRIDE_FOLD_ROWS_H
 
@@ -14,37 +14,57 @@ struct rows_input : line_input<__operand, __length, __count> {
     typedef line_input<__operand, __length, __count> line;
     const char* row;  // where the thread's row begins
 
+    arriving<__length, typename line::stored> others[__count];
+    unsigned past[__count];  // bytes that a word has before the packet
+
     GRIDSTRIDE_INLINED rows_input(const __operand& __source) : line(__source), row(nullptr) {}
-    GRIDSTRIDE_INLINED bool has_words(int __ndim) const {
-        bool __have = line::has_words();
-        for (int __axis = 1; __axis < __ndim; ++__axis)
-            __have = __have && this->source.strides[__axis] % (__length * sizeof(typename line::stored)) == 0;
-        return __have;
-    }
-    GRIDSTRIDE_INLINED int load_word(int __k, int __packet) {
-        return this->words[__k].load(row + static_cast<long long>(__packet) * int(__length * sizeof(typename line::stored)));
-    }
-    GRIDSTRIDE_INLINED int next_row() {
-        row += this->source.strides[1];
+    GRIDSTRIDE_INLINED const char* at(long long __element) const { return row + __element * int(sizeof(typename line::stored)); }
+    GRIDSTRIDE_INLINED int move_row(long long __bytes) {
+        row += __bytes;
         return 0;
     }
-    GRIDSTRIDE_INLINED int load(int __k, long long __packet, int __last) {
-        load_packet<__length>(this->packets[__k], row + __packet * __length * this->source.step, this->source.step, 0, __last);
-        if (is_one_word<typename line::stored, __length>::value) this->words[__k].pack(this->packets[__k]);
+    template <bool __are_words>
+    GRIDSTRIDE_INLINED int load(int __k, long long __element, int __last) {
+        if (__are_words) return this->words[__k].load(at(__element));
+        if (!is_arriving(__last)) {
+            load_packet<__length>(this->packets[__k], row + __element * this->source.step, this->source.step, 0, __last);
+            return 0;
+        }
+        past[__k] = static_cast<unsigned>(reinterpret_cast<unsigned long long>(at(__element)) % 16);
+        if (sizeof(typename line::stored) >= 4) others[__k].load_cached(at(__element), past[__k]);
+        else others[__k].load(at(__element), past[__k]);
         return 0;
+    }
+    template <bool __are_words>
+    GRIDSTRIDE_INLINED int unpack(int __k, int __last) {
+        if (__are_words) return this->words[__k].unpack(this->packets[__k]);
+        if (!is_arriving(__last)) return 0;
+        if (sizeof(typename line::stored) >= 4) others[__k].join_cached(past[__k]);
+        else others[__k].join(past[__k]);
+        others[__k].unpack(this->packets[__k]);
+        return 0;
+    }
+
+private:
+    // Whether a packet comes by the words that it touches.
+    GRIDSTRIDE_INLINED bool is_arriving(int __last) const {
+        return __last == __length && this->source.step == sizeof(typename line::stored);
     }
 };
 
 // Where a thread is among the packets of its rows.
 template <class __counter>
 struct rows_place {
-    int packets, packet;  // of a row
+    int packets, packet;             // of a row
+    int packets_apart, rows_apart;   // to the thread's next packet
     long long row, number;
     counted_from<__counter> from;
 
     template <int __axes, class... __inputs>
     GRIDSTRIDE_INLINED rows_place(const fold_space<__axes>& __space, long long __number, long long __first, __inputs&... __all)
-        : packets(int(__space.fold.length[0])), packet(0), row(__first), number(__number), from(__space, __number) {
+        : packets(int(__space.fold.length[0])), packet(0), rows_apart(__space.group / packets), row(__first), number(__number),
+          from(__space, __number) {
+        packets_apart = __space.group - rows_apart * packets;
         packet = int(taken_off(__space.fold, row, 0));
         go_to_row(__space, __all...);
     }
@@ -65,65 +85,63 @@ struct rows_place {
     }
     // Rows of two axes are all equally far apart.
     template <bool __are_two, int __axes, class... __inputs>
-    GRIDSTRIDE_INLINED void step(const fold_space<__axes>& __space, int __apart, __inputs&... __all) {
-        packet += __apart;
-        if (packet < packets) return;
-        packet -= packets;
+    GRIDSTRIDE_INLINED void step(const fold_space<__axes>& __space, __inputs&... __all) {
+        packet += packets_apart;
+        const bool __is_past = packet >= packets;
+        if (__is_past) packet -= packets;
+        const int __rows = rows_apart + __is_past;
+        if (__rows == 0) return;
         if (__are_two) {
-            from.number += __space.fold_numbers.strides[1];
-            from.position += __space.position.strides[1];
-            swallow(__all.next_row()...);
+            from.number += __rows * __space.fold_numbers.strides[1];
+            from.position += __rows * __space.position.strides[1];
+            swallow(__all.move_row(__rows * __all.source.strides[1])...);
         } else {
-            ++row;
+            row += __rows;
             go_to_row(__space, __all...);
         }
     }
 };
 
-// Packets `__first`, that and `__apart`, and so on, before `__end`, that are words; the number of the first that is left.
-template <int __length, int __count, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED long long add_words_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                               const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
-                                               long long __end, int __apart, __inputs&... __all) {
-    for (; __first + (__count - 1) * __apart < __end; __first += __count * __apart) {
+// Packets `__first`, that and `group`, and so on, before `__end`, `__count` at once; the number of the first that is left.
+// Where they need be no words, the last of a row begins so early that it is whole.
+template <int __length, int __count, bool __are_words, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED long long add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                                 const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
+                                                 long long __end, __inputs&... __all) {
+    typedef whole_line<is_costly<__folding, __reduce>::value> whole_packet;
+    const int __last = __are_words || __space.fold_row > __length ? __length : int(__space.fold_row);
+    for (; __first + (__count - 1) * __space.group < __end; __first += __count * __space.group) {
         counted_from<__counter> __from = __at.from;
         long long __numbers[__count], __positions[__count];
-        int __packets[__count];
+        int __packets[__count], __missing[__count];
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
+            const long long __element = static_cast<long long>(__at.packet) * __length;
+            const long long __left = __space.fold_row - __element;
             __packets[__k] = __at.packet;
             __numbers[__k] = __at.from.number;
             __positions[__k] = __at.from.position;
-            swallow(__all.load_word(__k, __at.packet)...);
-            __at.template step<__are_two>(__space, __apart, __all...);
+            __missing[__k] = __are_words || __left >= __last ? 0 : __last - int(__left);
+            swallow(__all.template load<__are_words>(__k, __element - __missing[__k], __last)...);
+            __at.template step<__are_two>(__space, __all...);
         }
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.unpack(__k)...);
+            swallow(__all.template unpack<__are_words>(__k, __last)...);
             __from.number = __numbers[__k];
             __from.position = __positions[__k];
-            whole_line<is_costly<__folding, __reduce>::value>::template add<__length>(__do_map, __do, __sums, __from, __packets[__k], __k, __all...);
+            if (__are_words || (__missing[__k] == 0 && __last == __length))
+                whole_packet::template add<__length>(__do_map, __do, __sums, __from, __packets[__k], __k, __all...);
+            else if (__missing[__k] == 0)
+                add_line<__length>(__do_map, __do, __sums, __from, __packets[__k], __last, __k, __all...);
+            else
+                add_end_of_line<__length>(__do_map, __do, __sums, __from, static_cast<long long>(__packets[__k]) * __length - __missing[__k], __missing[__k], __k, __all...);
         }
     }
     return __first;
 }
 
-// The same for elements that make no words.
-template <int __length, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                            const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
-                                            long long __end, int __apart, __inputs&... __all) {
-    for (; __first < __end; __first += __apart) {
-        const long long __left = __space.fold_row - static_cast<long long>(__at.packet) * __length;
-        const int __last = __left > __length ? __length : int(__left);
-        swallow(__all.load(0, __at.packet, __last)...);
-        swallow(__all.unpack(0)...);
-        add_line<__length>(__do_map, __do, __sums, __at.from, __at.packet, __last, 0, __all...);
-        __at.template step<__are_two>(__space, __apart, __all...);
-    }
-}
-
-template <int __length, int __count, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __length, int __count, bool __are_words, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                              const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                              __inputs&&... __all) {
@@ -140,25 +158,23 @@ GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __redu
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-    if (__space.fold_row % __length == 0 && all_of(__all.has_words(__are_two ? 2 : __space.fold.ndim)...)) {
-        __first = add_words_of_rows<__length, __count, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __group, __all...);
-        add_words_of_rows<__length, 1, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __group, __all...);
-    } else {
-        add_packets_of_rows<__length, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __group, __all...);
-    }
+    __first = add_packets_of_rows<__length, __count, __are_words, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
+    add_packets_of_rows<__length, 1, __are_words, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
     if (__lane == 0 && __is_inside) __do_finish(__result, int(blockIdx.y), __sums[0]);
 }
 
-// `__are_two`: whether the folded axes are two.
-template <int __count, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// `__are_words`: whether all packets of all rows are; `__are_two`: whether the folded axes are two.
+template <int __count, bool __are_words, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_rows(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                   const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_rows_of_packets<__length, __count, __are_two, __counter>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                            rows_input<__operands, __length, __count>(__inputs)...);
+    // Packets that take two words are fewer at once.
+    constexpr int __at_once = __are_words || __length <= 4 ? __count : 2;
+    fold_rows_of_packets<__length, __at_once, __are_words, __are_two, __counter>(
+        __do_map, __do, __do_finish, __start, __space, __shared, rows_input<__operands, __length, __at_once>(__inputs)...);
 }
 
 }

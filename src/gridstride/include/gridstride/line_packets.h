@@ -51,8 +51,9 @@ struct between_two<__length, __stored, false> {
 // How the packets of a tile are loaded.
 enum loading { by_words, by_pieces, by_shifting };
 
-// What a thread holds of an input: packets of it, and where the elements of its result begin.
-template <class __operand, int __length, int __count>
+// What a thread holds of an input: packets of it, and where the elements of its result begin. `__are_words`: whether all
+// packets are known to be words.
+template <class __operand, int __length, int __count, bool __are_words = false>
 struct line_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -68,28 +69,30 @@ struct line_input {
     GRIDSTRIDE_INLINED const char* at(long long __packet) const {
         return base + __packet * int(__length * sizeof(stored));
     }
-    GRIDSTRIDE_INLINED bool has_words() const { return word_of<stored, __length>::is_at(base, source.step); }
+    GRIDSTRIDE_INLINED bool has_words() const { return __are_words || word_of<stored, __length>::is_at(base, source.step); }
     GRIDSTRIDE_INLINED int load_word(int __k, long long __packet) {
         return words[__k].load(at(__packet));
     }
     GRIDSTRIDE_INLINED bool has_pieces() const {
-        return source.step == sizeof(stored) && in_pieces<__length, stored>::fits(base);
+        return __are_words || (source.step == sizeof(stored) && in_pieces<__length, stored>::fits(base));
     }
     GRIDSTRIDE_INLINED bool is_between() const {
         return source.step == sizeof(stored) && between_two<__length, stored>::fits();
     }
     // The same for all packets where they are words long.
-    GRIDSTRIDE_INLINED unsigned past_word() const { return static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % 16); }
+    GRIDSTRIDE_INLINED unsigned past_word() const {
+        return __are_words ? 0 : static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % 16);
+    }
     template <loading __how>
     GRIDSTRIDE_INLINED int load_as(int __k, long long __packet) {
-        if (__how == by_words) words[__k].load(at(__packet));
+        if (__are_words || __how == by_words) words[__k].load(at(__packet));
         else if (__how == by_pieces) pieces[__k].load(at(__packet));
         else pairs[__k].load(at(__packet) - past_word(), past_word());
         return 0;
     }
     template <loading __how>
     GRIDSTRIDE_INLINED int unpack_as(int __k) {
-        if (__how == by_words) words[__k].unpack(packets[__k]);
+        if (__are_words || __how == by_words) words[__k].unpack(packets[__k]);
         else if (__how == by_pieces) pieces[__k].unpack(packets[__k]);
         else pairs[__k].unpack(past_word(), packets[__k]);
         return 0;
@@ -152,6 +155,17 @@ GRIDSTRIDE_INLINED void add_line(const __map& __do_map, const __reduce& __do, __
             __sums[__j % __sums_count].add(__do, value_of_line(__do_map, __from, __packet * __length, __from.first_place(__packet * __length), __k, __j, __all...));
 }
 
+// Add elements of a packet from one on, of which the first is, or would be, number `__element` of the line.
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
+GRIDSTRIDE_INLINED void add_end_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
+                                        const __counted& __from, long long __element, int __first, int __k,
+                                        __inputs&... __all) {
+#pragma unroll
+    for (int __j = 1; __j < __length; ++__j)
+        if (__j >= __first)
+            __sums[__j % __sums_count].add(__do, value_of_line(__do_map, __from, __element, __from.first_place(__element), __k, __j, __all...));
+}
+
 // Add all elements of a packet.
 template <bool>
 struct whole_line {
@@ -180,12 +194,22 @@ GRIDSTRIDE_INLINED void add_line(const __map&, const integer_sum<__reduce>& __do
                                  const __counted&, long long, int __last, int __k, __input& __one) {
     add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], 0, __last);
 }
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_end_of_line(const __map&, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
+                                        const __counted&, long long, int __first, int __k, __input& __one) {
+    add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], __first, __length);
+}
 template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_line(const __map&, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
                                  const __counted&, long long, int __last, int __k, __input& __one) {
     add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], 0, __last);
 }
 
+template <int __length, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_end_of_line(const __map&, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
+                                        const __counted&, long long, int __first, int __k, __input& __one) {
+    add_integers<false>(__do, __sums[__k % __sums_count], __one.packets[__k], __first, __length);
+}
 }
 
 #endif

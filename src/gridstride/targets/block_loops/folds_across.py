@@ -14,9 +14,11 @@ from gridstride.targets.block_loops.spaces import (
     fold_loop,
     fold_space_bytes,
     folds_innermost,
+    has_words,
     packet_length,
     power_of_two_up_to,
     room_of,
+    threads_for,
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -68,9 +70,10 @@ def fold_across(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         if _has_few_rows(walk, limits):
             return _few(walk, limits)
         return _columns(walk, limits) if _has_stretches(walk, length) else _across(walk, limits)
-    if len(walk.fold) > 1 and WARP * length <= walk.fold[0] < 1 << 31 and all(walk.fold):
-        return _rows(walk, limits)
-    return _stacked(walk, limits)
+    if len(walk.fold) == 1 or not all(walk.fold) or walk.fold[0] >= 1 << 31:
+        return None
+    is_long = walk.fold[0] >= WARP * length
+    return _rows(walk, limits) if is_long else _stacked(walk, limits) or _rows(walk, limits)
 
 
 def _has_stretches(walk: FoldWalk, length: int) -> bool:
@@ -106,7 +109,8 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     while length > stored and (length > _MOST_STORED * stored or row % length):
         length //= 2
     whole = length - _most_before(walk, length)
-    if whole < length and whole * min(each.itemsize for each in walk.inputs) >= LEAST_WORD:
+    are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
+    if whole < length and are_rows and whole * min(each.itemsize for each in walk.inputs) > LEAST_WORD:
         length, stored = whole, min(stored, whole)
     packets = -(-row // length)
     count = packets * prod(outer)
@@ -120,11 +124,13 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
     )
-    how = configuration(-(-count // (THREADS * each)), THREADS)
-    name = f"few_rows<{length}, {stored}>::"
+    grid = configuration(-(-count // (THREADS * each)), THREADS)
+    are_words = has_words(walk, length, along=False)
+    how = "words" if are_words else "between" if are_rows else "elements"
+    name = f"few_rows<{length}, {stored}, gridstride::few_{how}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop(
-        (_FEW, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
+        (_FEW, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True
     )
 
 
@@ -154,8 +160,10 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
     )
     how = configuration(stretches * prod(outer), THREADS, parts)
     wide = group if walk.in_structures else 0
+    repeats = any(each.strides[0] == 0 for each in walk.inputs)
+    always = flag(_always_has_words(walk, length, THREADS // group))
     return fold_loop(
-        (_COLUMNS, f"fold_columns<{_AT_ONCE}, {wide}, {counter_of(walk)}>"),
+        (_COLUMNS, f"fold_columns<{_AT_ONCE}, {always}, {wide}, {counter_of(walk)}, {flag(repeats)}>"),
         walk,
         space,
         inputs_across(walk, capacity),
@@ -164,6 +172,19 @@ def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
         _values(length),
         joining_of_rows,
         tells_places=True,
+    )
+
+
+def _always_has_words(walk: FoldWalk, length: int, height: int) -> bool:
+    """Return whether rows that are so many apart begin at the same places of words, those of all inputs alike."""
+    rows = [each for each in walk.inputs if each.strides[0] != 0]
+    are_alike = len(rows) == 1 or has_words(walk._replace(inputs=tuple(rows)), length, along=False)
+    return are_alike and all(
+        each.strides[0] == each.itemsize
+        and LARGEST_WORD % (length * each.itemsize) == 0
+        and each.fold_strides[0] * height % (length * each.itemsize) == 0
+        and not any(place % each.itemsize for place in (each.address, *each.fold_strides, *each.strides[1:]))
+        for each in rows
     )
 
 
@@ -301,9 +322,9 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     row, *outer = walk.fold
     packets, results = -(-row // length), prod(walk.kept)
     total = packets * prod(outer)
-    wanted, group = _BLOCKS * limits.multiprocessors, WARP
+    wanted, group = _BLOCKS * limits.multiprocessors, min(WARP, threads_for(total))
     if results * group < wanted * THREADS:
-        group = min(THREADS, power_of_two_up_to(packets))
+        group = min(THREADS, power_of_two_up_to(total))
     blocks = -(-results * group // THREADS)
     parts = max(1, min(-(-wanted // blocks) if blocks < wanted else 1, total // (group * 16), MOST_PARTS))
     whole = group * _AT_ONCE
@@ -314,7 +335,8 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
-    name = f"fold_rows<{_AT_ONCE}, {flag(len(walk.fold) == 2)}, {counter_of(walk)}>"
+    are_words = row % length == 0 and has_words(walk, length, along=True)
+    name = f"fold_rows<{_AT_ONCE}, {flag(are_words)}, {flag(len(walk.fold) == 2)}, {counter_of(walk)}>"
     return fold_loop((_ROWS, name), walk, space, inputs, how)
 
 

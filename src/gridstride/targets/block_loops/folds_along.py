@@ -11,9 +11,11 @@ from gridstride.targets.block_loops.spaces import (
     counter_of,
     fold_loop,
     fold_space_bytes,
+    has_words,
     packet_length,
     power_of_two_up_to,
     room_of,
+    threads_for,
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -23,6 +25,7 @@ from gridstride.targets.walks import (
     FoldWalk,
     axes_bytes,
     configuration,
+    flag,
     inputs_along,
     power_of_two_from,
 )
@@ -43,7 +46,7 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     total = packets * prod(outer)
     results = prod(walk.kept)
     takes_long = walk.in_structures and length == LARGEST_WORD
-    group = _threads_for(total, takes_long)
+    group = threads_for(total, takes_long)
     fewer = _fewer(group, packets, walk.in_structures, takes_long)
     if not outer and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
         group = fewer
@@ -62,22 +65,11 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    lines = f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<4, {counter_of(walk)}>"
+    are_words = flag(has_words(walk, length, along=True))
+    lines = f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<4, {counter_of(walk)}, {are_words}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     how = configuration(blocks, THREADS, parts)
     return fold_loop(loop, walk, space, inputs, how, tells_places=not outer)
-
-
-def _threads_for(packets: int, takes_long: bool) -> int:
-    """Return how many threads share a result: so many that each has several packets to load at once.
-
-    Fewer have less to join, where it is not memory that is waited for.
-    """
-    if packets <= 8:
-        return 1
-    if packets <= 128:
-        return power_of_two_up_to(packets // 4)
-    return min(THREADS, max(32, power_of_two_up_to(packets // (64 if takes_long else 32))))
 
 
 def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> int:

@@ -94,7 +94,7 @@ def fold_loop(
     largest = LARGEST_FOLDING // values
     return FoldLoop(
         *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
-        tells_places=tells_places, widens="iuf",
+        tells_places=tells_places, widens="iuf", exact_bytes=2,
     )  # fmt: skip
 
 
@@ -119,6 +119,35 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
 def room_of(walk: FoldWalk) -> int:
     """Return the room for a walk's axes."""
     return capacity_for(max(len(walk.kept), len(walk.fold)))
+
+
+def has_words(walk: FoldWalk, length: int, along: bool) -> bool:
+    """Return whether all packets of rows, of folded elements or of results, are words, but for the last of a row."""
+    for each in walk.inputs:
+        size = length * each.itemsize
+        if along:
+            step, rows = each.fold_strides[0], (*each.fold_strides[1:], *each.strides)
+        else:
+            step, rows = each.strides[0], (*each.fold_strides, *each.strides[1:])
+        if (
+            step != each.itemsize
+            or LARGEST_WORD % size
+            or any(place % size for place in (each.address, *rows))
+        ):
+            return False
+    return True
+
+
+def threads_for(packets: int, takes_long: bool = False) -> int:
+    """Return how many threads share a result: so many that each has several packets to load at once.
+
+    Fewer have less to join, where it is not memory that is waited for.
+    """
+    if packets <= 8:
+        return 1
+    if packets <= 128:
+        return power_of_two_up_to(packets // 4)
+    return min(THREADS, max(32, power_of_two_up_to(packets // (64 if takes_long else 32))))
 
 
 def blocks_for(items: int, each: int) -> int:
