@@ -7,6 +7,7 @@ device's limits.
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.exchanged import exchanged_rows
 from gridstride.targets.block_loops.flat_rows import flat_rows
 from gridstride.targets.block_loops.folds_along import fold_along
 from gridstride.targets.block_loops.rows import even_rows, packets_of_rows, rows
@@ -33,7 +34,8 @@ class BlockLoops:
         """Return packets of rows, or strips and tiles where operands lie along different axes."""
         length = packet_length([operand.itemsize for operand in walk.operands])
         return (
-            flat_rows(walk, length)
+            exchanged_rows(walk, limits)
+            or flat_rows(walk, length)
             or strip_loop(walk, length, limits)
             or turned_tiles(walk, length, limits)
             or even_rows(walk, length)

@@ -1,0 +1,38 @@
+// Packets of elements that wait in shared memory, wherever they begin.
+#ifndef GRIDSTRIDE_WAITING_PACKETS_H
+#define GRIDSTRIDE_WAITING_PACKETS_H
+
+#include <gridstride/packets.h>
+
+namespace gridstride {
+
+template <int __length, class __stored, bool = sizeof(__stored) < 4 && __length * sizeof(__stored) % 4 == 0>
+struct waiting_packet {
+    typedef typename whole<__length, __stored>::type type;
+    static GRIDSTRIDE_INLINED type load(const char* __at) {
+        packet<__stored, __length> __items;
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) copy(__items.items[__j], reinterpret_cast<const __stored*>(__at)[__j]);
+        return whole<__length, __stored>::packed(__items);
+    }
+};
+template <int __length, class __stored>
+struct waiting_packet<__length, __stored, true> {
+    typedef typename whole<__length, __stored>::type type;
+    static GRIDSTRIDE_INLINED type load(const char* __at) {
+        constexpr int __words = sizeof(__stored) * __length / 4;
+        const unsigned __place = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at));
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __place % 4);
+        unsigned __bits[__words + 1];
+#pragma unroll
+        for (int __k = 0; __k <= __words; ++__k) __bits[__k] = __from[__k];
+        shift_words<__words>(__bits, __place * 8);
+        type __whole;
+        memcpy(&__whole, __bits, 4 * __words);
+        return __whole;
+    }
+};
+
+}
+
+#endif

@@ -1,0 +1,61 @@
+"""The loop over short rows that change places, which GPUs have, run on the CPU target, and when it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from gridstride.targets import registry
+from gridstride.targets.block_loops import exchanged, writers
+from gridstride.targets.walks import ElementWalk, Ints, Loop
+from tests.cpu.test_block_loops import forget_calls
+from tests.cpu.test_boxes import permuted_walk
+from tests.every_target import test_exchanged_rows as every_target
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Let calls take loops for blocks of threads; return the names of those for exchanged rows that are taken."""
+    names: list[str] = []
+    usual = exchanged.exchanged_rows
+
+    def rows(walk: ElementWalk, limits: writers.Limits) -> Loop | None:
+        loop = usual(walk, limits)
+        names.extend([] if loop is None else [loop.name])
+        return loop
+
+    monkeypatch.setattr(writers, "exchanged_rows", rows)
+    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    forget_calls(every_target)
+    yield names
+    forget_calls(every_target)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("shape", [(91, 90, 3), (3, 40, 51, 17)], ids=str)
+def test_exchanged_rows(dtype: str, shape: Ints, taken: list[str]) -> None:
+    every_target.test_exchanged_rows(np, dtype, shape)
+    assert taken
+
+
+def test_several_inputs_and_outputs(taken: list[str]) -> None:
+    every_target.test_several_inputs_and_outputs(np, "int8")
+    assert taken
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_choices(itemsize: int) -> None:
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+
+    def name(shape: Ints, order: Ints) -> str:
+        walk = permuted_walk(shape, order, 1 << 28, itemsize)
+        return writers.BlockLoops().elementwise(walk, limits).name.split("<")[0]
+
+    for row in (3, 5, 7):
+        assert name((501, 1, row), (1, 0, 2)) == "exchanged_rows"
+    expected = "exchanged_rows" if itemsize < 4 else "flat_rows"
+    assert name((1, 63, 255, 63), (0, 2, 1, 3)) == expected
+    assert name((501, 1, 201), (1, 0, 2)) == expected
+    assert name((64, 256, 1, 64), (0, 2, 1, 3)) == "even_rows"
