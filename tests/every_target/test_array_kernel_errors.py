@@ -284,7 +284,7 @@ OPEN_ENDS = {
     "structure": (
         ("y = x", {"preamble": "struct s { int a; struct { int b; } c; }"}), "a semicolon follows its brace",
     ),
-    "quoted": (('y = xx; // "(" { \n char c = \'}\'; const char* s = "("', {}), "names in the text are"),
+    "quoted": (('y = xx; // "(" { \n char c = \'}\'; const char* s = "("', {}), "known there are"),
     "comment": (("y = xx /* (", {}), "unterminated comment|/\\*"),
 }  # fmt: skip
 

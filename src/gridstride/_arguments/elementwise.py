@@ -105,8 +105,8 @@ def pair(
         inputs = ", ".join(f"{p.ctype} {p.name}" for p in declaration.inputs)
         outputs = ", ".join(f"{p.ctype} {p.name}" for p in declaration.outputs)
         raise ArgumentTypeError(
-            f"`{declaration.name}` takes {declaration.nin} inputs ({inputs}), or these and {declaration.nout} outputs "
-            f"({outputs}); got {len(arguments)} arguments",
+            f"`{declaration.name}` takes {_counted(declaration.nin, 'input')} ({inputs}), or these and "
+            f"{_counted(declaration.nout, 'output')} ({outputs}); got {_counted(len(arguments), 'argument')}",
             kernel=declaration.name,
             expected=f"{declaration.nin} or {declaration.nargs}",
             got=str(len(arguments)),
@@ -122,6 +122,10 @@ def pair(
             wanted = "an array" if each.is_output or each.parameter.raw else "an array or a number"
             raise each.wrong(declaration.name, each.parameter.ctype, f"Pass {wanted}")
     return passed
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def bind_elementwise(

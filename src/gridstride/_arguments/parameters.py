@@ -73,17 +73,18 @@ class ParameterInfo:
             )
         self.dtype: np.dtype[Any] | None = None
         self.ctype = spelled
-        if not _is_placeholder(spelled):
+        if not is_placeholder(spelled):
             self.dtype = _dtype_of(spelled)
             if self.dtype is not None:
                 self.ctype = value_ctype(self.dtype)
             elif not _TYPE.fullmatch(spelled):
-                raise ValueError(f"parameter {param.strip()!r}: {spelled!r} is no type")
+                hint = ": declare an array that is indexed as raw" if spelled.endswith(("*", "&")) else ""
+                raise ValueError(f"parameter {param.strip()!r}: {spelled!r} is no type{hint}")
 
     @property
     def is_placeholder(self) -> bool:
         """Whether the arguments decide its type."""
-        return _is_placeholder(self.ctype)
+        return is_placeholder(self.ctype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ParameterInfo) and self._fields() == other._fields()
@@ -202,7 +203,8 @@ def value_ctype(dtype: np.dtype[Any]) -> str:
     return name if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
 
 
-def _is_placeholder(ctype: str) -> bool:
+def is_placeholder(ctype: str) -> bool:
+    """Return whether arguments decide what a type is: an upper-case letter, which digits may follow."""
     return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or ctype[1:].isdecimal())
 
 
@@ -232,6 +234,8 @@ def _check_declared(name: str, parameter: ParameterInfo, types: str) -> None:
     import difflib
 
     near = difflib.get_close_matches(parameter.ctype, _dtypes.SCALAR_NAMES, 1)
+    if not near and "include" in words(types):  # by a header
+        return
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(
         f"`{name}`: parameter {parameter.name!r} has the unknown type {parameter.ctype!r}{hint} Known are dtypes "

@@ -22,8 +22,13 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
-    (r"not declared|undefined|undeclared|does not name a type|unknown type",
-     "names in the text are the kernel's parameters, i, n, what a preamble declares, and CUDA's functions and types"),
+    (r"raw_array|no operator \"\[\]\"",
+     "a raw parameter is the whole array: index it, x[k], or x[{i, j}] with an index for each axis"),
+    (r"subscript|expression must have pointer-to-object type",
+     "a parameter is one element unless it is declared raw: write 'raw T x' to index it"),
+    (r"unary '\*'|operand of \"\*\" must be a pointer|indirection requires pointer",
+     "C++ has no operator ** and no pointers here: write pow(x, y) or x * x"),
+    (r"expected (?:a |',' or )?[^\w\s];", "the statement before this place lacks its semicolon"),
     (r"no match for|no operator|invalid operands",
      "there is no such operation for these types; cast one side, or declare another type"),
     (r"static[_ ]assert",
@@ -34,6 +39,17 @@ _HINTS = (
 _DECLARED_TWICE = re.compile(
     r"(?:redefinition|conflicting declaration|redeclaration).*\b[A-Z]\d*\b|\b[A-Z]\d*\W has already been defined"
 )
+_UNKNOWN = re.compile(r"not declared|undefined|undeclared|does not name a type|unknown type")
+#: Which names a text may use besides what a preamble declares, by how its label begins.
+_NAMES = {
+    "reduce_expr": "a and b, which it joins",
+    "post_map_expr": "a, the outputs, numbers and raw parameters, i, _in_ind, _out_ind and _fold_size",
+    "map_expr": "the inputs, i, _J, _in_ind and _out_ind",
+    "identity": "constants",
+    "preamble": "types such as T but no parameters",
+    "type_preamble": "neither types such as T nor parameters",
+    "": "the kernel's parameters, i and n",
+}
 _PLACEHOLDERS = (
     "an upper-case letter, which digits may follow, is a type placeholder: "
     "give a type of a preamble another name"
@@ -67,7 +83,8 @@ def explained(
     )
     lines = [f"`{program.name}`: the compiler refused its text"]
     macro = _macro_around(program, sections, types, found is None)
-    if found is None and not macro:
+    open_end = _open_end(sections)
+    if found is None and not macro and not open_end:
         lines = [str(error)]
     elif found is not None:
         lines += [
@@ -79,9 +96,10 @@ def explained(
     message = found.text if found is not None else error.log
     placeholder = _PLACEHOLDERS if _DECLARED_TWICE.search(error.log) else ""
     hints = [
-        _open_end(sections),
+        open_end,
         macro,
         placeholder,
+        _names(found),
         *(hint for pattern, hint in _HINTS if re.search(pattern, message)),
     ]
     lines += [f"hint: {hint}" for hint in hints if hint][:1]
@@ -89,6 +107,14 @@ def explained(
     return CompileError(
         "\n".join(lines), name=program.name, log=error.log, source=program.text, command=error.command
     )
+
+
+def _names(found: Finding | None) -> str:
+    """Return which names a text knows, where it uses another one; "" elsewhere."""
+    if found is None or not _UNKNOWN.search(found.text):
+        return ""
+    names = _NAMES.get(found.section.partition(" ")[0], _NAMES[""])
+    return f"known there are {names}, what a preamble declares, and CUDA's functions and types"
 
 
 def _open_end(sections: Mapping[str, str]) -> str:

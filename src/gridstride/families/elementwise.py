@@ -11,7 +11,7 @@ from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
 from gridstride.families.declared import DeclaredKernel
-from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
+from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
 
 if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionSource
@@ -104,6 +104,13 @@ class ElementwiseKernel(DeclaredKernel):
         )
         if not declaration.outputs:
             raise ValueError(f"`{name}`: out_params must declare at least one output")
+        outputs = [parameter.name for parameter in declaration.outputs]
+        options = checked_options(name, options)
+        texts = f"{operation} {loop_prep} {after_loop}"
+        if not may_mention(texts, f"{type_preamble} {preamble}", options, outputs):
+            raise ValueError(
+                f"`{name}`: operation {operation!r} assigns none of the outputs: write {outputs[0]} = ..."
+            )
         source = ElementwiseSource(
             declaration,
             operation,
@@ -111,7 +118,7 @@ class ElementwiseKernel(DeclaredKernel):
             type_preamble,
             loop_prep,
             after_loop,
-            checked_options(name, options),
+            options,
         )
         self._adopt(source, reduce_dims, bool(no_return), bool(return_tuple))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gridstride._syntax.words import words
+
 _NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
 #: Keywords of C++20 and functions that CUDA declares for every program.
 _TAKEN_NAMES = """
@@ -66,6 +68,11 @@ def checked_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
             f"`{kernel}`: options must be a tuple of strings, got the string: write ({options!r},)"
         )
     return tuple(options)
+
+
+def may_mention(text: str, preambles: str, options: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether a text may use one of some names, itself or by a macro."""
+    return bool(words(text) & set(names) or words(preambles) & {"define", "include"} or options)
 
 
 def _identifier_like(name: str) -> str:

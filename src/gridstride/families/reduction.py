@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridstride._arguments.parameters import Declaration, declare
+from gridstride._arguments.parameters import Declaration, declare, is_placeholder
 from gridstride._array_pipeline import FinishedCall
 from gridstride._array_pipeline.folding import run_reduction
 from gridstride._source.reduction import ReductionSource, assigns, is_statement
+from gridstride._syntax.words import words
 from gridstride.families.declared import DeclaredKernel
-from gridstride.families.names import checked_kernel_name, checked_options, checked_texts
+from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
 
 _DEFAULT_NAME = "reduce_kernel"
 _RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size"})
@@ -105,6 +106,14 @@ class ReductionKernel(DeclaredKernel):
         post_map_expr, identity, name = _readings(outputs, post_map_expr, identity, name)
         declaration = declaration._replace(name=checked_kernel_name(name))
         _check_parts(declaration, map_expr=map_expr, reduce_expr=reduce_expr)
+        options = checked_options(name, options)
+        preambles = f"{type_preamble} {preamble}"
+        for one in ("a", "b"):
+            if not may_mention(reduce_expr, preambles, options, [one]):
+                raise ValueError(
+                    f"`{name}`: reduce_expr {reduce_expr!r} does not join a and b: it has no {one}"
+                )
+        _check_reduce_type(declaration, reduce_type, preambles)
         source = ReductionSource(
             declaration,
             map_expr,
@@ -114,7 +123,7 @@ class ReductionKernel(DeclaredKernel):
             reduce_type,
             preamble,
             type_preamble,
-            checked_options(name, options),
+            options,
         )
         self._adopt(source, reduce_dims)
 
@@ -232,6 +241,15 @@ def _check_parts(declaration: Declaration, **expressions: str) -> None:
     for label, text in expressions.items():
         if not text.strip():
             raise ValueError(f"`{name}`: {label} must be an expression, got {text!r}")
+
+
+def _check_reduce_type(declaration: Declaration, reduce_type: str | None, preambles: str) -> None:
+    """Raise ValueError for a type that looks like a placeholder and is none, nor declared."""
+    known = {parameter.ctype for parameter in declaration.parameters} | words(preambles)
+    if reduce_type is not None and is_placeholder(reduce_type) and not known & {reduce_type, "include"}:
+        raise ValueError(
+            f"`{declaration.name}`: no parameter has the reduce_type {reduce_type!r}, and no preamble declares it"
+        )
 
 
 def _readings(

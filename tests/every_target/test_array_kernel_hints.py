@@ -1,0 +1,110 @@
+"""What is said of the mistakes that people make in expressions: where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.errors import CompileError
+
+#: Parameters and operation of a kernel, with the place and the hint of its error.
+OPERATIONS: dict[str, tuple[str, str, str, str]] = {
+    "no semicolon": ("T x", "T t = x * 2\ny = t", "line 2.*", "before this place lacks its semicolon"),
+    "unknown name": ("T x", "T t = x;\n\ny = t * alpha", "line 3.*alpha", "known there are the kernel's parameters"),
+    "raw without an index": ("T x, raw T r", "y = r", "line 1.*", r"is the whole array: index it, x\[k\]"),
+    "raw with too many": ("T x, raw T r", "y = r[{i, 0, 0}]", "line 1.*", "an index for each axis"),
+    "an index without raw": ("T x", "y = x[i]", "line 1.*", "write 'raw T x' to index it"),
+    "Python's power": ("T x", "y = x ** 2", "line 1.*", r"write pow\(x, y\) or x \* x"),
+}  # fmt: skip
+#: Expressions of a reduction, with the text that is wrong and the hint.
+FOLDS = {
+    "reduce_expr": (("x", "a + b * x", "y = a", "0"), "known there are a and b, which it joins"),
+    "post_map_expr": (("x", "a + b", "y = a * x", "0"), "known there are a, the outputs"),
+    "map_expr": (("x + y", "a + b", "y = a", "0"), "known there are the inputs, i, _J"),
+    "identity": (("x", "a + b", "y = a", "zero"), "known there are constants"),
+}
+
+
+def refusal(kernel: Any, *arguments: Any) -> str:
+    with pytest.raises(CompileError) as caught:
+        kernel(*arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("mistake", OPERATIONS)
+def test_mistakes_in_operations(xp: ModuleType, mistake: str) -> None:
+    declared, operation, place, hint = OPERATIONS[mistake]
+    kernel = gs.ElementwiseKernel(declared, "T y", operation, "mistaken")
+    message = refusal(kernel, *[xp.ones((2, 3), xp.float32)] * kernel.nin)
+    assert re.search(
+        rf"operation of mistaken, {place}.*\n.*\^.*T = float32\nhint: .*{hint}", message, re.DOTALL
+    ), message
+
+
+@pytest.mark.parametrize("mistake", FOLDS)
+def test_mistakes_in_reductions(xp: ModuleType, mistake: str) -> None:
+    texts, hint = FOLDS[mistake]
+    message = refusal(gs.ReductionKernel("T x", "T y", *texts, "mistaken"), xp.ones(3, xp.float32))
+    assert re.search(rf"{mistake} of mistaken, line 1: .*hint: {hint}", message, re.DOTALL), message
+
+
+def test_mistakes_in_preambles(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x", "T y", "y = f(x)", "mistaken", preamble="__device__ float f(float v) {\n  return v * x;\n}"
+    )
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert re.search(
+        "preamble of mistaken, line 2: .*hint: known there are types such as T", message, re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("operation", ["x * 2", "return x * 2;", ""])
+def test_operations_that_assign_nothing(operation: str) -> None:
+    with pytest.raises(ValueError, match=r"`lost`: operation '.*' assigns none of the outputs: write y = "):
+        gs.ElementwiseKernel("T x", "T y, T z", operation, "lost")
+
+
+def test_outputs_may_be_assigned_by_macros(xp: ModuleType) -> None:
+    x = xp.ones(3, xp.float32)
+    for operation, given in (
+        ("TWICE", {"preamble": "#define TWICE y = 2 * x"}),
+        ("TWICE", {"options": ("-DTWICE=y=2*x",)}),
+    ):
+        kernel = gs.ElementwiseKernel("T x", "T y", operation, "assigned", **given)
+        assert gs.asnumpy(kernel(x)).tolist() == [2] * 3
+
+
+@pytest.mark.parametrize(("text", "missing"), [("a", "b"), ("b + c", "a"), ("x", "a")])
+def test_a_reduction_joins_two_values(text: str, missing: str) -> None:
+    with pytest.raises(ValueError, match=f"reduce_expr .* does not join a and b: it has no {missing}"):
+        gs.ReductionKernel("T x", "T y", "x", text, "y = a", "0", "alone")
+
+
+def test_types_that_nobody_declares() -> None:
+    with pytest.raises(
+        ValueError, match="`sum`: no parameter has the reduce_type 'S', and no preamble declares it"
+    ):
+        gs.ReductionKernel("T x", "T y", "S{x}", "S{a.v + b.v}", "y = a.v", "S{0}", "sum", reduce_type="S")
+    with pytest.raises(ValueError, match="declare an array that is indexed as raw"):
+        gs.ElementwiseKernel("T* x", "T y", "y = x[0]")
+
+
+def test_types_of_a_header(xp: ModuleType) -> None:
+    size = gs.ElementwiseKernel(
+        "T x", "int32 y", "y = sizeof(int32_t) * x", "sized", preamble="#include <cstdint>"
+    )
+    assert gs.asnumpy(size(xp.ones(2))).tolist() == [4, 4]
+    kernel = gs.ElementwiseKernel("ratio_t x", "T y", "y = x.den", "of_header", preamble='#include "ratio.h"')
+    assert kernel.nin == 1
+
+
+def test_counts_are_words(xp: ModuleType) -> None:
+    with pytest.raises(
+        TypeError, match=r"takes 1 input \(T x\), or these and 2 outputs \(T y, T z\); got 4 arguments"
+    ):
+        gs.ElementwiseKernel("T x", "T y, T z", "y = z = x")(*[np.ones(2)] * 4)
