@@ -109,16 +109,7 @@ def bind_reduction(
     else:
         _check_chosen(name, inputs, dtypes)
     check_outputs(name, outputs, dtypes[declaration.nin :])
-    walked = [
-        each for each in inputs if each.view is not None and not each.parameter.raw and not each.by_value
-    ]
-    if not walked and any(each.parameter.raw for each in inputs):
-        raise ValueError(f"`{name}`: loop size undecided: no input array but raw ones; pass one that is not")
-    shape = (
-        broadcast_shapes(name, [(each.parameter.name, each.view.shape) for each in walked if each.view])
-        if walked
-        else ()
-    )
+    shape = _shape_of_inputs(name, inputs)
     folded = normalized_axes(name, axis, len(shape))
     result = tuple(
         1 if k in folded else length for k, length in enumerate(shape) if keepdims or k not in folded
@@ -134,6 +125,20 @@ def bind_reduction(
             f"`{name}`: zero-size array to a reduction that has no identity (shape {shape}, axis {axis})"
         )
     return bound
+
+
+def _shape_of_inputs(kernel: str, inputs: Sequence[Passed]) -> Ints:
+    """Return the shape to which inputs broadcast; ValueError where none says one."""
+    walked = [
+        each for each in inputs if each.view is not None and not each.parameter.raw and not each.by_value
+    ]
+    if not walked:
+        if any(each.parameter.raw for each in inputs):
+            raise ValueError(
+                f"`{kernel}`: loop size undecided: no input array but raw ones; pass one that is not"
+            )
+        return ()
+    return broadcast_shapes(kernel, [(each.parameter.name, each.view.shape) for each in walked if each.view])
 
 
 def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
