@@ -107,6 +107,15 @@ class Draw:
         given = xp.asarray(whole.copy())
         return Operand(arranged(whole), arranged(given), whole, given)
 
+    def structures(self, xp: ModuleType, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Operand:
+        """Return an array of structures of any layout, of small numbers."""
+        size, arranged = self.layout(shape)
+        whole = np.zeros(size, dtype)
+        for name in dtype.names or ():
+            whole[name] = values((size,), dtype[name], self.number(0, 2**32))
+        given = xp.asarray(whole.copy())
+        return Operand(arranged(whole), arranged(given), whole, given)
+
     def operand(self, xp: ModuleType, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Return an array that broadcasts to a shape: axes are missing, of length 1, or broadcast already.
 

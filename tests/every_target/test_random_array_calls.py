@@ -6,6 +6,7 @@ kernels and dtypes are few, so that one compilation serves hundreds of calls; lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,14 @@ PRODUCT = gs.ReductionKernel("T x", "T y", "x", "a * b", "y = a", "1", "product"
 ANY = gs.ReductionKernel("T x", "bool y", "x != T(0)", "a || b", "y = a", "false", "any_of")
 ALL = gs.ReductionKernel("T x", "bool y", "x != T(0)", "a && b", "y = a", "true", "all_of")
 NORM = gs.ReductionKernel("T x", "float64 y", "double(x) * double(x)", "a + b", "y = sqrt(a)", "0", "norm_of")
+
+JOIN = gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.v = q.k + p.v", "join")
+#: Padded, packed, and of a size that no word has.
+STRUCTURES = [
+    np.dtype([("flag", "?"), ("k", "i2"), ("v", "f8")], align=True),
+    np.dtype([("flag", "?"), ("k", "i2"), ("v", "f8")]),
+    np.dtype([("k", "i2"), ("v", "u1")]),
+]
 
 NUMERIC = [name for name in _dtypes.SCALAR_NAMES if name not in ("bool", "bfloat16")]
 REAL = [name for name in NUMERIC if not name.startswith("complex")]
@@ -141,6 +150,15 @@ def check_overlap_of_dtypes(xp: ModuleType, every: bool, draw: Draw) -> None:
     np.testing.assert_array_equal(gs.asnumpy(own), base)
 
 
+def check_structures(xp: ModuleType, every: bool, draw: Draw) -> None:
+    """Structures are read and stored whole, padded or packed, in any layout."""
+    dtype, shape = draw.pick(STRUCTURES), draw.shape()
+    p, q = draw.structures(xp, shape, dtype), draw.structures(xp, shape, dtype)
+    expected = p.host.copy()
+    expected["v"] = q.host["k"] + p.host["v"].astype("f8")
+    same(JOIN(p.given, q.given), expected)
+
+
 def check_numbers_of_elements(xp: ModuleType, every: bool, draw: Draw) -> None:
     """Elements are numbered in the order of the axes, however they lie."""
     shape = draw.shape()
@@ -176,6 +194,31 @@ def check_sums(xp: ModuleType, every: bool, draw: Draw, shape: tuple[int, ...] |
         same_memory(out, expected)
     else:
         same(TOTAL(x.given, axis=axis, keepdims=keepdims), expected)
+
+
+def check_overlap_of_folds(xp: ModuleType, every: bool, draw: Draw) -> None:
+    """Results that are written into the memory of the input are those of what it held."""
+    dtype = draw.pick(narrowed(every, NUMERIC, ("int32", "int8")))
+    shape = draw.pick(((6, 7), (5, 1, 4), (40,), (3, 4, 5)))
+    base = (np.arange(300) * 7 % 23).astype(dtype)  # sums that no dtype rounds
+    own, axis, at, step = (
+        xp.asarray(base.copy()),
+        draw.axes(len(shape)),
+        draw.number(0, 60),
+        draw.number(1, 3),
+    )
+    order = draw.pick((tuple(range(len(shape))), tuple(range(len(shape)))[::-1]))
+
+    def views(whole: Any) -> tuple[Any, Any]:
+        x = whole[20 : 20 + math.prod(shape)].reshape(shape).transpose(order)
+        result = np.sum(np.ones(x.shape), axis=axis).shape
+        return x, whole[at : at + step * math.prod(result) : step].reshape(result)
+
+    x, out = views(base)
+    expected = np.sum(x, axis=axis, dtype=dtype)
+    TOTAL(views(own)[0], axis=axis, out=views(own)[1])
+    out[...] = expected
+    np.testing.assert_array_equal(gs.asnumpy(own), base)
 
 
 def empty_folds(x: Array, axis: Axis) -> bool:
@@ -355,11 +398,11 @@ def check_fused_folds(xp: ModuleType, every: bool, draw: Draw) -> None:
 FAMILIES: dict[str, list[Check]] = {
     "elementwise": [
         check_layouts, check_mixed_dtypes, check_overlap, check_overlap_of_dtypes, check_numbers_of_elements,
-        check_python_numbers,
+        check_python_numbers, check_structures,
     ],
     "reductions": [
-        check_sums, check_extremes, check_products, check_any_and_all, check_moments, check_norms, check_places,
-        check_several_inputs, check_numbers_of_folded,
+        check_sums, check_overlap_of_folds, check_extremes, check_products, check_any_and_all, check_moments,
+        check_norms, check_places, check_several_inputs, check_numbers_of_folded,
     ],
     "fuse": [check_functions, check_functions_of_numbers, check_fused_folds],
 }  # fmt: skip

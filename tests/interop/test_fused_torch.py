@@ -200,6 +200,15 @@ def test_other_libraries_beside_tensors_promote_as_numpy_does() -> None:
     assert gs.fuse(lambda x, y: x + y)(np.ones(3, np.int32), 0.5).dtype == np.float64
 
 
+def test_one_function_takes_tensors_with_axes_and_without() -> None:
+    fused = gs.fuse(lambda x, y: x + y)
+    for _ in range(2):
+        for first, second in product(((3,), ()), repeat=2):
+            given = tensor("float16", *first), tensor("float32", *second)
+            result = fused(*given)
+            assert (result.dtype, result.shape) == (torch.result_type(*given), torch.add(*given).shape)
+
+
 def test_the_default_dtype_is_that_of_the_call() -> None:
     half = gs.fuse(lambda k: k / 2)
     k = tensor("int32", 3)
