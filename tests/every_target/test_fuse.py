@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -123,6 +124,25 @@ def test_arrays_of_the_target(xp: ModuleType) -> None:
     result = distance(xp.asarray([3.0, 6.0]), xp.asarray([4.0, 8.0]))
     assert type(result) is type(xp.asarray([1.0]))
     np.testing.assert_array_equal(gs.asnumpy(result), [5.0, 10.0])
+
+
+@gs.fuse
+def decorated(x: Any) -> Any:
+    return x * 2
+
+
+def plain(x: Any) -> Any:
+    return x * 3
+
+
+def test_fused_functions_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    for fused in (gs.fuse(plain), gs.fuse(np.square, kernel_name="squared")):
+        copied = pickle.loads(pickle.dumps(fused))
+        assert repr(copied) == repr(fused)
+        np.testing.assert_array_equal(copied(np.ones(3)), fused(np.ones(3)))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(gs.fuse(lambda x: x))
 
 
 def test_numbers_alone_are_calculated_by_the_function() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -82,6 +83,7 @@ class FusedFunction:
         self._signature = _signature_of(function)
         self._traces: dict[tuple[Any, ...], _Trace] = {}
         self._pinned: set[str] = set()
+        self.__module__, self.__qualname__ = type(self).__module__, type(self).__qualname__
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,6 +105,13 @@ class FusedFunction:
 
     def __repr__(self) -> str:
         return f"<fused function {self._name!r}>"
+
+    def __reduce__(self) -> Any:
+        """Return where the decorated function is found, as of functions; or the function that is found there."""
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        return self.__qualname__ if found is self else (FusedFunction, (self._function, self._name))
 
     def _key(self, given: Mapping[str, _Given]) -> tuple[Any, ...]:
         keys = tuple(each.key(each.name in self._pinned) for each in given.values())
