@@ -135,7 +135,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
     constexpr int __most = sizeof(__type) > 64 ? 1 : neighbors_along;
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
-    swallow(__all.look_ahead(__space.fold_row)...);
+    swallow(__all.look_ahead(__space.fold_row, __space.fold.count > 1 ? __all.source.strides[1] : __all.source.kept_strides[0])...);
     for (long long __piece = __share.first; __piece < __share.last;) {
         const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
         long long __number = settle(__space, __result, 0, __all...);

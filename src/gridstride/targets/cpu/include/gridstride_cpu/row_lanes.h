@@ -8,7 +8,7 @@ namespace gridstride {
 
 // Fetch what is `bytes_ahead`: a processor does not look so far where an element takes several instructions.
 template <class __stored>
-GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, int __ahead) {
+GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, long long __ahead) {
     for (long long __k = 0; __k < __count * int(sizeof(__stored)); __k += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(__at) + __ahead + __k);
     return 0;
@@ -24,14 +24,15 @@ struct streamed_input {
     const char* base;
     const char* row;
     const stored* items;
-    int ahead;
+    long long ahead;
     alignas(64) char buffer[__buffered * sizeof(stored)];
 
     GRIDSTRIDE_INLINED streamed_input(const __operand& __source) : source(__source) {}
-    // Fetch what follows on a row, unless that is mostly between rows.
-    GRIDSTRIDE_INLINED int look_ahead(long long __row) {
+    // Fetch what follows on a row, or of short ones what is as far ahead in the rows that come after it.
+    GRIDSTRIDE_INLINED int look_ahead(long long __row, long long __stride) {
         const long long __bytes = __row * source.step;
-        ahead = __bytes >= 8 * bytes_ahead || __bytes == source.kept_strides[0] ? int(bytes_ahead) : 0;
+        const bool __is_long = __bytes >= 8 * bytes_ahead || __bytes == __stride;
+        ahead = __is_long ? bytes_ahead : __bytes <= 0 ? 0 : (bytes_ahead + __bytes - 1) / __bytes * __stride;
         return 0;
     }
     GRIDSTRIDE_INLINED bool is_direct() const { return gridstride::is_direct<stored>(row, source.step); }

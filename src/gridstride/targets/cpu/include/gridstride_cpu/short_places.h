@@ -61,7 +61,7 @@ struct placed_lanes : placed_word<__stored> {
         const long long __place = (long long)__best & (most - 1);
         return ascends ? __place : most - 1 - __place;
     }
-    GRIDSTRIDE_INLINED void fold(word* __to, const __stored* __items, int __ahead) const {
+    GRIDSTRIDE_INLINED void fold(word* __to, const __stored* __items, long long __ahead) const {
         vector __first, __second;
         take(__first, __second, __items, whole, __ahead);
         vector __best = better((__first & left[0]) | others[0], (__second & left[1]) | others[1]);
@@ -77,7 +77,7 @@ private:
     GRIDSTRIDE_INLINED static vector better(vector __one, vector __other) {
         return (__is_largest ? __one > __other : __one < __other) ? __one : __other;
     }
-    GRIDSTRIDE_INLINED void take(vector& __first, vector& __second, const __stored* __items, long long __from, int __ahead) const {
+    GRIDSTRIDE_INLINED void take(vector& __first, vector& __second, const __stored* __items, long long __from, long long __ahead) const {
         halves __some;
         __builtin_memcpy(&__some, __items + __from, sizeof(__some));
         fetch_ahead(__items + __from, elements, __ahead);
@@ -122,7 +122,7 @@ private:
         const long long __kept_step = __space.kept_numbers.strides[0], __step = __space.fold_numbers.step, __position_step = __space.position.step;
         // Rows behind which are enough others that may be looked at.
         const long long __seen = __stride < __length * long(sizeof(stored)) ? 0 : __followed - (__lanes::elements - 1 + __length) / __length;
-        const int __ahead = __its.ahead;
+        const long long __ahead = __its.ahead;
         const __lanes __folded(__length);
         alignas(64) word __best[__count * __count] = {};
         const char* __row = __its.base;
