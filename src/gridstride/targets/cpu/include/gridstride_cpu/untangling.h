@@ -66,6 +66,15 @@ GRIDSTRIDE_INLINED void fetch_far(const char* __at, long long __bytes) {
     for (long long __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + bytes_ahead + __k);
 }
 
+// Fetch the column that comes as many columns later, unless little of its memory is its own.
+template <int __size>
+GRIDSTRIDE_INLINED void fetch_later(const tangled_columns& __its, int __column, int __count) {
+    const long long __span = (__its.step < 0 ? -__its.step : __its.step) * __count;
+    if (__span > 4ll * __size * __count || (__its.stride < 0 ? -__its.stride : __its.stride) < __span) return;
+    const char* const __first = __its.from + (__its.columns + __column) * __its.stride + (__its.step < 0 ? __its.step * (__count - 1) : 0);
+    for (long long __k = 0; __k < __span; __k += line_bytes) __builtin_prefetch(__first + __k);
+}
+
 // Bring columns apart one by one, and fetch so many bytes meanwhile.
 template <int __size>
 GRIDSTRIDE_INLINED void gather_columns(const tangled_columns& __its, int __from, int __count, long long __fetched) {
@@ -73,6 +82,7 @@ GRIDSTRIDE_INLINED void gather_columns(const tangled_columns& __its, int __from,
     const long long __each = __fetched / __its.columns;
     for (int __column = 0; __column < __its.columns; ++__column) {
         fetch_far(__at + __column * __each, __each);
+        if (!__fetched) fetch_later<__size>(__its, __column, __count);
         gather_bytes<__size>(__its.to + __column * __its.pitch + __from * __size, __at + __column * __its.stride, __its.step, __count);
     }
 }
