@@ -54,20 +54,31 @@ struct batch_of_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_f
     GRIDSTRIDE_INLINED static const reduce_type& reduce(const reduce_type& __do) { return __do; }
 };
 
-// Compare the elements of a row with those that are kept of earlier ones.
-template <bool __is_largest, bool __is_first, class __stored, class __element, class __turn>
-GRIDSTRIDE_APART void keep_row(__element* __kept, __turn* __turns, const __stored* __items, int __count, int __now) {
+// Compare the elements of one row or of two with those that are kept of earlier ones.
+template <int __rows, bool __is_largest, bool __is_first, class __stored, class __element, class __turn>
+GRIDSTRIDE_APART void keep_rows(__element* __kept, __turn* __turns, const __stored* __items, const __stored* __next_items, int __count, int __now) {
     typedef key_of<__stored> __keys;
-    typedef typename __keys::type __key;
-    const __turn __turned = __turn(__now);
+    auto __is_better = [](__element __later, __element __earlier) {
+        const auto __new = __keys::from(__later), __old = __keys::from(__earlier);
+        return keeping<__is_largest>::is_better(__new, __old) | (!__is_first & (__new == __old));
+    };
+    const __turn __turned = __turn(__now), __next_turn = __turn(__now + 1);
     GRIDSTRIDE_INDEPENDENT
     for (long long __k = 0; __k < __count; ++__k) {
-        const __element __next = __keys::kept_of(__items[__k]), __last = __kept[__k];
-        const __key __later = __keys::from(__next), __earlier = __keys::from(__last);
-        const __turn __at = __turns[__k];
-        const bool __is_better = keeping<__is_largest>::is_better(__later, __earlier) | (!__is_first & (__later == __earlier));
-        __kept[__k] = __is_better ? __next : __last;
-        __turns[__k] = __is_better ? __turned : __at;
+        __element __best = __kept[__k];
+        __turn __at = __turns[__k];
+        const __element __next = __keys::kept_of(__items[__k]);
+        const bool __is_next = __is_better(__next, __best);
+        __best = __is_next ? __next : __best;
+        __at = __is_next ? __turned : __at;
+        if (__rows == 2) {
+            const __element __last = __keys::kept_of(__next_items[__k]);
+            const bool __is_last = __is_better(__last, __best);
+            __best = __is_last ? __last : __best;
+            __at = __is_last ? __next_turn : __at;
+        }
+        __kept[__k] = __best;
+        __turns[__k] = __at;
     }
 }
 template <class __stored, class __element, class __turn>
@@ -87,18 +98,21 @@ GRIDSTRIDE_INLINED void fold_some_rows(row_of_places<__operand, __map> __sums, b
     __its.look_rows_ahead(__count);
     if (__starts) *__sums.at_start = {&__do_map, __position, __position_stride, 0};
     int __turn = __sums.at_start->turns;
-    for (int __row = 0; __row < __rows; ++__row, ++__turn) {
+    for (int __row = 0; __row < __rows;) {
+        // More comparisons for each store: of small elements there is not enough memory to wait for.
+        const int __done = __its.size >= 4 && __turn > 0 && __row + 1 < __rows ? 2 : 1;
         for (int __from = 0; __from < __count; __from += stretch_of_row / __its.size) {
             const int __some = smaller(stretch_of_row / __its.size, __count - __from);
             const auto __sum = __sums.from(__from);
-            __its.fetch(1, __from, __some);
-            if (__turn > 0) {
-                keep_row<__is_largest, __is_first>(__sum.elements, __sum.turns, &__its.at(0, __from), __some, __turn);
-            } else {
-                start_row(__sum.elements, __sum.turns, &__its.at(0, __from), __some);
-            }
+            __its.fetch(__done, __from, __some);
+            const auto *const __items = &__its.at(0, __from), *const __next = &__its.at(__done - 1, __from);
+            if (__done == 2) keep_rows<2, __is_largest, __is_first>(__sum.elements, __sum.turns, __items, __next, __some, __turn);
+            else if (__turn > 0) keep_rows<1, __is_largest, __is_first>(__sum.elements, __sum.turns, __items, __next, __some, __turn);
+            else start_row(__sum.elements, __sum.turns, __items, __some);
         }
-        __its.items += __its.stride;
+        __row += __done;
+        __turn += __done;
+        __its.items += __done * __its.stride;
     }
     __sums.at_start->turns = __turn;
 }
