@@ -20,15 +20,18 @@ def walk(lengths: tuple[int, ...], kinds: str, itemsize: int = 4, in_structures:
     inputs = (Walked(0, itemsize, *strides),)
     positions = tuple(prod(lengths[j] for j in fold if j < k) for k in fold)
     shapes = [tuple(lengths[k] for k in each) for each in (kept, fold)]
-    return FoldWalk(*shapes, *numbers, positions, numbers[0], inputs, (), in_structures)
+    results = tuple(accumulate(shapes[0][:-1], int.__mul__, initial=1))
+    return FoldWalk(*shapes, *numbers, positions, results, inputs, (), in_structures)
 
 
 @pytest.mark.parametrize(
     ("lengths", "kinds", "block"),
     [
         ((7, 5, 9000), "fkf", Block(1, 5, (0,), 117, 35)),
-        ((9, 5, 6, 8, 9000), "fkfkf", Block(2, 5, (0, 1), 1, 2160)),
-        ((9, 5, 6, 8, 9000), "kfkfk", Block(2, 9, (0,), 1, 270)),
+        ((9, 5, 6, 8, 9000), "fkfkf", Block(2, 8, (0, 1), 1, 2160)),
+        ((9, 5, 6, 8, 9000), "kfkfk", Block(2, 6, (0, 1), 1, 2160)),
+        ((9, 5, 6, 30, 9000), "kfkfk", Block(2, 6, (0,), 3, 270)),
+        ((7, 5, 9000), "kfk", Block(2, 117, (0,), 1, 4095)),
         ((13, 630, 4096), "fkf", Block(1, 315, (0,), 1, 4095)),
         ((49, 64, 9000), "fkf", Block(1, 64, (0,), 1, 3136)),
     ],
@@ -42,7 +45,7 @@ def test_blocks_of_short_rows(lengths: tuple[int, ...], kinds: str, block: Block
     [
         ((16, 9000), "fk"),
         ((16, 9000), "kf"),
-        ((7, 5, 9000), "kfk"),
+        ((5, 7, 9000), "fkk"),
         ((3136, 334, 32), "fkf"),
         ((256, 2000, 64), "kfk"),
         ((7, 5, 0), "fkf"),
@@ -54,6 +57,11 @@ def test_others(lengths: tuple[int, ...], kinds: str) -> None:
 
 def test_rows_of_structures_are_folded_as_one() -> None:
     assert block_of(walk((16, 9000), "kf", 1, in_structures=True)) == Block(1, 16, (), 96, 16)
+
+
+def test_results_that_lie_apart_are_of_one_row_at_most() -> None:
+    results = Walked(0, 4, (4, 400), (), True)
+    assert block_of(walk((7, 5, 9000), "kfk")._replace(outputs=(results,))) is None
 
 
 def test_rows_that_are_not_in_order() -> None:

@@ -34,6 +34,12 @@ MIXED = [
     ((5001, 17), 0),
     ((9, 2, 5, 1100), (0, 2)),
     ((4, 3, 2), (0, 2)),
+    ((900, 5, 7), 1),
+    ((901, 5, 3, 7), (1, 3)),
+    ((300, 2, 2), 1),
+    ((700, 6, 16), 1),
+    ((100, 9, 30), 1),
+    ((77, 3, 4, 2, 5), (1, 3)),
 ]
 
 
@@ -70,6 +76,17 @@ def test_places(xp: ModuleType, dtype: str, kept: str, side: str) -> None:
         np.testing.assert_array_equal(
             gs.asnumpy(best), np.take_along_axis(rows, wanted[..., None], -1)[..., 0]
         )
+
+
+def test_results_that_lie_apart(xp: ModuleType) -> None:
+    for shape, axis in MIXED:
+        x = values(shape, "float32", 1)
+        expected = x.sum(axis)
+        whole = xp.asarray(np.zeros((2, *expected.shape), "float32"))
+        out = whole[0][..., ::-1] if expected.ndim == 1 or xp.__name__ == "numpy" else whole[0]
+        TOTAL(xp.asarray(x), out, axis=axis)
+        np.testing.assert_array_equal(gs.asnumpy(out), expected, str((shape, axis)))
+        np.testing.assert_array_equal(gs.asnumpy(whole[1]), 0)
 
 
 def test_numbers_of_elements_and_their_places(xp: ModuleType) -> None:

@@ -57,12 +57,14 @@ def fold_space_bytes(
     kept_numbers: Ints,
     width: int = 0,
     kept_row: int | None = None,
+    fold_row: int | None = None,
 ) -> bytes:
     """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
     results = prod(walk.kept)
     size, kept_row = results * prod(walk.fold), walk.kept[0] if kept_row is None else kept_row
+    fold_row = walk.fold[0] if fold_row is None else fold_row
     return (
-        struct.pack("<5q2iQq", size, results, walk.fold[0], kept_row, part, parts, group, 0, width)
+        struct.pack("<5q2iQq", size, results, fold_row, kept_row, part, parts, group, 0, width)
         + kept
         + fold
         + numbering_bytes(walk.kept_numbers[0], kept_numbers, capacity)

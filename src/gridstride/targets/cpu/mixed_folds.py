@@ -6,6 +6,7 @@ A block is a stretch of memory: the innermost axes of both kinds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from gridstride.targets.walks import FoldWalk, Ints, axes_bytes, folded_bytes
 _MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
 #: Rows that a block is folded from at least: what is left of it takes longer to fold.
 _ROWS = 8
+#: Elements that become one, so few that whole folds are in a block, and columns of such a block at least.
+_FEW_FOLDED, _LEAST_WHOLE = 64, 256
 #: Folded rows that are long enough to be folded along, and kept ones to be folded across.
 _LONG_FOLDED, _LONG_KEPT = 256, 64
 #: As in folds.h.
@@ -30,7 +33,7 @@ class Block(NamedTuple):
     kept : int
         How many of the first axes that are kept.
     group : int
-        Results of the first of them.
+        How much of the last of them.
     fold : tuple of int
         The folded axes.
     together : int
@@ -60,10 +63,20 @@ def block_of(walk: FoldWalk) -> Block | None:
         return None
     if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
         return None
-    found = _fitting(walk, axes)
+    if prod(walk.fold) <= _FEW_FOLDED and _has_kept_inside(axes) and not walk.in_structures:
+        whole = _fitting(walk, axes, 1)
+        if whole.columns >= _LEAST_WHOLE and len(whole.fold) == len(walk.fold):
+            return whole
+    found = _fitting(walk, axes, _ROWS)
     if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
         return None
     return found if found.fold or (found.together > 1 and walk.in_structures) else None
+
+
+def _has_kept_inside(axes: Sequence[_Axis]) -> bool:
+    """Return whether elements that become one lie further apart than those of two results."""
+    kinds = [axis.is_folded for axis in axes]
+    return True in kinds[kinds.index(False) :] if False in kinds else False
 
 
 def _axes(walk: FoldWalk) -> Iterator[_Axis]:
@@ -75,28 +88,31 @@ def _axes(walk: FoldWalk) -> Iterator[_Axis]:
                 yield _Axis(strides[index], is_folded, index, length)
 
 
-def _fitting(walk: FoldWalk, axes: Sequence[_Axis]) -> Block:
-    """Return the largest block of axes that follow each other, innermost first."""
+def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
+    """Return the largest block of axes that follow each other, innermost first, of which there are so many rows."""
     most = min(_MOST, _MOST_BYTES // max(each.itemsize for each in walk.inputs))
     most = min(most, _MOST_STRUCTURES) if walk.in_structures else most
     kept, group, columns = 0, 1, 1
     fold: list[int] = []
+    in_order = has_results_in_order(walk)
     for axis in axes:
         left, fitting = prod(walk.fold) // prod(walk.fold[k] for k in fold), most // columns
-        if not _follows(walk, axis, columns) or (not axis.is_folded and axis.place != kept):
+        if not _follows(walk, axis, columns):
             break
-        if axis.length <= fitting and (not axis.is_folded or left >= _ROWS * axis.length):
+        if not axis.is_folded and (axis.place != kept or not (kept == 0 or in_order)):
+            break
+        if axis.length <= fitting and (not axis.is_folded or left >= rows * axis.length):
             columns *= axis.length
             if axis.is_folded:
                 fold.append(axis.place)
             else:
-                kept, group = kept + 1, group if axis.place else axis.length
+                kept, group = kept + 1, axis.length
             continue
         if axis.is_folded and left == axis.length and kept:
-            return Block(kept, group, tuple(fold), max(1, min(fitting, left // _ROWS)), columns)
-        if axis.place == 0 and not axis.is_folded and fitting > 1:
+            return Block(kept, group, tuple(fold), max(1, min(fitting, left // rows)), columns)
+        if not axis.is_folded and fitting > 1:
             group = -(-axis.length // -(-axis.length // fitting))
-            return Block(1, group, tuple(fold), 1, columns * group)
+            return Block(kept + 1, group, tuple(fold), 1, columns * group)
         break
     return Block(kept, group, tuple(fold), 1, columns)
 
@@ -105,6 +121,14 @@ def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:
     """Return whether neighbors along an axis are so many elements apart, of all inputs."""
     strides = [(each.fold_strides if axis.is_folded else each.strides)[axis.place] for each in walk.inputs]
     return all(stride == columns * each.itemsize for stride, each in zip(strides, walk.inputs, strict=True))
+
+
+def has_results_in_order(walk: FoldWalk) -> bool:
+    """Return whether results lie one behind another, in the order of the axes that are kept."""
+    apart = tuple(accumulate(walk.kept[:-1], int.__mul__, initial=1))
+    return walk.results == apart and all(
+        each.strides == tuple(each.itemsize * step for step in apart) for each in walk.outputs
+    )
 
 
 def _without(values: Ints, places: Ints) -> Ints:
@@ -131,13 +155,27 @@ def outer_fold_first(walk: FoldWalk, fold: Ints) -> FoldWalk:
 def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: int) -> bytes:
     """Return ``fold_space`` of a walk of which a block's folded axes are the last."""
     outer = walk.fold[: len(walk.fold) - len(block.fold)]
-    pieces = -(-walk.kept[0] // block.group)
-    kept = axes_bytes(pieces * prod(walk.kept[block.kept :]), (pieces, *walk.kept[1:]), capacity)
+    last = block.kept - 1
+    pieces = -(-walk.kept[last] // block.group)
+    kept = axes_bytes(
+        pieces * prod(walk.kept[block.kept :]),
+        (*walk.kept[:last], pieces, *walk.kept[block.kept :]),
+        capacity,
+    )
     fold = axes_bytes(prod(outer), walk.fold, capacity, len(outer))
     numbered = walk._replace(kept_numbers=(_NUMBER_OF_COLUMN, *walk.kept_numbers[1:]))
-    width = block.kept << 32 | block.together
     return fold_space_bytes(
-        numbered, capacity, part, parts, block.group, kept, fold, walk.kept_numbers, width
+        numbered,
+        capacity,
+        part,
+        parts,
+        block.group,
+        kept,
+        fold,
+        walk.kept_numbers,
+        block.kept << 32 | block.together,
+        prod(walk.kept) if has_results_in_order(walk) else walk.kept[0],
+        walk.kept[last],
     )
 
 

@@ -170,7 +170,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
 def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     walk = outer_fold_first(walk, block.fold)
     total = prod(walk.fold[: len(walk.fold) - len(block.fold)])
-    pieces = -(-walk.kept[0] // block.group) * prod(walk.kept[block.kept :])
+    pieces = -(-walk.kept[block.kept - 1] // block.group) * prod(walk.kept[block.kept :])
     part, _ = _cut(total, pieces, total * block.columns, _PIECES_ACROSS)
     part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
     parts = -(-total // part)

@@ -26,7 +26,7 @@ struct mixed_block {
         : kept_axes(int(__space.width >> 32)), together(int(__space.width)) {
         constexpr long long __size = sizeof(typename __operand::stored);
         for (int __k = 0; __k < kept_axes; ++__k)
-            add({__k ? __space.kept.length[__k] : __space.group, __its.kept_strides[__k] / __size, __space.kept_numbers.strides[__k], 0, false});
+            add({__k + 1 < kept_axes ? __space.kept.length[__k] : __space.group, __its.kept_strides[__k] / __size, __space.kept_numbers.strides[__k], 0, false});
         for (int __k = __space.fold.ndim; __k < __axes; ++__k)
             if (__space.fold.length[__k] > 1)
                 add({__space.fold.length[__k], __its.strides[__k] / __size, __space.fold_numbers.strides[__k], __space.position.strides[__k], true});
@@ -44,10 +44,10 @@ struct mixed_block {
                 }
     }
 
-    // Results of the kept axes that blocks hold whole.
-    GRIDSTRIDE_INLINED long long results_of_whole_rows(const fold_space<__axes>& __space) const {
-        long long __results = __space.kept_row;
-        for (int __k = 1; __k < kept_axes; ++__k) __results *= __space.kept.length[__k];
+    // Results of the kept axes that a block holds whole, without the last one.
+    GRIDSTRIDE_INLINED long long results_each(const fold_space<__axes>& __space) const {
+        long long __results = 1;
+        for (int __k = 0; __k + 1 < kept_axes; ++__k) __results *= __space.kept.length[__k];
         return __results;
     }
 
@@ -81,11 +81,32 @@ GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const lon
 template <class __map>
 GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
 
+// Fold rows of a few values, more than half as many as lanes: what follows is folded too, and overwritten by the next group.
+constexpr int lanes_of_group = 16;
+template <int __lanes, class __row, class __reduce>
+GRIDSTRIDE_APART void fold_lanes_of_groups(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    for (long long __group = 0; __group < __groups; ++__group) {
+        __row __from = __values.from(__group * __length * __inner), __to = __values.from(__group * __inner);
+        for (long long __k = 1; __k < __length; ++__k) {
+            const __row __next = __from.from(__k * __inner);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) __from.set(__lane, __do(__from.get(__lane), __next.get(__lane)));
+        }
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __to.set(__lane, __from.get(__lane));
+    }
+}
+
 // Fold the middle axis of groups of `__length` times `__inner` values; the results follow each other. Halves join, so
 // that sums of many take part in few roundings.
 template <class __row, class __reduce>
 GRIDSTRIDE_APART void fold_middle(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
     constexpr int __few = 16;
+    if (__length <= __few && __inner > 1 && __inner <= lanes_of_group) {
+        if (__inner > lanes_of_group / 2) return fold_lanes_of_groups<lanes_of_group>(__values, __groups, __length, __inner, __do);
+        if (__inner > lanes_of_group / 4) return fold_lanes_of_groups<lanes_of_group / 2>(__values, __groups, __length, __inner, __do);
+        return fold_lanes_of_groups<lanes_of_group / 4>(__values, __groups, __length, __inner, __do);
+    }
     for (long long __group = 0; __group < __groups; ++__group) {
         __row __from = __values.from(__group * __length * __inner), __to = __values.from(__group * __inner);
         long long __left = __length;
@@ -117,32 +138,41 @@ GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __va
     return int(__columns);
 }
 
+// Where whole folds are in a block, what its one row was mapped to is folded as it is; return how many results there are.
+template <class __type, int __axes, class __reduce>
+GRIDSTRIDE_INLINED int fold_whole(const mixed_block<__axes>& __block, row_of_values<__type> __values, long long __columns, const __reduce& __do) {
+    return fold_block(__block, __values, __columns, __do);
+}
+template <int __axes, class __row, class __reduce>
+GRIDSTRIDE_INLINED int fold_whole(const mixed_block<__axes>&, const __row&, long long, const __reduce&) { return 0; }
+
 template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axes>& __block, const __reduce& __do,
                                   const __finish& __do_finish, const __folding&, const fold_space<__axes>& __space,
                                   __inputs&&... __all) {
-    // Axis 0 of the results counts pieces of their row, `group` results each.
+    // The last kept axis of a block, `fold_row` long, is cut into pieces of `group`; the axes before it are not counted.
     typedef typename __folding::type __type;
     typedef batch_of_rows<__type, __map, __reduce, typename __inputs::operand...> __batches;
     typedef sums_of_rows<__type, typename __batches::row> __rows_of_sums;
     constexpr long long __batch = __batches::rows;
     const long long __columns = __block.columns, __width = __columns * __block.together, __whole = __space.fold.count;
-    const long long __run = __space.fold.length[0];
+    const long long __run = __space.fold.length[0], __each = __block.results_each(__space);
+    const int __last_kept = __block.kept_axes - 1;
     const bool __has_whole = __batches::is_one_run || __space.part > __batch * (__rows_of_sums::batch - 1);
-    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width, true, __has_whole)));
+    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + lanes_of_group, true, __has_whole)));
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
         long long __outer = __piece / __space.parts;
-        const long long __first = digit_of(__space.kept, __outer, 0) * __space.group, __left = __space.kept_row - __first;
+        const long long __first = digit_of(__space.kept, __outer, __last_kept) * __space.group, __left = __space.fold_row - __first;
         const long long __some = __columns / __space.group * (__left < __space.group ? __left : __space.group);
-        const long long __corner = settle(__space, __outer, __block.kept_axes, __all...) + __first * __space.kept_numbers.strides[0];
-        swallow((__all.base += __first * __all.source.kept_strides[0])...);
-        const long long __result = __outer * __block.results_of_whole_rows(__space) + __first;
+        const long long __corner = settle(__space, __outer, __last_kept + 1, __all...) + __first * __space.kept_numbers.strides[__last_kept];
+        swallow((__all.base += __first * __all.source.kept_strides[__last_kept])...);
+        const long long __result = (__outer * __space.fold_row + __first) * __each;
         const long long __begin = __part * __space.part, __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         const int __together = __end - __begin < __block.together ? 1 : __block.together;
         const long long __end_of_together = __end - (__end - __begin) % __together;
-        __rows_of_sums __sums(__room, __width);
+        __rows_of_sums __sums(__room, __width + lanes_of_group);
         // Return where the next batch begins.
         auto __fold = [&](long long __from, long long __last, int __as_one) __attribute__((noinline)) {
             const long long __in_run = __run - __from % __run, __most = __batch * __as_one;
@@ -152,9 +182,15 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
                                          __as_one, __all...);
             return __to;
         };
+        int __count = 0;
         for (long long __from = __begin; __from < __end_of_together;) {
             __from = __fold(__from, __end_of_together, __together);
-            __sums.join(__do, int(__some) * __together);
+            if (__space.fold.count == 1) __count = fold_whole(__block, __sums.batched, __some, __batches::reduce(__do));
+            if (!__count) __sums.join(__do, int(__some) * __together);
+        }
+        if (__count) {
+            finish_row<__folding>(__do_finish, __result, int(__part), __count, false, __sums.joined, __sums.batched);
+            continue;
         }
         const auto __values = __sums.of_batches(__do, int(__some) * __together);
         if (__together > 1) fold_middle(__values, 1, __together, __some, __do);
@@ -162,7 +198,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             __from = __fold(__from, __end, 1);
             __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
         }
-        const int __count = fold_block(__block, __values, __some, __do);
+        __count = fold_block(__block, __values, __some, __do);
         finish_row<__folding>(__do_finish, __result, int(__part), __count, true, __values, __sums.batched);
     }
 }
