@@ -195,6 +195,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
     "no size": (lambda: PICK(ones(3)), ValueError, "", "loop size undecided.*pass size="),
     "size of a float": (lambda: PICK(ones(3), size=3.0), TypeError, "", "size must be an int, got 3.0"),
     "negative size": (lambda: PICK(ones(3), size=-1), ValueError, "", "size must not be negative, got -1"),
+    "huge size": (lambda: PICK(ones(3), size=2**63), ValueError, "", r"size must be below 2\*\*63, got"),
     "block size": (
         lambda: ADD(ones(3), 1, block_size="x"),
         TypeError,

@@ -310,6 +310,8 @@ def _checked_size(kernel: str, size: Any) -> int:
         raise TypeError(f"`{kernel}`: size must be an int, got {size!r}")
     if size < 0:
         raise ValueError(f"`{kernel}`: size must not be negative, got {size}")
+    if size >= 2**63:
+        raise ValueError(f"`{kernel}`: size must be below 2**63, got {size}")
     return int(size)
 
 

@@ -172,7 +172,9 @@ class ElementwiseKernel(DeclaredKernel):
         """
         if unknown:
             self._refuse(unknown)
-        if block_size is not None and not isinstance(block_size, int | np.integer):
+        if block_size is not None and (
+            isinstance(block_size, bool) or not isinstance(block_size, int | np.integer)
+        ):
             raise TypeError(f"`{self.name}`: block_size must be an int from 1 to 1024, got {block_size!r}")
         if block_size is not None and not 1 <= block_size <= 1024:
             raise ValueError(f"`{self.name}`: block_size must be from 1 to 1024, got {block_size}")
