@@ -122,6 +122,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
         2 * pixels * 3 * itemsize, None,
     )  # fmt: skip
     yield from _narrow(x, z, itemsize)
+    yield from _repeated(x, y, z, itemsize)
     row = n // 3
     yield Layout(
         "long_row_broadcast", "add",
@@ -171,6 +172,24 @@ def _narrow(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
         source = permuted(x[start : start + prod(shape)].reshape(*shape), (1, 0))
         out = z[start : start + prod(shape)].reshape(*source.shape)
         yield Layout(f"{name}_transposed", "increment", (source, out), 2 * prod(shape) * itemsize, None)
+
+
+def _repeated(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield rows that inputs are repeated for, and pixels of which one part is left out."""
+    n = x.shape[0]
+    rows = n // 64
+    column, row, out = x[:rows].reshape(rows, 1), y[:64].reshape(1, 64), z[: rows * 64].reshape(rows, 64)
+    yield Layout("by64_outer", "add", (column, row, out), rows * 65 * itemsize, None)
+    images = n // (64 * 49)
+    shape = images, 64, 49
+    source, to = (each[: images * 64 * 49].reshape(*shape) for each in (x, z))
+    yield Layout(
+        "channel_bias", "add", (source, y[:64].reshape(1, 64, 1), to), 2 * images * 64 * 49 * itemsize, None
+    )
+    pixels = n // 4
+    fewer = z[: pixels * 3].reshape(pixels, 3)
+    four = x[: pixels * 4].reshape(pixels, 4)[:, :3]
+    yield Layout("of_four_three", "increment", (four, fewer), 7 * pixels * itemsize, None)
 
 
 def folds(n: int) -> Iterator[Fold]:

@@ -5,6 +5,7 @@ Folds are in test_block_folds.py.
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import pytest
 import gridstride as gs
 from gridstride import _native
 from gridstride.targets import registry
-from gridstride.targets.block_loops import short_folds, writers
+from gridstride.targets.block_loops import flat_rows, short_folds, writers
 from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
 from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
@@ -35,6 +36,7 @@ BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
 MIXED_SUM = gs.ElementwiseKernel("A x, B y", "C z", "z = C(x + y)", "mixed_sum")
+LESS = gs.ElementwiseKernel("T x, U y", "bool z", "z = x < y", "less_than")
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "numbered_sum")
 
 
@@ -355,6 +357,35 @@ def test_long_rows_with_gaps_between_results(dtype: str) -> None:
         assert gap == -1 or not out[:, 1::2].any()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("row", [2, 3, 4])
+def test_rows_of_a_few_elements_with_gaps_between_them(dtype: str, row: int) -> None:
+    x, other = values((2, 1500, row), dtype, 1), values((1500, 1), dtype, 2)
+    for step in (1, 2):
+        room = np.zeros((2, 1501, 11), dtype)
+        for out in (room[:, :-1, 1 : 1 + row * step : step], room[:, :-1, row * step - step :: -step]):
+            out = out[..., :row]
+            NUMBERED(x, other, out)
+            numbers = (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
+            np.testing.assert_array_equal(out, x + other + numbers)
+            out[...] = 0
+        assert not room.any()
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("float32", "int8"), ("float64", "float32")])
+def test_comparisons(dtypes: tuple[str, str]) -> None:
+    for shape in ((70, 333), (9000, 20), (40_000, 3)):
+        x, y = values(shape, dtypes[0], 1), values(shape, dtypes[1], 2)
+        for other in (y, y[:1], y[:, :1]):
+            np.testing.assert_array_equal(LESS(x, other), x < other)
+            room = np.zeros(x.size + 32, bool)
+            out = room[17 : 17 + x.size].reshape(shape)
+            LESS(x, other, out)
+            np.testing.assert_array_equal(out, x < other)
+            assert not room[:17].any()
+            assert not room[17 + x.size :].any()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_a_row_that_is_read_for_several_while_it_is_in_the_cache(
     dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -479,6 +510,66 @@ def test_many_short_rows_with_a_row_and_a_column(dtype: str, row: int) -> None:
         assert not room[16 + out_start + x.size :].any()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("uint16", "float16", "complex64")])
+@pytest.mark.parametrize("shape", [(700, 5, 33), (60, 3, 4, 50), (9, 40, 24)])
+def test_rows_of_several_axes_with_inputs_that_are_repeated(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(flat_rows, "_LEAST_BLOCKS", 0)
+    for x_start, out_start in ((0, 0), (1, 3)):
+        x = flat_view(shape, dtype, x_start, 1)
+        room = np.zeros(x.size + 32, dtype)
+        out = room[16 + out_start : 16 + out_start + x.size].reshape(x.shape)
+        numbers = (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
+        for axes in range(1 << len(shape)):
+            repeated = tuple(1 if axes >> k & 1 else length for k, length in enumerate(shape))
+            other, few = flat_view(repeated, dtype, 3, 2), flat_view(shape[-1:], dtype, 1, 4)
+            for left, right in ((x, other), (few, other)):
+                NUMBERED(left, right, out)
+                np.testing.assert_array_equal(out, left + right + numbers)
+        assert not room[: 16 + out_start].any()
+        assert not room[16 + out_start + x.size :].any()
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_pixels_of_bytes(dtype: str, start: int) -> None:
+    pixels = 110_003
+    x = flat_view((pixels, 4), dtype, start, 1)
+    room = np.zeros(pixels * 4 + 32, dtype)
+    for view in (
+        x[:, :3],
+        x[:, 2::-1],
+        x[:, ::-1],
+        x[::-1, :3],
+        x.ravel()[: pixels * 3].reshape(pixels, 3)[:, ::-1],
+    ):
+        out = room[16 + start : 16 + start + view.size].reshape(view.shape)
+        numbers = (np.arange(view.size) % 5).astype(dtype).reshape(view.shape)
+        for other in (view, view[7:8], view[:, :1]):
+            NUMBERED(view, other, out)
+            np.testing.assert_array_equal(out, view + other + numbers)
+    assert not room[: 16 + start].any()
+    assert not room[16 + start + pixels * 4 :].any()
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("shape", [(300, 64, 3), (200, 3, 100, 3), (300, 65, 3)])
+def test_pixels_of_bytes_along_lines_backwards(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], start: int
+) -> None:
+    monkeypatch.setattr(flat_rows, "_LEAST_BLOCKS", 0)
+    x = flat_view(shape, "uint8", 1, 1)
+    room = np.zeros(x.size + 32, "uint8")
+    out = room[16 + start : 16 + start + x.size].reshape(shape)
+    numbers = (np.arange(x.size) % 5).astype("uint8").reshape(shape)
+    for view in (x[..., ::-1, :], x[..., ::-1, ::-1], x[:, ::-1, ..., ::-1]):
+        NUMBERED(view, x, out)
+        np.testing.assert_array_equal(out, view + x + numbers)
+    assert not room[: 16 + start].any()
+    assert not room[16 + start + x.size :].any()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_short_rows_with_steps(dtype: str) -> None:
     pixels = values((3001, 4), dtype, 1)
@@ -534,7 +625,38 @@ def test_elements_that_rows_repeat_are_not_turned(side: int, itemsize: int) -> N
     for inputs in ((column, row), (square, column), (square, row)):
         walk = ElementWalk((side, side), (1, side), (*inputs, square._replace(written=True)))
         loop = writers.BlockLoops().elementwise(walk, limits)
-        assert loop.name.startswith(("long_rows<true>", "repeated_rows<")), loop.name
+        assert re.match(r"long_rows<\d+, true>|repeated_rows<", loop.name), loop.name
+
+
+def _loop(shape: tuple[int, ...], *inputs: tuple[int, ...], itemsize: int) -> str:
+    """Return the loop for inputs whose other axes are repeated, and contiguous results."""
+
+    def walked(lengths: tuple[int, ...], written: bool = False) -> Walked:
+        strides, reached = [], itemsize
+        for length in reversed(lengths):
+            strides.append(reached if length > 1 else 0)
+            reached *= length
+        return Walked(0, itemsize, tuple(strides), (), written)
+
+    walk = ElementWalk(
+        shape[::-1], (0,) * len(shape), (*(walked(each) for each in inputs), walked(shape, True))
+    )
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    return writers.BlockLoops().elementwise(walk, limits).name
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_what_is_repeated_beside_rows_of_whole_words_is_brought_once(itemsize: int) -> None:
+    n = 1 << 20
+    for shape, *inputs in (
+        ((n, 64), (n, 1), (1, 64)), ((n // 4, 64, 64), (n // 4, 64, 1), (n // 4, 1, 64)), ((n, 33), (n, 1), (1, 33)),
+        ((n, 33), (n, 33), (n, 1)), ((n, 64, 49), (n, 64, 49), (1, 64, 1)), ((n, 10, 77), (n, 10, 77), (n, 1, 77)),
+    ):  # fmt: skip
+        if itemsize * shape[-1] % 16 or itemsize < 4 or len(inputs[0]) != len(shape):
+            name = _loop(shape, *inputs, itemsize=itemsize)
+            assert re.match("flat_rows<|exchanged_rows<", name), (shape, inputs, name)
+    assert re.match("rows<|long_rows<", _loop((n, 4096), (n, 4096), (1, 4096), itemsize=itemsize))
+    assert _loop((n, 64, 64), (n, 64, 64), (n, 1, 64), itemsize=itemsize).startswith("even_rows<")
 
 
 def test_raw_and_empty() -> None:

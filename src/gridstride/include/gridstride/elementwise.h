@@ -173,11 +173,10 @@ GRIDSTRIDE_INLINED void run_rows(const __operation& __do, const element_space<__
     do_packet<__length>(__do, __numbers, 0, __all...);
 }
 
-// `__index` has room for the number of packets. In order: consecutive along rows, or one element for a whole row.
-template <class __index, bool __are_in_order, class __operation, int __axes, class... __operands>
+// `__index` has room for the number of packets, of a length. In order: consecutive along rows, or one element for a whole row.
+template <class __index, int __length, bool __are_in_order, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void rows(const __operation& __do, const element_space<__axes>& __space,
                              const __operands&... __all) {
-    constexpr int __length = packet_length<__operands...>();
     const __index __packet = static_cast<__index>(blockIdx.x) * block_threads + threadIdx.x;
     if (__packet >= __space.outer.count) return;
     run_rows<__length>(__do, __space, __packet, staged<__operands, __length, __are_in_order>(__all)...);
@@ -223,10 +222,9 @@ GRIDSTRIDE_INLINED void run_piece(const __operation& __do, const element_space<_
     }
 }
 
-template <bool __are_in_order, class __operation, int __axes, class... __operands>
+template <int __length, bool __are_in_order, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void long_rows(const __operation& __do, const element_space<__axes>& __space,
                                   const __operands&... __all) {
-    constexpr int __length = packet_length<__operands...>();
     run_piece<__length>(__do, __space, staged<__operands, __length, __are_in_order>(__all)...);
 }
 

@@ -37,6 +37,26 @@ struct is_one_word {
     static constexpr bool value = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
 };
 
+// Elements in words. What was compared takes fewer instructions to add to a word than to shift into it.
+template <class __stored, int __bytes>
+struct as_words {
+    static GRIDSTRIDE_INLINED void copy(void* __to, const __stored* __from) { memcpy(__to, __from, __bytes); }
+};
+template <int __bytes>
+struct as_words<bool, __bytes> {
+    static GRIDSTRIDE_INLINED void copy(void* __to, const bool* __from) {
+        if (__bytes % 4) {
+            memcpy(__to, __from, __bytes);
+            return;
+        }
+        unsigned __bits[__bytes / 4 + 1] = {};
+#pragma unroll
+        for (int __k = 0; __k < __bytes / 4 * 4; ++__k)
+            if (__from[__k]) __bits[__k / 4] += 1u << __k % 4 * 8;
+        memcpy(__to, __bits, __bytes);
+    }
+};
+
 template <int __length, class __stored, bool = is_one_word<__stored, __length>::value>
 struct whole {
     typedef unsigned char type;
@@ -57,7 +77,7 @@ struct whole<__length, __stored, true> {
     }
     static GRIDSTRIDE_INLINED type packed(const packet<__stored, __length>& __from) {
         type __bits;
-        memcpy(&__bits, &__from, sizeof(type));
+        as_words<__stored, sizeof(type)>::copy(&__bits, __from.items);
         return __bits;
     }
     static GRIDSTRIDE_INLINED void load(packet<__stored, __length>& __to, const char* __at) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as
 from gridstride.targets.block_loops.planes import Plane
+from gridstride.targets.block_loops.spaces import blocks_for
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, WARP, Loop, flag, power_of_two_from
 
 _INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"
@@ -54,7 +55,7 @@ def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
     ):  # which strips take as packets
         return None
     lines, at_once, words = _lines(rows, smallest)
-    width = _width(WARP * words * max(1, LEAST_WORD // smallest), rows * largest, len(sizes), limits)
+    width = _width(WARP * words * max(1, LEAST_WORD // smallest), rows * largest, plane, len(sizes), limits)
     has_gaps = rows % _MEETING == 0
     room = sum(_bytes(width, rows * size, size, has_gaps) for size in sizes)
     if room > limits.shared_memory_per_block:
@@ -99,7 +100,7 @@ def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     length, phases, sizes = max(1, LEAST_WORD // size), SECTOR // size, _sizes(plane, of_rows=True)
     if max(operand.itemsize for operand in plane.walk.operands) * length > LARGEST_WORD:
         return None
-    width = _width(WARP * _WORDS_TO_LINE * length, rows * max(sizes), len(sizes), limits)
+    width = _width(WARP * _WORDS_TO_LINE * length, rows * max(sizes), plane, len(sizes), limits)
     room = sum(_bytes(width + phases, rows * each, each, False) for each in sizes)
     if room > limits.shared_memory_per_block:
         return None
@@ -118,11 +119,14 @@ def _kinds(plane: Plane, length: int) -> str:
     )
 
 
-def _width(chunk: int, pitch: int, operands: int, limits: Limits) -> int:
-    """Return how many rows a block has: chunks for all warps, or as many as warps are evenly spread over."""
+def _width(chunk: int, pitch: int, plane: Plane, operands: int, limits: Limits) -> int:
+    """Return how many rows a block has: as many as there is room for, or fewer that make as many blocks."""
     stretch = min(_STRETCH, limits.shared_memory_per_block // operands * 15 // 16)
     fits = stretch // pitch // chunk
-    return chunk * (fits // _WARPS * _WARPS if fits >= _WARPS else max(1, power_of_two_from(fits + 1) // 2))
+    most = fits // _WARPS * _WARPS if fits >= _WARPS else max(1, power_of_two_from(fits + 1) // 2)
+    chunks = blocks_for(plane.row, chunk)
+    alike = blocks_for(chunks, blocks_for(chunks, most))
+    return chunk * (alike if alike >= _WARPS else power_of_two_from(alike))
 
 
 def _bytes(count: int, pitch: int, itemsize: int, has_gaps: bool) -> int:

@@ -12,11 +12,21 @@ from gridstride.targets.block_loops.element_loops import (
     element_loop,
 )
 from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.walks import LARGEST_WORD, THREADS, WARP, ElementWalk, Ints, Loop, Walked, flag
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    THREADS,
+    WARP,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    flag,
+)
 
 _ELEMENTWISE = "gridstride/elementwise.h"
 #: Packets from which on a row is long enough for a block of its own.
-_LONG_PACKETS = 2 * THREADS
+LONG_PACKETS = 2 * THREADS
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
 #: input lies, as the header is told.
 _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
@@ -24,6 +34,10 @@ _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Elements of a thread where outputs have gaps between elements, and of the shortest rows that are worth it.
 _STRIPES, _LEAST_STRIPED = 8, 1024
+#: Elements of rows that a thread has of neighboring ones.
+_FEW = 4
+#: Steps of bytes from which on they are gathered by words.
+_FAR = 4
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
 #: some are read again and again, and most of bytes where all are: then what a block begins with takes longest.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
@@ -31,14 +45,18 @@ _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
 
 def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     """Return the loop over packets of rows, by one text for long rows and one for short ones."""
+    if (few := _rows_with_gaps(walk)) is not None:
+        return few
+    if walk.shape[0] >= _LEAST_STRIPED and _has_gaps(walk):
+        return _striped_rows(walk)
+    length = _gathered_length(walk, length)
     packets = packets_of_row(walk, length)
     outer = walk.shape[1:]
     total = packets * prod(outer)
-    if _has_gaps(walk):
-        return _striped_rows(walk)
-    if packets < _LONG_PACKETS and outer:
+    if packets < LONG_PACKETS and outer:
         return packets_of_rows(walk, length)
-    if (again := repeated_rows(walk, length)) is not None:
+    is_read_again = _is_read_again(walk, limits)
+    if not is_read_again and (again := repeated_rows(walk, length)) is not None:
         return again
     # Several packets for a thread, unless there are too few then for all multiprocessors.
     each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
@@ -46,8 +64,9 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     # Warps begin where lines of the caches do.
     width = blocks_for(packets, pieces * WARP) * WARP
     pieces = blocks_for(packets, width)
-    sizes = (walk.shape[0], 1, width, prod(outer) if _is_read_again(walk, limits) else 0)
-    return element_loop(_ELEMENTWISE, f"long_rows<{flag(are_in_order(walk))}>", walk, sizes, (pieces, *outer))
+    sizes = (walk.shape[0], 1, width, prod(outer) if is_read_again else 0)
+    name = f"long_rows<{length}, {flag(are_in_order(walk))}>"
+    return element_loop(_ELEMENTWISE, name, walk, sizes, (pieces, *outer))
 
 
 def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
@@ -55,8 +74,14 @@ def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
     packets, outer = packets_of_row(walk, length), walk.shape[1:]
     total = packets * prod(outer)
     index = "unsigned" if total < 2**31 else "unsigned long long"
-    name, sizes = f"rows<{index}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
+    name, sizes = f"rows<{index}, {length}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
     return element_loop(_ELEMENTWISE, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS))
+
+
+def _gathered_length(walk: ElementWalk, length: int) -> int:
+    """Return how long packets are: a word of bytes of which an input has few in a sector."""
+    is_far = any(abs(operand.strides[0]) >= _FAR for operand in walk.operands if not operand.written)
+    return LEAST_WORD if is_far and length == LARGEST_WORD else length
 
 
 def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
@@ -69,8 +94,8 @@ def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
 
 
 def _has_gaps(walk: ElementWalk) -> bool:
-    """Return whether an output has gaps between the elements of a long row."""
-    return walk.shape[0] >= _LEAST_STRIPED and any(
+    """Return whether an output has gaps between the elements of a row."""
+    return any(
         operand.written and operand.strides[0] != operand.itemsize <= LARGEST_WORD
         for operand in walk.operands
     )
@@ -81,6 +106,24 @@ def _striped_rows(walk: ElementWalk) -> Loop:
     lengths = (blocks_for(walk.shape[0], _STRIPES * THREADS), *walk.shape[1:])
     name, sizes = f"striped_rows<{_STRIPES}>", (walk.shape[0], 1, 0, 0)
     return element_loop("gridstride/striped_rows.h", name, walk, sizes, lengths)
+
+
+def _rows_with_gaps(walk: ElementWalk) -> Loop | None:
+    """Return the loop in which neighboring threads take neighboring rows of a few elements between gaps."""
+    row, *outer = walk.shape
+    is_word = row * walk.operands[-1].itemsize % LEAST_WORD == 0 if walk.operands else True
+    if not outer or row > _FEW or (is_word and not _has_gaps(walk)) or prod(outer) < _LEAST_STRIPED:
+        return None
+    rows = _STRIPES // row
+    lengths = (blocks_for(outer[0], rows * THREADS), *outer[1:])
+    return element_loop(
+        "gridstride/striped_rows.h",
+        f"rows_with_gaps<{row}, {rows}>",
+        walk,
+        (outer[0], 1, 0, 0),
+        lengths,
+        lambda strides: (strides[1], (strides[0], *strides[2:])),
+    )
 
 
 def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
