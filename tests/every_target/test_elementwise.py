@@ -114,6 +114,32 @@ def test_axes_without_limit(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(ADD(xp.asarray(x), xp.asarray(y))), x + y)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "f4", "c16"])
+def test_axes_backwards(xp: ModuleType, dtype: str) -> None:
+    """Calls like earlier ones too, of which the third is made by the compiled fast path."""
+    x, numbers = values((3, 70, 33), dtype, 1), np.arange(3 * 70 * 33).reshape(3, 70, 33)
+    for signs in ((-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, -1)):
+        back = tuple(slice(None, None, sign) for sign in signs)
+        read, room = xp.asarray(x)[back], xp.zeros((5, 70, 33), dtype)
+        for source, out, expected in (
+            (read, room[1:4], x[back]),
+            (xp.asarray(x), room[1:4][back], x),
+            (read, room[1:4][back], x[back]),
+            (read.transpose(2, 1, 0), room[1:4].transpose(2, 1, 0)[::-1], x[back].transpose(2, 1, 0)),
+        ):
+            for _ in range(3):
+                room[1:4] = 0
+                COPY(source, out)
+                np.testing.assert_array_equal(gs.asnumpy(out), expected)
+        turned = xp.zeros((33, 70, 3), dtype)
+        COPY(read.transpose(2, 1, 0), turned)
+        np.testing.assert_array_equal(gs.asnumpy(turned), x[back].transpose(2, 1, 0))
+        places = xp.zeros((3, 70, 33), "i8")
+        NUMBER(read, places[back])
+        np.testing.assert_array_equal(gs.asnumpy(places[back]), numbers)
+        assert not gs.asnumpy(room)[[0, 4]].any()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("longest", [8, 64])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(

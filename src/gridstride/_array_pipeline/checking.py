@@ -89,9 +89,9 @@ def _fold_in_orders(
     scratch = [each.view for each in made]
     for view in scratch:
         tracking.fill(place.target, place.device, _access(view), 0, view.nbytes, stream)
-    prepared = _prepared(source, bound, operands, scratch, place)
     views = iter(scratch)
     redirected = [each._replace(view=next(views)) if each.written else each for each in operands]
+    prepared = _prepared(source, bound, operands, redirected, place)
     execute(name, prepared, redirected, place, stream)
     tracking.synchronize_stream(place.target, place.device, stream)
     return [_read(view, place) for view in scratch]
@@ -101,7 +101,7 @@ def _prepared(
     source: ReductionSource,
     bound: BoundFold,
     operands: Sequence[Operand],
-    scratch: Sequence[ArrayView],
+    redirected: Sequence[Operand],
     place: Place,
 ) -> PreparedCall:
     walk = fold_walk(bound, operands)
@@ -115,14 +115,18 @@ def _prepared(
     elements = [
         folded_bytes(each.address, each.fold_strides[0], (0,), (0,), _CAPACITY) for each in walk.inputs
     ]
-    elements += [operand_bytes(each.address, each.dtype.itemsize, (0,), _CAPACITY) for each in scratch]
+    elements += [
+        operand_bytes(each.view.address, each.view.dtype.itemsize, (0,), _CAPACITY)
+        for each in redirected
+        if each.written and each.view is not None
+    ]
     loop = FoldLoop("gridstride/fold_orders.h", "fold_orders", "", _CAPACITY, space, tuple(elements), how)
     form = reduction_form(source, tuple(each.role for each in operands), bound.types.items(), loop, False)
     program = reduction_program(source, form, place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
     block = ParameterBlock()
     block.add(loop.space, 8)
-    block.add_operands(operands, range(len(operands)), loop.operands)
+    block.add_operands(redirected, range(len(operands)), loop.operands)
     return PreparedCall(program.text, (block.step(loaded, entry(source.declaration.name), how),))
 
 

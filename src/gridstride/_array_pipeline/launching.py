@@ -22,6 +22,7 @@ from gridstride._source.elementwise import (
     elementwise_program,
     entry,
     uses_index,
+    uses_numbers,
 )
 from gridstride._source.types import alignment_of
 from gridstride.arrays.view import ArrayView
@@ -42,6 +43,7 @@ class Step(NamedTuple):
     function : Function
     configuration : LaunchConfig
     packed : bytes
+        Where an address stands, how far it is from the argument's own.
     addresses, numbers : tuple of (offset, operand)
         Where which operand's address or value stands.
     workspace : tuple of int
@@ -80,7 +82,8 @@ def prepare_elements(
     limits = place.target.limits(place.device)
     roles = tuple(operand.role for operand in operands)
     kernel = source, roles, place.target.name, place.device
-    loop = chosen_loop(kernel, writers_of(place), element_walk(operands, bound.shape), limits)
+    walk = element_walk(operands, bound.shape, uses_numbers(source))
+    loop = chosen_loop(kernel, writers_of(place), walk, limits)
     form = elementwise_form(source, roles, bound.types.items(), loop, len(bound.shape))
     program = elementwise_program(source, form, place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
@@ -129,7 +132,8 @@ def execute(
         for at, position in step.addresses:
             view = operands[position].view
             assert view is not None
-            packed[at : at + 8] = view.address.to_bytes(8, "little")
+            (distance,) = struct.unpack_from("<q", packed, at)
+            struct.pack_into("<Q", packed, at, view.address + distance)
         for at, position in step.numbers:
             content = value_bytes(kernel, operands[position])
             packed[at : at + len(content)] = content
@@ -171,7 +175,12 @@ class ParameterBlock:
                 self._numbers.append((self.add(bytes(role.value.itemsize), alignment), position))
             else:
                 content = next(rest) if role.kind == "element" else _raw_bytes(operand)
-                self._addresses.append((self.add(content, 8), position))
+                at = self.add(content, 8)
+                address = operand.view.address if operand.view is not None else 0
+                struct.pack_into(
+                    "<q", self._bytes, at, struct.unpack_from("<Q", self._bytes, at)[0] - address
+                )
+                self._addresses.append((at, position))
 
     def step(
         self, loaded: LoadedProgram, kernel: str, configuration: LaunchConfig, workspace: tuple[int, ...] = ()

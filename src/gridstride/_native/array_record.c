@@ -223,8 +223,9 @@ int fill_step(const struct array_step *step, const struct array_call *call, cons
                 return 0;
             continue;
         }
-        uint64_t address =
-            patch->operand < call->count ? call->addresses[patch->operand] : made[patch->operand - call->count];
+        uint64_t address; /* so far how far it is from the argument's own */
+        memcpy(&address, to, sizeof address);
+        address += patch->operand < call->count ? call->addresses[patch->operand] : made[patch->operand - call->count];
         memcpy(to, &address, sizeof address);
     }
     return 1;

@@ -159,6 +159,11 @@ def uses_index(source: ElementwiseSource) -> bool:
     return any("_ind" in words(text) for text in source.sections().values())
 
 
+def uses_numbers(source: ElementwiseSource) -> bool:
+    """Return whether the texts may ask for the numbers of elements."""
+    return any(not {"i", "_ind"}.isdisjoint(words(text)) for text in source.sections().values())
+
+
 def shared_line(function: str, types: str) -> str:
     """Return the declaration of the shared memory that a loop is handed."""
     if not function:
