@@ -139,10 +139,11 @@ def _odd_permuted(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     five = ((n // (7 * 5 * 31 * 33) - 1) | 1, 7, 5, 31, 33) if n >> 20 else (3, 7, 5, 3, 13)
     four = (63, 255, (n // (63 * 255 * 63) - 1) | 1, 63) if n >> 20 else (3, 9, 5, 63)
     orders = (4, 1, 3, 0, 2), (0, 2, 1, 3), (0, 2, 1), (0, 4, 2, 1, 3), (2, 1, 0)
-    for sides, order in zip((five, four, *short), orders, strict=True):
+    rows = [("odd_permuted", *row) for row in zip((five, four, *short), orders, strict=True)]
+    for name, sides, order in (*rows, ("planes_permuted", (n // (100 * 60), 100, 60), (0, 2, 1))):
         source = permuted(x[: prod(sides)].reshape(*sides), order)
         yield Layout(
-            f"odd_permuted{''.join(map(str, order))}", "increment",
+            f"{name}{''.join(map(str, order))}", "increment",
             (source, z[: prod(sides)].reshape(*source.shape)), 2 * prod(sides) * itemsize, None,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ struct box_runs {
     int unit;   // elements for a step along `cut`
     int rows;   // runs for a step along the other order's `cut`, where that is another axis
     int cut, axes;
-    int length;         // of a run of a whole box
+    int length, runs;   // of a run of a whole box; how many it has
     int pieces, piece;  // of a run; words of one
     unsigned multiplier, shift;  // to divide by `pieces`
     GRIDSTRIDE_INLINED int run_of(int& __piece) const {
@@ -28,8 +28,12 @@ struct box_space {
     long long size;      // of all elements
     long long distance;  // from a layer to the next
     int between;         // the logarithm of how many boxes there are from a layer to the next
-    int boxes, each;     // of all layers; that a block does
-    int ways, elements, unused;  // elements: of a whole box
+    int boxes;           // of all layers, one a block
+    int ways, elements;  // elements: of a whole box
+    int together;        // the logarithm of how many threads bring a run of a layer
+    int written;         // parts of rows of the table of places
+    int parts, part;     // of a row of the table of places; elements of one
+    unsigned multiplier, shift;  // to divide by `parts`
     box_runs x, y;
     int length[__axes], extent[__axes];  // along the way
     int y_step[__axes];                  // from an element to the next one in order y, for the axes in order x

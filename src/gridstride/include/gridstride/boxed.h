@@ -12,7 +12,7 @@ constexpr int in_order_x = 0, in_order_y = 1;
 
 // Words that a thread does at once, and bytes of what it holds of them.
 template <int __layers>
-struct box_words { static constexpr int at_once = __layers == 1 ? 4 : 1, items = at_once * __layers; };
+struct box_words { static constexpr int at_once = __layers == 1 ? 4 : 1, items = at_once * __layers, bytes = 128; };
 
 // What a thread holds of an operand. Gap: cells after which one is left out.
 template <class __operand, int __layers, int __gap, int __kind>
@@ -21,7 +21,7 @@ struct boxed {
     typedef typename __operand::stored stored;
     typedef layers_of<stored, __layers> squares;
     typedef typename squares::cell cell;
-    static constexpr int size = sizeof(stored), banks = 128, largest_cell = banks / __gap;
+    static constexpr int size = sizeof(stored);
     static constexpr bool is_turned = __kind == in_order_y;
 
     const __operand& source;
@@ -29,29 +29,39 @@ struct boxed {
     long long apart;  // from a layer to the next
     long long* runs;  // where they begin
     char* here;       // the run at which it stands
-    char* waiting;
+    char* waiting;  // cells, and before them the runs of layers as they lie in memory
     packet<stored, __layers> items[box_words<__layers>::items];
 
     GRIDSTRIDE_INLINED boxed(const __operand& __source) : source(__source) {}
     template <int __axes>
     GRIDSTRIDE_INLINED int begin(const box_space<__axes>& __space, char*& __shared) {
         apart = __space.distance * source.strides[0];
-        const int __elements = __space.elements;
+        const int __elements = __space.elements, __runs = is_turned ? __space.y.runs : __space.x.runs;
         runs = reinterpret_cast<long long*>(__shared);
-        __shared += (__elements / (is_turned ? __space.y.length : __space.x.length) + 1) / 2 * 16;
+        __shared += (__runs + 1) / 2 * 16;
         waiting = __shared;
-        if (is_turned) __shared += ((__elements + __elements / __gap + 1) * int(sizeof(cell)) + 15) / 16 * 16;
+        if (is_turned)
+            __shared += larger(((__elements + __elements / __gap + 1) * int(sizeof(cell)) + 15) / 16 * 16,
+                               __layers > 1 ? __runs * __layers * bytes_of_run(__space) : 0);
 #pragma unroll 1
-        for (int __run = threadIdx.x; __run < __elements / (is_turned ? __space.y.length : __space.x.length); __run += blockDim.x) {
+        for (int __run = threadIdx.x; __run < __runs; __run += blockDim.x) {
             unsigned __rest = static_cast<unsigned>(__run);
             long long __offset = 0;
 #pragma unroll 1
             for (int __k = is_turned ? __space.y.axes : __space.x.axes; __k < __space.box.ndim; ++__k)
                 __offset += remainder_of(is_turned ? __space.y_box : __space.box, __rest, __k) *
-                            source.strides[is_turned ? __space.y_way[__k] : __space.x_way[__k]];
+                            stride_along<__axes>(is_turned ? __space.y_way[__k] : __space.x_way[__k]);
             runs[__run] = __offset;
         }
         return 0;
+    }
+    // Chosen among registers: an index that is not known when a kernel is compiled would put the operand on the stack.
+    template <int __axes>
+    GRIDSTRIDE_INLINED long long stride_along(int __axis) const {
+        long long __stride = source.strides[0];
+#pragma unroll
+        for (int __k = 1; __k < __axes; ++__k) __stride = __axis == __k ? source.strides[__k] : __stride;
+        return __stride;
     }
     // Go to where boxes begin along the first axis, and to one of them.
     GRIDSTRIDE_INLINED int begin_way() {
@@ -76,8 +86,7 @@ struct boxed {
         if (!is_turned) return 0;
         const box_lengths __first = __part.lengths(__space, 0);
         if (__layers == 1) bring_elements(__space.y, __first);
-        else if (__part.are_even) bring_words<false>(__space, __part, __first);
-        else bring_words<true>(__space, __part, __first);
+        else bring_runs(__space, __part, __first);
         return 0;
     }
     // Bring elements as they lie, a warp a piece of a run.
@@ -111,51 +120,74 @@ struct boxed {
         }
     }
     static constexpr int beyond = (32 + 32 / __gap) * size;  // to the cell of the 32nd element from here
-    // Bring words of all layers, and turn them. The first and the last of a run have elements that are none of it.
-    template <bool __may_end, int __axes>
-    GRIDSTRIDE_INLINED void bring_words(const box_space<__axes>& __space, const box_part& __part, const box_lengths& __lengths) const {
-        constexpr int __at_once = 8 / __layers;
-        const int __length = __lengths.y_run, __count = __lengths.y_runs * __space.y.pieces;
+    // Bring all words of 16 bytes that the runs of layers touch, neighboring threads those of a run.
+    template <int __axes>
+    GRIDSTRIDE_INLINED void bring_runs(const box_space<__axes>& __space, const box_part& __part, const box_lengths& __first) const {
+        const int __bytes = bytes_of_run(__space), __together = 1 << __space.together;
 #pragma unroll 1
-        for (int __n = threadIdx.x; __n < __count; __n += __at_once * blockDim.x) {
-            cell __words[__at_once][__layers];
-            int __first[__at_once], __start[__at_once];
-#pragma unroll
-            for (int __u = 0; __u < __at_once; ++__u) {
-                int __word = __n + __u * blockDim.x;
-                const int __run = __space.y.run_of(__word);
-                __first[__u] = __length;
-                __start[__u] = __run * __space.y.length;
-                if (__run >= __lengths.y_runs) continue;
-                const char* const __from = base + runs[__run];
-                __first[__u] = __word * __layers - int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__from)) / size % __layers);
-                const char* const __at = __from + __first[__u] * size;
-#pragma unroll
-                for (int __f = 0; __f < __layers; ++__f) {
-                    const box_lengths __own = __may_end ? __part.lengths(__space, __f) : __lengths;
-                    if (__first[__u] < __own.y_run && (!__may_end || __run < __own.y_runs))
-                        __words[__u][__f] = *reinterpret_cast<const cell*>(__at + __f * apart);
-                }
+        for (int __n = threadIdx.x >> __space.together; __n < __first.y_runs * __layers; __n += blockDim.x >> __space.together) {
+            const int __f = __n % __layers, __run = __n / __layers;
+            int __length = __first.y_run;
+            if (!__part.are_even) {
+                const box_lengths __own = __part.lengths(__space, __f);
+                __length = __run < __own.y_runs ? __own.y_run : 0;
             }
-#pragma unroll
-            for (int __u = 0; __u < __at_once; ++__u) {
-                squares::turn(__words[__u]);
-                const int __to = __start[__u] + __first[__u];
-                if (__first[__u] >= 0 && __first[__u] + __layers <= __length) {
-#pragma unroll
-                    for (int __j = 0; __j < __layers; ++__j)
-                        *reinterpret_cast<cell*>(waiting + place(__to + __j) * int(sizeof(cell))) = __words[__u][__j];
-                } else {
-#pragma unroll
-                    for (int __j = 0; __j < __layers; ++__j)
-                        if (__first[__u] + __j >= 0 && __first[__u] + __j < __length)
-                            *reinterpret_cast<cell*>(waiting + place(__to + __j) * int(sizeof(cell))) = __words[__u][__j];
-                }
-            }
+            const char* __from = base + runs[__run] + __f * apart;
+            const int __skipped = beyond_word(__from), __end = __length ? __skipped + __length * size : 0;
+            __from -= __skipped;
+            char* const __to = waiting + __n * __bytes;
+#pragma unroll 1
+            for (int __at = threadIdx.x % __together * 16; __at < __end; __at += __together * 16) bring_word<16>(__to + __at, __from + __at);
         }
     }
+    // Turn words of all layers into cells, which then lie where the words did. The first and the last of a run have elements
+    // that are none of it.
+    template <int __axes>
+    GRIDSTRIDE_INLINED int form_cells(const box_space<__axes>& __space, const box_part& __part) const {
+        if (!is_turned) return 0;
+        constexpr int __squares = box_words<__layers>::bytes / int(__layers * sizeof(cell));
+        const box_lengths __lengths = __part.lengths(__space, 0);
+        const int __bytes = bytes_of_run(__space), __length = __lengths.y_run, __count = __lengths.y_runs * __space.y.pieces;
+        cell __words[__squares][__layers];
+        int __first[__squares], __to[__squares];
+#pragma unroll
+        for (int __k = 0; __k < __squares; ++__k) {
+            int __word = threadIdx.x + __k * blockDim.x;
+            __first[__k] = __length;
+            if (__word >= __count) continue;
+            const int __run = __space.y.run_of(__word);
+            const unsigned __begin = static_cast<unsigned>(reinterpret_cast<unsigned long long>(base)) + static_cast<unsigned>(runs[__run]);
+            const int __e = __word * __layers - int(__begin / size % __layers);
+            if (__e >= __length) continue;
+            const char* const __from = waiting + __run * __layers * __bytes + __e * size;
+#pragma unroll
+            for (int __f = 0; __f < __layers; ++__f)
+                __words[__k][__f] =
+                    *reinterpret_cast<const cell*>(__from + __f * __bytes + int((__begin + __f * static_cast<unsigned>(apart)) % 16));
+            squares::turn(__words[__k]);
+            __first[__k] = __e;
+            __to[__k] = __run * __space.y.length + __e;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int __k = 0; __k < __squares; ++__k) {
+            if (__first[__k] >= 0 && __first[__k] + __layers <= __length) {
+#pragma unroll
+                for (int __j = 0; __j < __layers; ++__j) *cell_at(__to[__k] + __j) = __words[__k][__j];
+            } else {
+#pragma unroll
+                for (int __j = 0; __j < __layers; ++__j)
+                    if (__first[__k] + __j >= 0 && __first[__k] + __j < __length) *cell_at(__to[__k] + __j) = __words[__k][__j];
+            }
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED cell* cell_at(int __y) const { return reinterpret_cast<cell*>(waiting) + place(__y); }
+    static GRIDSTRIDE_INLINED int beyond_word(const char* __at) { return int(reinterpret_cast<unsigned long long>(__at) % 16); }
+    template <int __axes>
+    static GRIDSTRIDE_INLINED int bytes_of_run(const box_space<__axes>& __space) { return (__space.y.length * size + 30) / 16 * 16; }
     GRIDSTRIDE_INLINED char* at(int __layer, int __e) const { return here + __layer * apart + __e * size; }
-    GRIDSTRIDE_INLINED char* picked(int __place) const { return waiting + static_cast<unsigned>(__place) * sizeof(cell) / (banks / __gap); }
+    GRIDSTRIDE_INLINED char* picked(int __place) const { return waiting + __place * int(sizeof(cell)); }
     GRIDSTRIDE_INLINED stored& in_place(int __layer, int __e, int __place) const {
         return *(is_turned ? reinterpret_cast<stored*>(picked(__place)) + __layer : reinterpret_cast<stored*>(at(__layer, __e)));
     }

@@ -2,9 +2,10 @@
 //
 // A box has an extent along each axis. Order x is that of the outputs, order y that of the turned inputs; in either, the box
 // is so many runs of consecutive elements. Which element of order y is where in order x is the same for all boxes: a table in
-// shared memory says so, which a block makes once for all of its boxes. Elements of less than four bytes come from as many
-// boxes at once as a word has elements, its layers: those at the same place of each are neighbors in shared memory, a cell,
-// and words of cells are turned into words of layers.
+// shared memory says so, which a block makes while its box is on its way there. A block does one box, so that neighboring
+// blocks are at neighboring boxes. Elements of less than four bytes come from as many boxes at once as a word has elements,
+// its layers: those at the same place of each become neighbors in shared memory, a cell, and words of cells are turned into
+// words of layers.
 #ifndef GRIDSTRIDE_BOXES_H
 #define GRIDSTRIDE_BOXES_H
 
@@ -17,11 +18,10 @@ namespace gridstride {
 template <int __layers, int __size, int __axes, class __body>
 GRIDSTRIDE_INLINED void for_rest(const box_space<__axes>& __space, const box_part& __part, const char* __base, const long long* __offsets,
                                  const __body& __do) {
-    if (__layers == 1) return;
     const box_lengths __least = __part.lengths(__space, __layers - 1);
 #pragma unroll 1
     for (int __trip = 0; __trip < (__part.are_even ? 1 : 2); ++__trip) {
-        const int __together = __trip ? 32 : 2 * __layers;
+        const int __together = __trip ? 32 : __layers;
         const int __end = __layers * (__trip ? __part.lengths(__space, 0).x_runs : __least.x_runs);
 #pragma unroll 1
         for (int __n = threadIdx.x / __together; __n < __end; __n += blockDim.x / __together) {
@@ -117,36 +117,52 @@ GRIDSTRIDE_INLINED void do_words(const __operation& __do, const box_space<__axes
         }
 }
 
-// Do a box, whose turned operands are in shared memory.
-template <int __layers, class __operation, int __axes, class... __boxed>
-GRIDSTRIDE_INLINED void do_box(const __operation& __do, const box_space<__axes>& __space, const box_part& __part, long long __number,
-                               const unsigned short* __places, __boxed&... __all) {
-    constexpr int __at_once = box_words<__layers>::at_once, __step = 32 * __layers;
+// Do a box, whose turned operands are in shared memory, a warp a piece of a run.
+template <class __operation, int __axes, class... __boxed>
+GRIDSTRIDE_INLINED void do_elements(const __operation& __do, const box_space<__axes>& __space, const box_part& __part, long long __number,
+                                    const unsigned short* __places, __boxed&... __all) {
+    constexpr int __at_once = box_words<1>::at_once;
     const auto& __last = last_boxed(__all...);
     typedef typename plain<decltype(last_boxed(__all...))>::type last;
-    const box_lengths __least = __part.lengths(__space, __layers - 1);
-    const int __pieces = __least.x_runs * __space.x.pieces;
+    const box_lengths __lengths = __part.lengths(__space, 0);
 #pragma unroll 1
-    for (int __n = threadIdx.x / 32; __n < __pieces; __n += blockDim.x / 32) {
+    for (int __n = threadIdx.x / 32; __n < __lengths.x_runs * __space.x.pieces; __n += blockDim.x / 32) {
         int __piece = __n;
         const int __run = __space.x.run_of(__piece), __x = __run * __space.x.length;
         swallow(__all.stand_at(__run)...);
-        const words_of_run<__layers, last::size> __words(__least.x_run, __last.here);
+        const words_of_run<1, last::size> __words(__lengths.x_run, __last.here);
         const int __end = __words.last_of(__space.x, __piece), __first = __words.first_of(__space.x, __piece);
-        int __e = __first + int(threadIdx.x % 32) * __layers;
-        if (__at_once > 1) {
-            if (__first < __words.begin) {
-                if (__e >= __words.begin && __e < __end)
-                    do_words<__layers, 1>(__do, __space, __number, __places, __x, __e, __all...);
-                __e += __step;
-            }
-#pragma unroll 1
-            for (; __e + (__at_once - 1) * __step < __end; __e += __at_once * __step)
-                do_words<__layers, __at_once>(__do, __space, __number, __places, __x, __e, __all...);
+        int __e = __first + int(threadIdx.x % 32);
+        if (__first < 0) {
+            if (__e >= 0 && __e < __end) do_words<1, 1>(__do, __space, __number, __places, __x, __e, __all...);
+            __e += 32;
         }
 #pragma unroll 1
-        for (; __e < __end; __e += __step)
-            if (__at_once > 1 || __e >= __words.begin) do_words<__layers, 1>(__do, __space, __number, __places, __x, __e, __all...);
+        for (; __e + (__at_once - 1) * 32 < __end; __e += __at_once * 32)
+            do_words<1, __at_once>(__do, __space, __number, __places, __x, __e, __all...);
+#pragma unroll 1
+        for (; __e < __end; __e += 32) do_words<1, 1>(__do, __space, __number, __places, __x, __e, __all...);
+    }
+}
+
+// The same with words of all layers, a thread a word of each.
+template <int __layers, class __operation, int __axes, class... __boxed>
+GRIDSTRIDE_INLINED void do_layers(const __operation& __do, const box_space<__axes>& __space, const box_part& __part, long long __number,
+                                  const unsigned short* __places, __boxed&... __all) {
+    swallow(__all.form_cells(__space, __part)...);
+    __syncthreads();
+    const auto& __last = last_boxed(__all...);
+    typedef typename plain<decltype(last_boxed(__all...))>::type last;
+    const box_lengths __least = __part.lengths(__space, __layers - 1);
+#pragma unroll 1
+    for (int __n = threadIdx.x; __n < __least.x_runs * __space.x.pieces; __n += blockDim.x) {
+        int __word = __n;
+        const int __run = __space.x.run_of(__word);
+        swallow(__all.stand_at(__run)...);
+        const words_of_run<__layers, last::size> __words(__least.x_run, __last.here);
+        const int __e = __words.begin + __word * __layers;
+        if (__e < __words.end)
+            do_words<__layers, 1>(__do, __space, __number, __places, __run * __space.x.length, __e, __all...);
     }
     for_rest<__layers, last::size>(__space, __part, __last.base, __last.runs, [&](int __layer, int __run, int __e) {
         const int __x = __run * __space.x.length + __e, __place = __places[__x];
@@ -156,15 +172,24 @@ GRIDSTRIDE_INLINED void do_box(const __operation& __do, const box_space<__axes>&
     });
 }
 
+template <bool __have_layers> struct box_loop {
+    template <int __layers, class... __arguments>
+    static GRIDSTRIDE_INLINED void run(__arguments&... __all) { do_layers<__layers>(__all...); }
+};
+template <> struct box_loop<false> {
+    template <int __layers, class... __arguments>
+    static GRIDSTRIDE_INLINED void run(__arguments&... __all) { do_elements(__all...); }
+};
+
 // Write the table: for each element in order x where its cell is, as `boxed::picked` takes it.
 template <class __boxed, int __axes>
 GRIDSTRIDE_INLINED void write_places(const box_space<__axes>& __space, unsigned short* __places) {
-    constexpr int __most = 32;  // that a thread writes at once
-    const int __row = int(__space.box.length[0]), __parts = (__row + __most - 1) / __most, __step = __space.y_step[0];
+    const int __row = int(__space.box.length[0]), __step = __space.y_step[0];
 #pragma unroll 1
-    for (int __k = threadIdx.x; __k < __space.elements / __row * __parts; __k += blockDim.x) {
-        unsigned __rest = static_cast<unsigned>(__k / __parts);
-        const int __first = __k % __parts * __most, __end = __row < __first + __most ? __row : __first + __most;
+    for (unsigned __k = threadIdx.x; __k < static_cast<unsigned>(__space.written); __k += blockDim.x) {
+        unsigned __rest = (__umulhi(__k, __space.multiplier) + __k) >> __space.shift;
+        const int __first = int(__k - __rest * __space.parts) * __space.part;
+        const int __end = __row < __first + __space.part ? __row : __first + __space.part;
         unsigned short* const __to = __places + __rest * __row;
         int __y = __first * __step;
 #pragma unroll
@@ -173,8 +198,7 @@ GRIDSTRIDE_INLINED void write_places(const box_space<__axes>& __space, unsigned 
             __y += int(remainder_of(__space.box, __rest, __axis)) * __space.y_step[__axis];
         }
 #pragma unroll 4
-        for (int __e = __first; __e < __end; ++__e, __y += __step)
-            __to[__e] = static_cast<unsigned short>(__boxed::place(__y) * __boxed::largest_cell);
+        for (int __e = __first; __e < __end; ++__e, __y += __step) __to[__e] = static_cast<unsigned short>(__boxed::place(__y));
     }
 }
 
@@ -183,26 +207,22 @@ GRIDSTRIDE_INLINED void run_boxes(const __operation& __do, const box_space<__axe
     unsigned short* const __places = reinterpret_cast<unsigned short*>(__shared);
     __shared += (__space.elements + 7) / 8 * 16;
     swallow(__all.begin(__space, __shared)...);
-    write_places<typename plain<decltype(last_boxed(__all...))>::type>(__space, __places);
-    __syncthreads();
     box_part __part;
-    const int __begin = blockIdx.x * __space.each, __end = __begin + __space.each;
-#pragma unroll 1
-    for (int __box = __begin; __box < __end && __box < __space.boxes; ++__box) {
-        unsigned __rest = static_cast<unsigned>(__box);
-        const int __at = int(remainder_of(__space.boxes_along, __rest, 0)), __distance = int(__space.distance);
-        if (__box == __begin || __at == 0) begin_way(__space, __part, __rest, __all...);
-        const int __first = __layers == 1 ? __at * __space.extent[0]
-                                          : (__at >> __space.between) * __layers * __distance +
-                                                (__at & ((1 << __space.between) - 1)) * __space.extent[0];
-        __part.left = __space.length[0] - __first;
-        __part.are_even = __layers == 1 || __part.left >= (__layers - 1) * __distance + __space.extent[0];
-        swallow(__all.stand(__first)...);
-        swallow(__all.bring(__space, __part)...);
-        await_words();
-        do_box<__layers>(__do, __space, __part, __part.number + __first * __space.numbers.strides[0], __places, __all...);
-        __syncthreads();
-    }
+    unsigned __rest = blockIdx.x;
+    const int __at = int(remainder_of(__space.boxes_along, __rest, 0)), __distance = int(__space.distance);
+    begin_way(__space, __part, __rest, __all...);
+    const int __first = __layers == 1 ? __at * __space.extent[0]
+                                      : (__at >> __space.between) * __layers * __distance +
+                                            (__at & ((1 << __space.between) - 1)) * __space.extent[0];
+    __part.left = __space.length[0] - __first;
+    __part.are_even = __layers == 1 || __part.left >= (__layers - 1) * __distance + __space.extent[0];
+    swallow(__all.stand(__first)...);
+    __syncthreads();
+    swallow(__all.bring(__space, __part)...);
+    write_places<typename plain<decltype(last_boxed(__all...))>::type>(__space, __places);
+    await_words();
+    const long long __number = __part.number + __first * __space.numbers.strides[0];
+    box_loop<(__layers > 1)>::template run<__layers>(__do, __space, __part, __number, __places, __all...);
 }
 
 // Kinds: in which order each operand lies.

@@ -30,16 +30,21 @@ _HEADER = "gridstride/boxes.h"
 _CELL, _LINE = 8, 128
 #: Words of a line of the cache at most, and the fewest of a piece of a run; pieces of a box.
 _LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
+#: Bytes of words that a thread turns at once, as in the header.
+_TURNED = 128
 #: The largest place in shared memory that the table of places may name.
 _MOST_PLACE = 1 << 16
-#: Bytes of the shortest runs, as far as layers continue them.
-_LEAST_RUN = 64
+#: Places that a thread writes at once, at most.
+_MOST_WRITTEN = 24
+#: Bytes of the shortest runs, as far as layers continue them, and of such with which the first box is taken.
+_LEAST_RUN, _LONG_RUN = 64, 256
 #: Extents at which axes are cut are multiples of this, if they are longer, so that runs may begin at sectors.
 _EVEN = 8
-#: Blocks for which a multiprocessor has shared memory, and what it needs of that for itself and for where runs begin.
-_BLOCKS, _RESERVED = 4, 3072
-#: Boxes of a block at most, blocks of a multiprocessor at least, and elements of a box where there are few.
-_MOST_BOXES, _MOST_BLOCKS, _FEW = 16, 32, 1024
+#: Blocks for which a multiprocessor has shared memory, also if elements have so many bytes, and what it needs of that
+#: for itself and for where runs begin.
+_BLOCKS, _BLOCKS_OF_WIDE, _WIDE, _RESERVED = 5, 4, 8, 3072
+#: Elements of a box where there are few.
+_FEW = 1024
 #: Axes are shorter than this: places along them, and what lies a box behind their end, are `int`.
 _LONGEST_AXIS = 1 << 30
 #: What layers are worth that are farther from each other than a box, and how much better another axis for them must be.
@@ -91,45 +96,67 @@ class _Runs(NamedTuple):
     cut: int
     axes: int
     length: int
+    runs: int
     pieces: int
     piece: int
     multiplier: int
     shift: int
 
-    def taken_one_by_one(self, layers: int) -> _Runs:
-        """Return the runs with the words that they touch as pieces of one."""
-        words = -(-self.length // layers) + 1
-        multiplier, shift = multiplier_and_shift(words)
-        return self._replace(pieces=words, piece=1, multiplier=multiplier, shift=shift)
+    def taken_by_words(self, words: int) -> _Runs:
+        """Return the runs with so many pieces, which are words that threads take one by one."""
+        multiplier, shift = multiplier_and_shift(max(1, words))
+        return self._replace(pieces=max(1, words), piece=1, multiplier=multiplier, shift=shift)
 
 
 def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return the loop over boxes, where several planes are turned, and boxes are long runs on both sides."""
     if len(walk.shape) == 2 or all(operand.strides[0] == operand.itemsize for operand in walk.operands):
         return None
-    sides = _sides(walk)
-    layers = _layers(walk.operands)
-    if sides is None or layers is None or max(walk.shape) >= _LONGEST_AXIS:
+    sides, layers = _sides(walk), _layers(walk.operands)
+    if sides is None or max(walk.shape) >= _LONGEST_AXIS:
         return None
-    gap = _LINE // (layers * max(operand.itemsize for operand in sides.turned_of(walk.operands)))
-    most = _most_elements(walk, sides, layers, gap, limits)
-    # Smaller boxes, so that each multiprocessor has two, where their runs are long enough; else the largest.
-    two_for_each = prod(walk.shape) // (2 * layers * limits.multiprocessors)
-    for elements in dict.fromkeys((min(most, max(_FEW, two_for_each)), most)):
-        extents = _extents(walk.shape, sides, elements)
-        box = None if extents is None else _layered(walk, sides, extents, layers)
-        loop = None if box is None else _loop(walk, sides, box, gap, limits)
-        if loop is not None:
+    others = []
+    for box in _boxes(walk, sides, layers, limits):
+        run = _shortest_run(walk, sides, box)
+        loop = _loop(walk, sides, box) if run >= _LEAST_RUN else None
+        if loop is not None and run >= _LONG_RUN:
             return loop
-    return None
+        others += [] if loop is None else [loop]
+    return others[0] if others else None
 
 
-def _most_elements(walk: ElementWalk, sides: _Sides, layers: int, gap: int, limits: Limits) -> int:
+def _boxes(walk: ElementWalk, sides: _Sides, layers: Sequence[int], limits: Limits) -> Iterator[_Box]:
+    """Yield boxes, the better ones first unless their runs are short."""
+    for count in layers:
+        most = _most_elements(walk, sides, count, limits)
+        # Smaller boxes, so that each multiprocessor has two, where their runs are long enough; else the largest.
+        two_for_each = prod(walk.shape) // (2 * count * limits.multiprocessors)
+        for elements in dict.fromkeys((min(most, max(_FEW, two_for_each)), most)):
+            extents = _extents(walk.shape, sides, elements)
+            box = None if extents is None else _layered(walk, sides, extents, count)
+            if box is not None:
+                yield box
+
+
+def _gap(walk: ElementWalk, sides: _Sides, layers: int) -> int:
+    """Return the cells of a line of banks, after which one is left out."""
+    return _LINE // (layers * max(operand.itemsize for operand in sides.turned_of(walk.operands)))
+
+
+def _squares(walk: ElementWalk, sides: _Sides, layers: int) -> int:
+    """Return how many squares of words of layers a thread turns at once."""
+    largest = max(operand.itemsize for operand in sides.turned_of(walk.operands))
+    return _TURNED // (layers * layers * largest)
+
+
+def _most_elements(walk: ElementWalk, sides: _Sides, layers: int, limits: Limits) -> int:
     """Return how many elements a box may have: its cells and places are in shared memory, and the table names them."""
-    room = limits.shared_memory_per_block_optin // _BLOCKS - _RESERVED
-    place = 2  # bytes
+    is_wide = max(operand.itemsize for operand in sides.turned_of(walk.operands)) >= _WIDE
+    room = limits.shared_memory_per_block_optin // (_BLOCKS_OF_WIDE if is_wide else _BLOCKS) - _RESERVED
+    place, gap = 2, _gap(walk, sides, layers)  # bytes
     cells = sum(-(-layers * each.itemsize * (gap + 1) // gap) for each in sides.turned_of(walk.operands))
-    return min(room // (place + cells), _MOST_PLACE // _LINE * gap * gap // (gap + 1))
+    most = min(room // (place + cells), _MOST_PLACE * gap // (gap + 1))
+    return most if layers == 1 else min(most, _squares(walk, sides, layers) * THREADS * layers * 7 // 8)
 
 
 def _sides(walk: ElementWalk) -> _Sides | None:
@@ -153,17 +180,17 @@ def _order(operand: Walked) -> Ints:
     return tuple(sorted(range(len(operand.strides)), key=lambda axis: operand.strides[axis]))
 
 
-def _layers(operands: Sequence[Walked]) -> int | None:
-    """Return how many boxes are taken at once; None where not all elements are words in memory."""
+def _layers(operands: Sequence[Walked]) -> Ints:
+    """Return how many boxes may be taken at once, the best first; none where not all elements are words in memory."""
     sizes = [operand.itemsize for operand in operands]
     if any(size > LARGEST_WORD or size & (size - 1) for size in sizes):
-        return None
+        return ()
     if any(operand.address % operand.itemsize for operand in operands):
-        return None
+        return ()
     if min(sizes) >= LEAST_WORD:
-        return 1
-    layers = _CELL // max(sizes)
-    return layers if layers * min(sizes) >= LEAST_WORD else None
+        return (1,)
+    most = _CELL // max(sizes)
+    return tuple(layers for layers in (most, most // 2) if layers * min(sizes) >= LEAST_WORD)
 
 
 def _cut(shape: Ints, order: Ints, extents: Sequence[int]) -> int | None:
@@ -217,17 +244,24 @@ def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, layers: int) -> _B
     return best
 
 
-def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits) -> Loop | None:
-    shape, ndim, extents = walk.shape, len(walk.shape), box.extents
+def _shortest_run(walk: ElementWalk, sides: _Sides, box: _Box) -> int:
+    """Return the bytes of the shortest run of an operand, as far as layers continue it; 0 if there is none."""
+    shape, extents, shortest = walk.shape, box.extents, 1 << 62
+    for operand, order in sides.of(walk.operands):
+        cut = _cut(shape, order, extents)
+        if cut is None or not lies_along(operand, shape, order[: order.index(cut) + 1]):
+            return 0
+        continued = box.layers if box.layered == cut else 1
+        shortest = min(shortest, _run(shape, order, extents) * operand.itemsize * continued)
+    return shortest
+
+
+def _loop(walk: ElementWalk, sides: _Sides, box: _Box) -> Loop | None:
+    shape, ndim, extents, gap = walk.shape, len(walk.shape), box.extents, _gap(walk, sides, box.layers)
     x_cut, y_cut = (_cut(shape, order, extents) for order in (sides.x, sides.y))
     if x_cut is None or y_cut is None:
         return None
     x, y = _with_cut_last(sides.x, x_cut, y_cut), _with_cut_last(sides.y, y_cut, x_cut)
-    for operand, order in sides.of(walk.operands):
-        cut = y_cut if order == sides.y else x_cut
-        run = _run(shape, order, extents) * operand.itemsize * (box.layers if box.layered == cut else 1)
-        if run < _LEAST_RUN or not lies_along(operand, shape, order[: order.index(cut) + 1]):
-            return None
     several = (axis for axis in x if extents[axis] < shape[axis])
     way = tuple(dict.fromkeys((box.layered, x_cut, y_cut, *several, *x)))
     ways = sum(extents[axis] < shape[axis] for axis in way)
@@ -237,11 +271,13 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
     count, elements = prod(counts), prod(extents)
     if count >= 2**31:
         return None
-    each = max(1, min(_MOST_BOXES, count // (_MOST_BLOCKS * limits.multiprocessors)))
     x_runs = _runs(x, extents, way, x_cut, y_cut, box.layers)
     y_runs = _runs(y, extents, way, y_cut, x_cut, box.layers)
     if box.layers > 1:
-        y_runs = y_runs.taken_one_by_one(box.layers)
+        x_runs = x_runs.taken_by_words(x_runs.length // box.layers)
+        y_runs = y_runs.taken_by_words(-(-y_runs.length // box.layers) + 1)
+        if y_runs.runs * y_runs.pieces > _squares(walk, sides, box.layers) * THREADS:
+            return None
     capacity = capacity_for(ndim)
 
     def ordered(values: Ints) -> Ints:
@@ -255,10 +291,18 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
 
     space = (
         struct.pack(
-            "<2q6i", prod(shape), box.distance, residues.bit_length() - 1, count, each, ways, elements, 0
+            "<2q8i2I",
+            prod(shape),
+            box.distance,
+            residues.bit_length() - 1,
+            count,
+            ways,
+            elements,
+            _together(y_runs.length, walk.operands),
+            *_parts(extents[x[0]], elements),
         )
-        + struct.pack("<7i2I", *x_runs)
-        + struct.pack("<7i2I", *y_runs)
+        + struct.pack("<8i2I", *x_runs)
+        + struct.pack("<8i2I", *y_runs)
         + ints(ordered(shape))
         + ints(ordered(extents))
         + ints([prod(along(y[: y.index(axis)])) for axis in x])
@@ -269,7 +313,7 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
         + axes_bytes(count, counts, capacity)
         + numbering_bytes(0, ordered(walk.numbers), capacity)
     )
-    how = configuration(-(-count // each), THREADS // 2 if box.layers == 1 else THREADS)
+    how = configuration(count, THREADS)
     return Loop(
         _HEADER,
         f"boxes<{box.layers}, {gap}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
@@ -282,6 +326,18 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box, gap: int, limits: Limits)
     )
 
 
+def _together(run: int, operands: Sequence[Walked]) -> int:
+    """Return the logarithm of how many threads bring a run: each a few words, where it has so many."""
+    words = run * max(operand.itemsize for operand in operands) // LARGEST_WORD
+    return min(5, max(0, (words // 8).bit_length()))
+
+
+def _parts(row: int, elements: int) -> Ints:
+    """Return the parts of rows that threads write into the table: all, those of a row, how long, and how to divide."""
+    parts = -(-row // _MOST_WRITTEN)
+    return elements // row * parts, parts, -(-row // parts), *multiplier_and_shift(parts)
+
+
 def _shared_bytes(
     operands: Sequence[Walked], sides: _Sides, box: _Box, gap: int, x_run: int, y_run: int
 ) -> int:
@@ -291,7 +347,9 @@ def _shared_bytes(
     for operand, order in sides.of(operands):
         shared += (elements // (y_run if order == sides.y else x_run) + 1) // 2 * 16
         if order == sides.y:
-            shared += -(-(elements + elements // gap + 1) * box.layers * operand.itemsize // 16) * 16
+            cells = -(-(elements + elements // gap + 1) * box.layers * operand.itemsize // 16) * 16
+            runs = elements // y_run * box.layers * ((y_run * operand.itemsize + 30) // 16 * 16)
+            shared += cells if box.layers == 1 else max(cells, runs)
     return shared
 
 
@@ -312,5 +370,13 @@ def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: i
     pieces = -(-words // piece)
     rows = runs if other == cut else runs // extents[other]
     return _Runs(
-        run // extents[cut], rows, way.index(cut), axes, run, pieces, piece, *multiplier_and_shift(pieces)
+        run // extents[cut],
+        rows,
+        way.index(cut),
+        axes,
+        run,
+        runs,
+        pieces,
+        piece,
+        *multiplier_and_shift(pieces),
     )
