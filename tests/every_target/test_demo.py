@@ -29,6 +29,9 @@ KERNELS = (
     "accumulate",
     "equalize",
     "edges",
+    "strongest",
+    "even",
+    "smooth",
     "seed",
     "react x 5",
 )

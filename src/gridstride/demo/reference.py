@@ -116,6 +116,17 @@ def edges(luminance: Array) -> Array:
     return np.hypot(across, down)
 
 
+def even(strength: Array, most: Array, share: float) -> Array:
+    """Return edges with the strongest of each row nearer to 1."""
+    return strength / (1 - share + share * most.astype(np.float64))
+
+
+def smooth(strength: Any) -> Any:
+    """Return edges without those that are hardly there: arrays, or what stands for them in a fused function."""
+    limited = np.clip(strength, 0, 1)
+    return limited * limited * (3 - 2 * limited)
+
+
 def seed(luminance: Array, strength: Array, side: int, scale: int) -> tuple[Array, Array]:
     """Return the first cells, shape (side, side, 2), and the mean luminance of each, (side, side)."""
     edge, light = (
