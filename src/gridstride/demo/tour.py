@@ -174,7 +174,7 @@ def _process(settings: Settings, tour: _Tour) -> None:
     exposed = tour.stage("reduction with warp shuffles, tone curve", show_encoded, stages.expose, sharp)
     image = tour.stage("histogram with atomics, scan, look-up", show_encoded, stages.equalize, exposed)
     strength = tour.stage(
-        "stencil, dynamic shared memory: Sobel; array kernels", show_strength, stages.outline, image
+        "stencil, dynamic shared memory: Sobel, array kernels", show_strength, stages.outline, image
     )
     what = f"Gray-Scott reaction, {settings.steps} steps"
     tour.stage(what, show_reaction, stages.react, image, strength, settings.steps)
