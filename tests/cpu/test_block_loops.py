@@ -22,6 +22,7 @@ from gridstride.targets.block_loops import flat_rows, short_folds, writers
 from gridstride.targets.walks import ElementWalk, Walked, axes_bytes
 from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
+from tests.every_target import test_permuted_axes as permuted_axes
 from tests.every_target import test_random_array_calls as random_calls
 from tests.every_target import test_reduction as reduction
 from tests.random_arrays import Draw, compare_examples
@@ -184,6 +185,13 @@ def test_permuted_axes_of_odd_sides(dtype: str, axes: tuple[tuple[int, ...], tup
         np.testing.assert_array_equal(out, x + (x + y[..., :1] + numbers.astype(dtype)))
         assert not room[: 32 + out_start].any()
         assert not room[32 + out_start + x.size :].any()
+
+
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "float64")])
+def test_permuted_axes_in_large_tiles(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_calls(permuted_axes)
+    permuted_axes.test_large_tiles(np, dtype, monkeypatch)
+    forget_calls(permuted_axes)
 
 
 def test_permuted_axes_of_many_operands() -> None:

@@ -213,7 +213,8 @@ GRIDSTRIDE_INLINED void do_ends(const __operation& __do, const element_space<__a
     }
 }
 
-template <int __length, class __operation, int __axes, class... __exchanged>
+// Beside: packets of a stretch that neighboring threads have, or 1 for all of it.
+template <int __length, int __beside, class __operation, int __axes, class... __exchanged>
 GRIDSTRIDE_INLINED void run_exchanged(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                       __exchanged&&... __all) {
     const axes<__axes>& __outer = __space.outer;
@@ -240,12 +241,15 @@ GRIDSTRIDE_INLINED void run_exchanged(const __operation& __do, const element_spa
     swallow(__all.bring(__box)...);
     await_words();
     const int __end = __box.ones * __box.row;
-    const unsigned __packets = (__box.others < __length ? __box.others : __length) * static_cast<unsigned>(__outer.length[3]);
+    const unsigned __in_stretch = (static_cast<unsigned>(__outer.length[3]) + __beside - 1) / __beside * __beside;
+    const unsigned __packets = __in_stretch * (__beside > 1 || __box.others > __length ? __length : __box.others);
 #pragma unroll 1
     for (unsigned __k = threadIdx.x; __k < __packets; __k += exchanged_threads) {
-        unsigned __stretch = __k;
-        const int __packet = int(remainder_of(__outer, __stretch, 3));
-        const int __element = last_exchanged(__all...).before_word(int(__stretch)) + __packet * __length;
+        unsigned __stretch = __k, __packet = __k / (__beside * __length) * __beside + __k % __beside;
+        if (__beside > 1) __stretch = __k / __beside % __length;
+        else __packet = remainder_of(__outer, __stretch, 3);
+        if (__beside > 1 && static_cast<int>(__stretch) >= __box.others) continue;
+        const int __element = last_exchanged(__all...).before_word(int(__stretch)) + int(__packet) * __length;
         if (__element + __length > __end) continue;
         unsigned __row = static_cast<unsigned>(__element);
         const int __within = int(remainder_of(__outer, __row, 2));
@@ -260,7 +264,9 @@ template <bool __are_short, bool... __turned, class __operation, int __axes, cla
 GRIDSTRIDE_INLINED void exchanged_rows(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                        const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
-    run_exchanged<__length>(__do, __space, __shared, exchanged<__operands, __length, __are_short, __turned>(__all)...);
+    // Bytes of short rows meet in banks where neighboring packets are from many of them.
+    constexpr int __beside = __are_short && __length == 16 ? 8 : 1;
+    run_exchanged<__length, __beside>(__do, __space, __shared, exchanged<__operands, __length, __are_short, __turned>(__all)...);
 }
 
 }

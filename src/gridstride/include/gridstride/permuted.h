@@ -16,14 +16,12 @@
 
 namespace gridstride {
 
-constexpr int permuted_threads = 256;
-
 // How an operand lies.
 constexpr int lies_along_x = 0, lies_along_y = 1, lies_anywhere = 2;
 
-template <int __phases, int __width, int __height, int __x_axes, int __y_axes>
+template <int __threads, int __phases, int __width, int __height, int __x_axes, int __y_axes>
 struct permuted_shape {
-    static constexpr int phases = __phases, width = __width, height = __height, lines = __width + __phases;
+    static constexpr int threads = __threads, phases = __phases, width = __width, height = __height, lines = __width + __phases;
     static constexpr int x_begin = 2, y_begin = x_begin + __x_axes, rest_begin = y_begin + __y_axes;  // axes
 };
 
@@ -58,18 +56,19 @@ struct permuted {
     typedef __operand operand;
     typedef typename __operand::stored stored;
     typedef __shape shape;
-    // Small elements are turned: lines that make a square, words that a thread takes of each at once, threads that take a
-    // line, and squares. Others wait as they lie.
+    // Small elements are turned: lines that make a square, words of a line, those that a thread takes, and squares.
     static constexpr int size = sizeof(stored), bytes = size < 4 ? 4 : size, lines = bytes / size, words = __shape::height / lines;
-    static constexpr int deep = words > 32 ? 2 : 1, group = words / deep, beside = permuted_threads / group, apart = beside * lines;
-    static constexpr int trips = (__shape::lines + apart - 1) / apart, at_once = trips % 3 == 0 ? 3 : 2;
-    static constexpr bool are_small = size < 4, are_even = __shape::lines % (apart * at_once) == 0;
+    static constexpr int deep = words > 32 ? 2 : 1, group = words / deep, beside = __shape::threads / group, apart = beside * lines;
+    static constexpr int trips = (__shape::lines + apart - 1) / apart;
+    static constexpr bool are_small = size < 4;
     static constexpr int pitch = (are_small ? __shape::lines / lines | 1 : __shape::height | 1) * bytes;
+    static constexpr int line_words = (__shape::height * size + 15) / 16, line_pitch = (line_words + 1) * 16;  // of lines as they lie
     typedef typename word<bytes>::type word_type;
 
     static constexpr bool is_turned = __kind == lies_along_y, is_anywhere = __kind == lies_anywhere;
-    static constexpr int waiting_bytes =
-        ((are_small ? __shape::height * pitch + __shape::height / 32 * bytes : __shape::lines * pitch) + 23) / 16 * 16;
+    static constexpr int turned_bytes = are_small ? __shape::height * pitch + __shape::height / 32 * bytes : __shape::lines * pitch;
+    static constexpr int lying_bytes = are_small ? __shape::lines * line_pitch + 16 : 0;
+    static constexpr int waiting_bytes = ((turned_bytes < lying_bytes ? lying_bytes : turned_bytes) + 23) / 16 * 16;
 
     const __operand& source;
     char* corner;  // of the plane
@@ -87,10 +86,6 @@ struct permuted {
         else if (!is_anywhere) corner += static_cast<long long>(__tile.x) * size;
         return 0;
     }
-    // Lines of small elements are seen from the word in which the corner is.
-    GRIDSTRIDE_INLINED int past_word() const {
-        return is_turned && are_small ? int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) % bytes) : 0;
-    }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared) {
         xs = ys = reinterpret_cast<long long*>(__shared);
         if (is_turned || is_anywhere) __shared += __shape::lines * sizeof(long long);
@@ -105,7 +100,7 @@ struct permuted {
     template <int __axes>
     GRIDSTRIDE_INLINED int put_line(const element_space<__axes>& __space, int __line, unsigned __x) const {
         if (is_turned || is_anywhere)
-            xs[__line] = offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, source.strides) + past_word();
+            xs[__line] = offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, source.strides);
         return 0;
     }
     template <int __axes>
@@ -123,73 +118,71 @@ struct permuted {
     }
     GRIDSTRIDE_INLINED int bring(const permuted_tile& __tile) const {
         if (!is_turned) return 0;
-        // Words after those of the lines are theirs too, where the plane goes on.
-        if (__tile.y_end > __shape::height) bring_all<true>(__shape::height * size);
-        else bring_all<false>(__tile.y_end * size);
+        const int __end = (__tile.y_end < __shape::height ? __tile.y_end : __shape::height) * size;
+        if (are_small) bring_lines(__end);
+        else bring_elements(__end);
         return 0;
     }
-    template <bool __all>
-    GRIDSTRIDE_INLINED void bring_all(unsigned __end) const {
-        if (threadIdx.x / group >= beside) return;
-        if (are_small) bring_lines<__all>(__end);
-        else bring_elements<__all>(__end);
-    }
-    template <bool __all>
-    GRIDSTRIDE_INLINED void bring_elements(unsigned __end) const {
+    GRIDSTRIDE_INLINED void bring_elements(int __end) const {
         const int __own = threadIdx.x % group, __first = threadIdx.x / group;
+        if (__first >= beside) return;
         char* __to = waiting + __first * pitch + __own * size;
 #pragma unroll 4
         for (int __line = __first; __line < __shape::lines; __line += apart, __to += apart * pitch) {
             const char* const __from = corner + xs[__line] + __own * size;
 #pragma unroll
             for (int __d = 0; __d < deep; ++__d)
-                if (__all || (__own + __d * group) * size < __end)
+                if ((__own + __d * group) * size < __end)
                     bring_word<bytes>(__to + __d * group * size, __from + __d * group * size);
         }
     }
-    // Bring the lines, a word of each of neighboring ones, and turn the squares that they make.
-    template <bool __all>
-    GRIDSTRIDE_INLINED void bring_lines(unsigned __end) const {
-        const int __own = threadIdx.x % group, __begin = threadIdx.x / group * lines;
-        const char* const __word = corner - past_word() + __own * bytes;
-        char* __to = waiting + row_at(__own * lines) + __begin * size;
-        constexpr int __deeper = group * lines % 32 == 0 ? group * lines * pitch + group * lines / 32 * bytes : 0;
-        const int __deep_to = __deeper ? __deeper : row_at((__own + group) * lines) - row_at(__own * lines);
+    // Bring lines as they lie, by words of 16 bytes.
+    GRIDSTRIDE_INLINED void bring_lines(int __end) const {
+#pragma unroll 4
+        for (int __line = threadIdx.x / line_words; __line < __shape::lines; __line += __shape::threads / line_words)
+            bring_line_word(__line, threadIdx.x % line_words * 16, __end);
 #pragma unroll 1
-        for (int __line = __begin; __line < __shape::lines; __line += apart * at_once, __to += apart * at_once * size) {
-            word_type __low[at_once][deep][lines], __high[at_once][deep][lines];
-            unsigned __bits[at_once][lines];
+        for (int __line = threadIdx.x; __line < __shape::lines; __line += __shape::threads)
+            bring_line_word(__line, line_words * 16, __end);
+    }
+    GRIDSTRIDE_INLINED void bring_line_word(int __line, int __at, int __end) const {
+        const char* const __from = corner + xs[__line];
+        const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__from)) % 16);
+        if (__at < __past + __end) bring_word<16>(waiting + __line * line_pitch + __at, __from - __past + __at);
+    }
+    // Turn them, a word of each of neighboring ones: all are taken before the first is stored.
+    GRIDSTRIDE_INLINED int turn() const {
+        if (!is_turned || !are_small) return 0;
+        const int __own = threadIdx.x % group, __begin = threadIdx.x / group * lines;
+        const unsigned __corner = static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner));
+        word_type __turned[trips][deep][lines];
 #pragma unroll
-            for (int __k = 0; __k < at_once; ++__k)
+        for (int __k = 0; __k < trips; ++__k)
 #pragma unroll
-                for (int __l = 0; __l < lines; ++__l) {
-                    if (!are_even && __line + __k * apart >= __shape::lines) continue;
-                    const long long __at = xs[__line + __k * apart + __l];
-                    const unsigned __past = static_cast<unsigned>(__at) % bytes;
-                    __bits[__k][__l] = static_cast<unsigned>(__at) * 8;
-#pragma unroll
-                    for (int __d = 0; __d < deep; ++__d) {
-                        const word_type* __from = reinterpret_cast<const word_type*>(__word + (__at & -bytes)) + __d * group;
-                        const unsigned __byte = (__own + __d * group) * bytes;
-                        if (__all || __byte < __end + __past) __low[__k][__d][__l] = __from[0];
-                        if (size < 4 && (__all || __byte + bytes < __end + __past)) __high[__k][__d][__l] = __from[1];
-                    }
-                }
-#pragma unroll
-            for (int __k = 0; __k < at_once; ++__k)
+            for (int __l = 0; __l < lines; ++__l) {
+                const int __line = __begin + __k * apart + __l;
+                if (__begin + __k * apart >= __shape::lines) continue;
+                const unsigned __past = (__corner + static_cast<unsigned>(xs[__line])) % 16;
+                const char* const __at = waiting + __line * line_pitch + __own * bytes + (__past & -4u);
 #pragma unroll
                 for (int __d = 0; __d < deep; ++__d) {
-                    if (!are_even && __line + __k * apart >= __shape::lines) continue;
-                    word_type __words[lines];
-#pragma unroll
-                    for (int __l = 0; __l < lines; ++__l)
-                        __words[__l] = word_between(__low[__k][__d][__l], __high[__k][__d][__l], __bits[__k][__l]);
-                    turn_words(__words);
-#pragma unroll
-                    for (int __r = 0; __r < lines; ++__r)
-                        *reinterpret_cast<word_type*>(__to + __d * __deep_to + __r * pitch + __k * apart * size) = __words[__r];
+                    const word_type* const __from = reinterpret_cast<const word_type*>(__at) + __d * group;
+                    __turned[__k][__d][__l] = word_between(__from[0], __from[1], __past * 8);
                 }
-        }
+            }
+        __syncthreads();
+#pragma unroll
+        for (int __k = 0; __k < trips; ++__k)
+#pragma unroll
+            for (int __d = 0; __d < deep; ++__d) {
+                if (__begin + __k * apart >= __shape::lines) continue;
+                turn_words(__turned[__k][__d]);
+                char* const __to = waiting + row_at((__own + __d * group) * lines) + (__begin + __k * apart) * size;
+#pragma unroll
+                for (int __r = 0; __r < lines; ++__r) *reinterpret_cast<word_type*>(__to + __r * pitch) = __turned[__k][__d][__r];
+            }
+        __syncthreads();
+        return 0;
     }
     // Stand at a row, which begins a phase before the tile.
     GRIDSTRIDE_INLINED int stand(int __y, int __phase) {
@@ -278,13 +271,13 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     __shared += __shape::height * sizeof(int);
     swallow(__all.take_memory(__shared)...);
 #pragma unroll 1
-    for (int __k = threadIdx.x; __k < __shape::lines; __k += permuted_threads) {
+    for (int __k = threadIdx.x; __k < __shape::lines; __k += __shape::threads) {
         const int __x = __tile.x + __k - __shape::phases, __end = int(__space.row) - 1;
         swallow(__all.put_line(__space, __k, __x < 0 ? 0 : __x > __end ? __end : __x)...);
     }
     const int __rows = __tile.y_end < __shape::height ? __tile.y_end : __shape::height;
 #pragma unroll 1
-    for (int __k = permuted_threads - 1 - int(threadIdx.x); __k < __rows; __k += permuted_threads) {
+    for (int __k = __shape::threads - 1 - int(threadIdx.x); __k < __rows; __k += __shape::threads) {
         swallow(__all.put_row(__space, __k, __tile.y + __k)...);
         const int __phase = last_permuted(__all...).phase(__k);
         __phases[__k] = __phase;
@@ -293,7 +286,8 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     __syncthreads();
     swallow(__all.bring(__tile)...);
     await_words();
-    constexpr int __packets = __shape::width / __length, __step = permuted_threads / __packets;
+    swallow(__all.turn()...);
+    constexpr int __packets = __shape::width / __length, __step = __shape::threads / __packets;
     const int __x = threadIdx.x % __packets * __length;
 #pragma unroll (__length > 1 ? 1 : 4)
     for (int __y = threadIdx.x / __packets; __y < __rows; __y += __step) {
@@ -303,12 +297,12 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     }
 }
 
-// Phases: elements of the last operand in a sector of memory. Width and height: of a tile, powers of two. Kinds: how
+// Threads: of a block. Phases: elements of the last operand in a sector of memory. Width and height: of a tile. Kinds: how
 // each operand lies.
-template <int __phases, int __width, int __height, int __x_axes, int __y_axes, int... __kinds, class __operation, int __axes, class... __operands>
+template <int __threads, int __phases, int __width, int __height, int __x_axes, int __y_axes, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void permuted_tiles(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                        const __operands&... __all) {
-    typedef permuted_shape<__phases, __width, __height, __x_axes, __y_axes> __shape;
+    typedef permuted_shape<__threads, __phases, __width, __height, __x_axes, __y_axes> __shape;
     constexpr int __longest = packet_length<__operands...>(), __length = __longest > 4 ? __longest : 1;
     run_permuted<__shape, __length>(__do, __space, __shared, permuted<__operands, __length, __shape, __kinds>(__all)...);
 }

@@ -45,6 +45,7 @@ def element_loop(
     count: int | None = None,
     blocks: int | None = None,
     shared: int | None = None,
+    threads: int = THREADS,
 ) -> Loop:
     """Return a loop over elements, as ``element_space`` and ``operand`` have it.
 
@@ -64,11 +65,13 @@ def element_loop(
         Indices of `outer`, by default all; blocks, by default one for an index.
     shared : int, optional
         Bytes of shared memory that blocks are handed.
+    threads : int
+        Of a block.
     """
     capacity, count = capacity_for(len(lengths)), prod(lengths) if count is None else count
     if operands is None:
         operands = [steps(operand.strides) for operand in walk.operands]
-    how = configuration(count if blocks is None else blocks, THREADS)
+    how = configuration(count if blocks is None else blocks, threads)
     return Loop(
         header,
         name,

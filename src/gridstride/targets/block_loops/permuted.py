@@ -8,12 +8,26 @@ from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import element_loop, lies_along
-from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, ElementWalk, Ints, Loop, Walked
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    SECTOR,
+    THREADS,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+)
 
 #: Width and height of tiles by the bytes of the largest element.
 _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
+#: The same of blocks of more threads, for sides that fill these, and how many such tiles a multiprocessor must have.
+_LARGE_SHAPES = {1: (128, 512), 2: (128, 256), 4: (128, 64), 8: (64, 64)}
+_LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
 #: Heights of tiles of shorter sides, and the largest width of those.
 _HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
+#: Bytes of shared memory that a block needs for itself.
+_RESERVED = 1024
 #: Shorter sides are not worth a tile, and sides of so many tiles need no further axis.
 _SHORT, _ENOUGH = 16, 16
 #: How an operand lies, as the header has it.
@@ -40,22 +54,35 @@ def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
         return None
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
     phases = SECTOR // walk.operands[-1].itemsize
-    width, height = _tile(row + phases - 1, column, largest)
 
-    def shared(height: int) -> int:
+    def shared(width: int, height: int) -> int:
         return height * 4 + sum(
             _shared_bytes(width + phases, height, operand.itemsize, kind)
             for operand, kind in zip(walk.operands, kinds, strict=True)
         )
 
-    while shared(height) > limits.shared_memory_per_block and height >= _SHORT:
-        height //= 2
-    if height < _SHORT:
-        return None
-    numbers = (phases, width, height, *map(len, sides), *kinds)
+    threads, (width, height) = _LARGE_THREADS, _LARGE_SHAPES.get(largest, (0, 0))
+    room = limits.shared_memory_per_block_optin // 2 - _RESERVED
+    if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
+        threads, (width, height) = THREADS, _tile(row + phases - 1, column, largest)
+        while shared(width, height) > limits.shared_memory_per_block and height >= _SHORT:
+            height //= 2
+        if height < _SHORT:
+            return None
+    numbers = (threads, phases, width, height, *map(len, sides), *kinds)
     name = f"permuted_tiles<{', '.join(map(str, numbers))}>"
     tiles = (-(-column // height), -(-(row + phases - 1) // width))
-    return _loop(walk, sides, name, tiles, (row, column), shared(height))
+    return _loop(walk, sides, name, tiles, (row, column), shared(width, height), threads)
+
+
+def _fills(walk: ElementWalk, plane: tuple[int, int], tile: tuple[int, int], limits: Limits) -> bool:
+    """Return whether there are as many tiles of a size as they should be, and sides fill them."""
+    if prod(walk.shape) < _LEAST_LARGE * limits.multiprocessors * prod(tile):
+        return False
+    return all(
+        edge > 0 and -(-side // edge) * edge <= _MOST_COVERED * side
+        for side, edge in zip(plane, tile, strict=True)
+    )
 
 
 def filled(walk: ElementWalk) -> float:
@@ -150,14 +177,22 @@ def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
     if kind != _ALONG_Y:
         return places
     if itemsize < LEAST_WORD:
-        waiting = height * (lines * itemsize // LEAST_WORD | 1) * LEAST_WORD + height // 32 * LEAST_WORD
+        turned = height * (lines * itemsize // LEAST_WORD | 1) * LEAST_WORD + height // 32 * LEAST_WORD
+        as_they_lie = lines * (-(-height * itemsize // LARGEST_WORD) + 1) * LARGEST_WORD + LARGEST_WORD
+        waiting = max(turned, as_they_lie)
     else:
         waiting = lines * (height | 1) * itemsize
     return places + (waiting + 23) // LARGEST_WORD * LARGEST_WORD
 
 
 def _loop(
-    walk: ElementWalk, sides: _Sides, name: str, tiles: Ints, lengths: tuple[int, int], shared: int
+    walk: ElementWalk,
+    sides: _Sides,
+    name: str,
+    tiles: Ints,
+    lengths: tuple[int, int],
+    shared: int,
+    threads: int,
 ) -> Loop | None:
     x, y = sides
     order = (*x, *y, *(axis for axis in range(len(walk.shape)) if axis not in (*x, *y)))
@@ -179,4 +214,5 @@ def _loop(
         [(operand.itemsize, ordered(operand.strides)) for operand in walk.operands],
         count=blocks,
         shared=shared,
+        threads=threads,
     )
