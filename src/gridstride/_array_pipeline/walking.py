@@ -15,7 +15,7 @@ Ints = tuple[int, ...]
 def element_walk(operands: Sequence[Operand], shape: Ints, are_numbered: bool) -> ElementWalk:
     """Return the fewest axes that walk a shape, ordered by the strides of the outputs, then of the inputs.
 
-    Unless elements are numbered, axes along which neighbors lie backwards are walked so that they do not.
+    Unless elements are numbered, axes are walked so that they go forwards where elements are closest.
     """
     elements = [
         operand for operand in operands if operand.role.kind == "element" and operand.view is not None
@@ -42,12 +42,10 @@ def element_walk(operands: Sequence[Operand], shape: Ints, are_numbered: bool) -
 
 
 def _is_backwards(operands: Sequence[Operand], strides: Sequence[Ints], axis: int) -> bool:
-    """Return whether neighboring results go backwards along an axis, else of an input; or results that are apart."""
-    along = [
-        (each[axis], operand.view.dtype.itemsize if operand.view is not None else 0, operand.written)
+    """Return whether elements go backwards along an axis where they are closest, of results before those of inputs."""
+    steps = [
+        (abs(each[axis]) / operand.view.dtype.itemsize, not operand.written, each[axis] < 0)
         for each, operand in zip(strides, operands, strict=True)
+        if each[axis] and operand.view is not None
     ]
-    neighboring = [(not is_written, step) for step, size, is_written in along if abs(step) == size]
-    if neighboring:
-        return min(neighboring, key=lambda each: each[0])[1] < 0
-    return next((step < 0 for step, _, is_written in along if is_written and step), False)
+    return min(steps)[2] if steps else False

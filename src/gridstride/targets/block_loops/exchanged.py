@@ -28,7 +28,8 @@ def exchanged_rows(walk: ElementWalk, limits: Limits) -> Loop | None:
         return None
     turned = [operand.strides[1] != row * size for operand in walk.operands]
     inputs = [operand for operand, is_turned in zip(walk.operands, turned, strict=True) if is_turned]
-    if not inputs or any(operand.written for operand in inputs):
+    # Rows that are repeated stay where they are.
+    if not inputs or any(operand.written or operand.strides[1] == 0 for operand in inputs):
         return None
     second = _following(walk, inputs, row * size)
     if second is None or min(ones, walk.shape[second]) * row * size < _LEAST_STRETCH:
