@@ -669,9 +669,7 @@ def test_what_is_repeated_beside_rows_of_whole_words_is_brought_once(itemsize: i
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize(
-    ("shape", "order"), [((160, 170), (1, 0)), ((60, 70, 3), (1, 0, 2)), ((500, 3), (1, 0))]
-)
+@pytest.mark.parametrize(("shape", "order"), [((160, 170), (1, 0)), ((60, 70, 3), (1, 0, 2))])
 def test_turned_arrays_take_the_same_loop_whichever_way_they_lie(
     monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> None:
