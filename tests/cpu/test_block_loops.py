@@ -238,6 +238,21 @@ def test_uneven_tiles_of_smaller_results(dtypes: tuple[str, str, str]) -> None:
     np.testing.assert_array_equal(out, (x.T + y).astype(dtypes[2]))
 
 
+@pytest.mark.parametrize("size", [3, 6, 11, *in_soak(5, 7, 9, 12, 13)])
+def test_tiles_of_structures_of_any_size(size: int) -> None:
+    dtype = np.dtype([("k", "i1"), ("rest", "u1", (size - 1,))])
+    join = gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "join_of_sizes")
+    for shape, order in (((130, 70), (1, 0)), ((7, 16, 17, 2), (3, 2, 1, 0)), ((33, 35, 90), (0, 2, 1))):
+        x = np.frombuffer(values((int(np.prod(shape)) * size,), "u1", 1).tobytes(), dtype).reshape(shape)
+        turned = x.transpose(order)
+        y = np.zeros(turned.shape, dtype)
+        y["k"] = values(turned.shape, "i1", 2)
+        expected, back = turned.copy(), y.copy()
+        expected["k"], back["k"] = y["k"], turned["k"]
+        np.testing.assert_array_equal(join(turned, y), expected)
+        np.testing.assert_array_equal(join(y, turned), back)
+
+
 def test_tiles_of_many_operands() -> None:
     each = [values((90, 70), "f4", seed) for seed in range(8)]
     text = " + ".join(f"x{k}" for k in range(8))

@@ -54,7 +54,9 @@ struct tile_memory {
     static constexpr int bytes = (__height * row_bytes + __height / __length * gap + 15) / 16 * 16;
     // A thread takes a packet of so many lines at once, the same packet of lines that are `apart` in each round.
     // Neighboring threads take packets below each other, of a line of the cache, then those beside.
-    static constexpr int lines = __lines, packet_bytes = __length * size, most_below = packet_bytes < 4 ? 32 : 128 / packet_bytes;
+    static constexpr int lines = __lines, packet_bytes = __length * size;
+    // A part of a warp, also where structures are of other sizes than words.
+    static constexpr int most_below = packet_bytes <= 4 ? 32 : packet_bytes <= 8 ? 16 : 8;
     static constexpr int down = __height / __length, below = down < most_below ? down : most_below, beside = 32 / below;
     static constexpr int apart = turning_threads / down * lines, rounds = (__width + apart - 1) / apart;
     static constexpr int most_at_once = (packet_bytes < 4 ? 16 : 64 / packet_bytes) / lines;
