@@ -74,7 +74,7 @@ def test_array_kernels_are_a_table_of_rows_and_dtypes() -> None:
 
 def test_array_kernels_are_measured_and_checked() -> None:
     done = subprocess.run(
-        [sys.executable, "benchmarks/array_kernels.py", "cpu", "float32", "--rows", "axpy", "sum.mixed*", "argmax.all"],
+        [sys.executable, "benchmarks/array_kernels.py", "cpu", "float32", "--rows", "axpy", "*.mixed13*", "max.all"],
         check=False, cwd=ROOT, capture_output=True, text=True,
         env={**os.environ, "LOG2_ELEMENTS": "14", "REPEATS": "1", "GRIDSTRIDE_TARGET": "cpu"},
     )  # fmt: skip
