@@ -48,7 +48,7 @@ def test_three_loops_are_kept() -> None:
 def test_after_three_loops_little_work_takes_one_for_any_layout() -> None:
     chosen, own = loops_of_calls("many", 101)
     assert len(set(own)) == 6
-    assert chosen == [*own[:3], *["rows<unsigned, false>"] * 3]
+    assert chosen == [*own[:3], *["rows<unsigned, 4, false>"] * 3]
 
 
 def test_much_work_has_loops_of_its_own() -> None:
