@@ -15,7 +15,7 @@ from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, l
 from gridstride._array_pipeline.operands import Operand
 from gridstride._compilation.functions import LoadedProgram, load_program, remember_refusal, was_refused
 from gridstride._pipeline import view_arguments
-from gridstride._source.recognized import keeps_places
+from gridstride._source.recognized import keeps_places, may_ask_for
 from gridstride._source.reduction import (
     FOLDING_SIZE,
     ReductionSource,
@@ -61,7 +61,8 @@ def prepare_fold(
     writers, limits = writers_of(place), place.target.limits(place.device)
     in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
     inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
-    walk = fold_walk(bound, operands)._replace(
+    asks = may_ask_for(source, "i"), may_ask_for(source, "_J")
+    walk = fold_walk(bound, operands, *asks)._replace(
         in_structures=in_structures,
         has_identity=source.identity is not None,
         keeps_places=in_structures and keeps_places(source, [operands[k].role for k in inputs]),
@@ -131,8 +132,13 @@ def check_sizes(source: ReductionSource, results: int) -> None:
         )
 
 
-def fold_walk(bound: BoundFold, operands: Sequence[Operand]) -> FoldWalk:
-    """Return the fewest axes that walk a fold: those that are kept and those that are folded apart."""
+def fold_walk(
+    bound: BoundFold, operands: Sequence[Operand], has_numbers: bool = True, has_positions: bool = True
+) -> FoldWalk:
+    """Return the fewest axes that walk a fold: those that are kept and those that are folded apart.
+
+    Where elements have no numbers, or no positions in the fold, these are all 0.
+    """
     elements = [
         operand for operand in operands if operand.role.kind == "element" and operand.view is not None
     ]
@@ -144,12 +150,12 @@ def fold_walk(bound: BoundFold, operands: Sequence[Operand]) -> FoldWalk:
     all_strides = [
         operand_strides(operand.view, bound.shape) for operand in inputs if operand.view is not None
     ]
-    numbers = axes.c_strides(bound.shape, 1)
+    numbers = axes.c_strides(bound.shape, int(has_numbers))
     in_kept = [tuple(each[axis] for axis in kept) for each in (numbers, *all_strides)]
     in_fold = [tuple(each[axis] for axis in bound.axes) for each in (numbers, *all_strides)]
     results = axes.c_strides(kept_shape, 1)
     stored = [_kept_strides(operand, bound, kept) for operand in outputs]
-    positions = axes.c_strides(fold_shape, 1)
+    positions = axes.c_strides(fold_shape, int(has_positions))
     order = in_kept[1:] + stored + [results]
     kept_lengths, kept_walked = axes.collapse(kept_shape, [results, *in_kept, *stored], order)
     fold_lengths, fold_walked = axes.collapse(fold_shape, [positions, *in_fold], [*in_fold[1:], positions])

@@ -23,11 +23,15 @@ _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqB
 _FLOATS = frozenset(("float", "double"))
 
 
-def handed_map(source: ReductionSource, form: ReductionForm) -> str:
-    """Return what a loop maps with: it is told where no text can ask for numbers of elements, also by a macro."""
+def may_ask_for(source: ReductionSource, *names: str) -> bool:
+    """Return whether a text may ask for one of what maps are told besides elements, also by a macro."""
     text = " ".join((source.map_expr, source.preamble, source.type_preamble, *source.options))
-    may_ask = "##" in text or words(text) & {"i", "_J", "include"}
-    if may_ask or not form.tells_numberless:
+    return "##" in text or not words(text).isdisjoint((*names, "include"))
+
+
+def handed_map(source: ReductionSource, form: ReductionForm) -> str:
+    """Return what a loop maps with: it is told where no text can ask for numbers of elements."""
+    if not form.tells_numberless or may_ask_for(source, "i", "_J"):
         return "gridstride_map"
     return "gridstride::as_numberless(gridstride_map)"
 

@@ -38,6 +38,8 @@ _PIECES_ALONG, _PIECES_ACROSS = 256, 64
 _PLACE_BYTES = 8
 #: Rows of bytes in a part, where that makes fewer parts: results take several times as many bytes as a row.
 _ROWS_OF_PART, _ROWS_OF_STRUCTURES = 256, 768
+#: Pieces of columns that are enough for all threads, so that parts have no fewer rows.
+_ENOUGH_COLUMNS = 8
 #: Neighboring results that are folded together: so many that rows are long stretches of memory, in multiples of a
 #: line of the cache.
 _RESULTS, _LINE = 8192, 64
@@ -141,7 +143,8 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     columns, total = pieces * prod(outer), prod(walk.fold)
     largest = max((each.itemsize for each in walk.inputs), default=1)
     rows = max(1, (_ROWS_OF_STRUCTURES if walk.in_structures else _ROWS_OF_PART) // largest)
-    fitting = columns * -(-total // (4 * rows)) * 4
+    few, most = -(-total // (4 * rows)) * 4, max(1, total // rows)
+    fitting = columns * (few if columns < _ENOUGH_COLUMNS else most)
     part, parts = _cut(total, columns, total * group, min(_PIECES_ACROSS, fitting))
     capacity = room_of(walk)
     space = _space_across(walk, group, part, parts, capacity)
