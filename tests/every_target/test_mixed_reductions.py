@@ -108,7 +108,10 @@ def test_several_operands(xp: ModuleType) -> None:
             np.testing.assert_array_equal(found, (x * other).sum(axis), str((shape, axis)))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "uint16", "float16", "float32", "int32", "uint32"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["int8", "int16", "uint16", "float16", "float32", "int32", "uint32", "float64", "int64", "uint64"],
+)
 def test_places_in_short_rows(xp: ModuleType, dtype: str) -> None:
     draw = np.random.default_rng(5)
     for width in (2, 7, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 255, 256, 257):
@@ -121,7 +124,7 @@ def test_places_in_short_rows(xp: ModuleType, dtype: str) -> None:
                 )
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
 def test_places_of_extremes_in_short_rows(xp: ModuleType, dtype: str) -> None:
     low, high = (-np.inf, np.inf) if dtype.startswith("f") else (-128, 127)
     for width in (9, 33, 64, 100):

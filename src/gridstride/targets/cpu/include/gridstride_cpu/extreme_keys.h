@@ -54,6 +54,17 @@ struct keeping {
     GRIDSTRIDE_INLINED static bool is_better(__key __first, __key __second) { return __is_largest ? __first > __second : __first < __second; }
 };
 
+// No number is kept for a worse one. (A NaN is not better than any.)
+template <bool __is_largest, class __key>
+GRIDSTRIDE_INLINED __key worst_key() {
+    const bool __is_float = __key(0.5f) != __key(0);
+    const __key __far = __is_float ? __key(__builtin_inff()) : __key(0);
+    if (__is_float) return __is_largest ? __key(-__far) : __far;
+    const bool __has_sign = __key(-1) < __key(0);
+    const __key __least = __has_sign ? __key(1ull << (8 * sizeof(__key) - 1)) : __key(0);
+    return __is_largest ? __least : __key(~0ull ^ (unsigned long long)__least);
+}
+
 }
 
 #endif

@@ -12,17 +12,6 @@ namespace gridstride {
 template <class __reduce, bool __is_largest, bool __is_first>
 struct finds_places<found_extreme<__reduce, __is_largest, __is_first>> { static constexpr bool value = true; };
 
-// No number is kept for a worse one. (A NaN is not better than any.)
-template <bool __is_largest, class __key>
-GRIDSTRIDE_INLINED __key worst_key() {
-    const bool __is_float = __key(0.5f) != __key(0);
-    const __key __far = __is_float ? __key(__builtin_inff()) : __key(0);
-    if (__is_float) return __is_largest ? __key(-__far) : __far;
-    const bool __has_sign = __key(-1) < __key(0);
-    const __key __least = __has_sign ? __key(1ull << (8 * sizeof(__key) - 1)) : __key(0);
-    return __is_largest ? __least : __key(~0ull ^ (unsigned long long)__least);
-}
-
 template <bool __is_largest, class __stored>
 struct extreme_key {
     typedef key_of<__stored> keys;

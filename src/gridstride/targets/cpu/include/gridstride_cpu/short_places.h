@@ -1,5 +1,5 @@
-// The places of the largest or smallest elements of short rows, which lie in order: an element and its place are one
-// number of twice the bytes, so that one comparison keeps both.
+// The places of the largest or smallest elements of short rows, which lie in order: an element of up to four bytes and
+// its place are one number of twice the bytes, so that one comparison keeps both.
 #ifndef GRIDSTRIDE_CPU_SHORT_PLACES_H
 #define GRIDSTRIDE_CPU_SHORT_PLACES_H
 
@@ -96,24 +96,76 @@ private:
     }
 };
 
+// Of elements of eight bytes the best ones and their places are in two vectors.
+template <bool __is_largest, bool __is_first, class __stored>
+struct wide_lanes {
+    static constexpr int count = 64 / sizeof(__stored);
+    typedef __stored vector __attribute__((vector_size(64)));
+    typedef long long place_vector __attribute__((vector_size(64)));
+
+    // Of a row of at least so many elements.
+    GRIDSTRIDE_INLINED static long long place(const __stored* __items, long long __length, long long __ahead) {
+        const __stored __worst = worst_key<__is_largest, __stored>();
+        place_vector __at, __next_at;
+        for (int __k = 0; __k < count; ++__k) __next_at[__k] = __k;
+        const place_vector __start = __at = __next_at;
+        vector __best = vector{} + __worst, __next;
+        auto __keep = [&](long long __from) {
+            fetch_ahead(__items + __from, count, __ahead);
+            __builtin_memcpy(&__next, __items + __from, sizeof(vector));
+            const place_vector __is_better = is_better(__next, __best);
+            __best = __is_better ? __next : __best;
+            __at = __is_better ? __next_at : __at;
+        };
+        GRIDSTRIDE_ROLLED
+        for (long long __from = 0; __from + count < __length; __from += count, __next_at += count) __keep(__from);
+        // Some come twice, which makes no difference.
+        __next_at = __start + (__length - count);
+        __keep(__length - count);
+        int __found = 0;
+        for (int __k = 1; __k < count; ++__k) {
+            const bool __is_kept = __best[__k] == __best[__found] ? (__is_first ? __at[__k] < __at[__found] : __at[__k] > __at[__found])
+                                                                 : keeping<__is_largest>::is_better(__best[__k], __best[__found]);
+            __found = __is_kept ? __k : __found;
+        }
+        return __at[__found];
+    }
+
+private:
+    GRIDSTRIDE_INLINED static place_vector is_better(vector __next, vector __best) {
+        if (__is_first) return __is_largest ? __next > __best : __next < __best;
+        return __is_largest ? __next >= __best : __next <= __best;
+    }
+};
+
 template <class __type, class __map, class __reduce, bool __is_largest, bool __is_first, class __input>
 struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_first>, __input> {
     typedef typename __input::stored stored;
     static constexpr bool exists = placed_word<stored>::exists;
-    static constexpr int lanes = 2, longest = exists ? 256 : 0;
+    static constexpr int lanes = exists ? 2 : 8, longest = exists || sizeof(stored) == 8 ? 256 : 0;
 
     template <int __axes>
     static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map,
                                       const found_extreme<__reduce, __is_largest, __is_first>&, const fold_space<__axes>& __space,
                                       long long __number, __input& __its) {
-        fold(places<exists>(), __values, __rows, __followed, __do_map, __space, __number, __its);
+        fold(places<exists ? 1 : sizeof(stored) == 8 ? 2 : 0>(), __values, __rows, __followed, __do_map, __space, __number, __its);
     }
 
 private:
     template <class... __anything>
-    GRIDSTRIDE_INLINED static void fold(places<false>, const __anything&...) {}
+    GRIDSTRIDE_INLINED static void fold(places<0>, const __anything&...) {}
     template <int __axes>
-    GRIDSTRIDE_INLINED static void fold(places<true>, __type* __values, int __rows, long long __followed, const __map& __do_map,
+    GRIDSTRIDE_INLINED static void fold(places<2>, __type* __values, int __rows, long long, const __map& __do_map,
+                                        const fold_space<__axes>& __space, long long __number, __input& __its) {
+        for (int __k = 0; __k < __rows; ++__k) {
+            __its.find_row(__k);
+            const long long __place = wide_lanes<__is_largest, __is_first, stored>::place(__its.items, __space.fold_row, __its.ahead);
+            __values[__k] = __do_map(__number + __k * __space.kept_numbers.strides[0] + __place * __space.fold_numbers.step,
+                                     __place * __space.position.step, element<typename __input::operand>(const_cast<stored&>(__its.items[__place])).get());
+        }
+    }
+    template <int __axes>
+    GRIDSTRIDE_INLINED static void fold(places<1>, __type* __values, int __rows, long long __followed, const __map& __do_map,
                                         const fold_space<__axes>& __space, long long __number, __input& __its) {
         typedef placed_lanes<__is_largest, __is_first, stored> __lanes;
         typedef typename __lanes::word word;
