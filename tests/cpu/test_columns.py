@@ -70,11 +70,12 @@ def test_elements_a_few_apart(dtype: str, step: int) -> None:
 
 @pytest.mark.parametrize("dtype", SIZES)
 @pytest.mark.parametrize("length", [2, 3, 5, 7, 9, 15])
-def test_short_axes_that_are_turned(dtype: str, length: int) -> None:
+def test_short_axes_in_another_order(dtype: str, length: int) -> None:
     for shape, order in (
         ((3, 19, length), (0, 2, 1)),
         ((17, 5, length), (2, 1, 0)),
         ((2, 3, 9, length), (3, 0, 1, 2)),
+        ((50, 3, length), (0, 2, 1)),
     ):
         x = at_the_end(numbered(shape, dtype)).transpose(order)
         out = np.empty(x.shape, dtype)

@@ -116,6 +116,10 @@ def test_choices(itemsize: int) -> None:
     assert tile((13, 1, 11), (2, 1, 0)) == (512 // itemsize // 13 * 13, 11, True)
     assert tile((1, 7), (1, 0)) == (512 // itemsize, 7, True)
     assert not tile((1, 5), (1, 0))[2]
+    # Rows of chunks that are permuted whole.
+    for shape in ((1, 2, 2), (1, 3, 17), (1, 8, 8)):
+        chunk = shape[1] * shape[2]
+        assert tile(shape, (0, 2, 1))[0] == (1024 // chunk * chunk if chunk * itemsize <= 384 else shape[1])
     assert not tile((1, 9, 5, 40), (0, 2, 1, 3))[2]
 
 

@@ -22,6 +22,10 @@ AXES = (
     ((9, 7, 5, 31, 33), (4, 1, 3, 0, 2)),
     ((700, 9), (1, 0)),
     ((300, 5, 7), (0, 2, 1)),
+    ((1001, 2, 2), (0, 2, 1)),
+    ((333, 3, 3), (0, 2, 1)),
+    ((90, 2, 3, 4), (0, 3, 2, 1)),
+    ((40, 16, 16), (0, 2, 1)),
     ((1, 17, 7), (0, 2, 1)),
     ((5, 3, 11), (0, 2, 1)),
 )
@@ -63,6 +67,22 @@ def test_parts_of_arrays(xp: ModuleType, dtype: str) -> None:
         TOTAL(given, given, given, out)
         np.testing.assert_array_equal(gs.asnumpy(out), x)
         assert np.count_nonzero(gs.asnumpy(room)) == np.count_nonzero(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 63, 1000])
+def test_some_of_short_rows(xp: ModuleType, dtype: str, rows: int) -> None:
+    def some(whole: Any) -> list[Any]:
+        return [whole[:, :3], whole[:, ::-1], whole[::-1, 1:3], whole[:, ::2], whole[:, None, :].repeat(2, 1)]
+
+    x = values((rows, 4), dtype, 1)
+    for host, given in zip(some(x), some(xp.asarray(x)), strict=True):
+        out = xp.asarray(np.zeros(host.shape, dtype))
+        TOTAL(given, given, given, out)
+        np.testing.assert_array_equal(gs.asnumpy(out), host)
+    host, given = x[:, :, None], xp.asarray(x)[:, :, None]
+    column = values((5,), dtype, 2)
+    np.testing.assert_array_equal(gs.asnumpy(TOTAL(given, xp.asarray(column), given)), host + column - host)
 
 
 @pytest.mark.parametrize("dtypes", [("int8", "int16"), ("int16", "float32"), ("float64", "int8")])

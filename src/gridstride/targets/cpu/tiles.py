@@ -28,7 +28,9 @@ _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
 _TURNED_COLUMNS = 1024
 #: Axes shorter than this are not worth turning where neighbors of a long row are so few elements apart that they are
 #: picked out of vectors.
-_SHORT, _PICKED, _PICKED_ROW = 16, 6, 128
+_SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
+#: Bytes of a chunk of memory within which elements are permuted, as in the header.
+_CHUNK = 384
 #: Bytes of a row from which on it is worth storing past the caches.
 _STREAMED_ROW = 256
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
@@ -87,6 +89,9 @@ class Tiling(NamedTuple):
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     """Return tiles of long rows; where inputs lie along another axis than the results, of rows and columns of it."""
     turned = turned_axis(walk)
+    has_chunks = turned > 0 and _has_short_chunks(walk, turned)
+    if has_chunks:
+        turned = 0
     long = _turned_width(walk, turned) if turned else _MERGED_ROW
     row_axes = _row_axes(walk, turned, long)
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
@@ -97,6 +102,8 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     piece = min(last, max(1, long // inner))
     width = inner * piece
     height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
+    if has_chunks:
+        height = max(1, _TURNED_TILE // (width * sum(each.itemsize for each in walk.operands)))
     return Tiling(
         walk, row_axes, piece, width, min(column, height), _is_streamed(walk, width, row_axes, limits)
     )
@@ -140,6 +147,17 @@ def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
         length *= walk.shape[count]
         count += 1
     return count
+
+
+def _has_short_chunks(walk: ElementWalk, turned: int) -> bool:
+    """Return whether rows are made of chunks of memory, within which operands are turned, as a processor permutes."""
+    inner = _row_axes(walk, 0, _MERGED_ROW) - 1
+    return turned < inner and all(
+        sum((n - 1) * abs(stride) for n, stride in zip(walk.shape[:inner], each.strides, strict=False))
+        <= _CHUNK - each.itemsize
+        for each in walk.operands
+        if _is_turned(each, turned)
+    )
 
 
 def _order(ndim: int, row_axes: int, turned: int) -> Ints:

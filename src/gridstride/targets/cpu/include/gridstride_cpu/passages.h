@@ -5,6 +5,7 @@
 #ifndef GRIDSTRIDE_CPU_PASSAGES_H
 #define GRIDSTRIDE_CPU_PASSAGES_H
 
+#include <gridstride_cpu/chunks.h>
 #include <gridstride_cpu/gathering.h>
 #include <gridstride_cpu/shares.h>
 #include <gridstride_cpu/streaming.h>
@@ -19,7 +20,7 @@ constexpr int rows_ahead = 8;  // that are fetched before they are needed, where
 enum class way {
     direct,   // they are consecutive
     same,     // there is one
-    turned,   // they are consecutive along columns: a tile is turned at once
+    turned,   // they are consecutive along columns, or rows are made of short chunks: a tile is brought into order at once
     stepped,  // they are a step apart
     pieces,   // rows have several axes
 };
@@ -57,7 +58,8 @@ struct passage {
     const char* repeated;  // the element that fills so much of the buffer
     int filled;
     char* tile;       // with what is turned
-    turned_columns columns;  // that are turned
+    turned_columns columns;  // that are turned, or
+    permuted_chunks chunks;  // that are permuted
     unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
     char* lines;
     int unfinished_count;
@@ -110,7 +112,10 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     }
     if (__is_consecutive) return __places % __its.alignment == 0 ? way::direct : way::stepped;
     if (__is_repeated) return way::same;
-    if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written) return way::turned;
+    // As tiles.py decides: elements of long rows a few of them apart are picked out of vectors.
+    const bool __is_picked = __tiles.row_axes == 1 && __tiles.length[0] >= 16 && __tiles.length[1] < 16 &&
+                             (__its.step < 0 ? -__its.step : __its.step) <= 6 * __its.size;
+    if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written && !__is_picked) return way::turned;
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
 
@@ -155,6 +160,37 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     __memory.offsets_used += __tiles.width;
 }
 
+// Take memory for rows of chunks, if there is enough, and unless these are long pieces, better copied one by one.
+GRIDSTRIDE_APART void reserve_chunks(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    permuted_chunks& __chunks = __its.chunks;
+    long long __extent = __its.size, __count = 1;
+    __chunks.start = 0;
+    for (int __axis = 0; __axis + 1 < __tiles.row_axes; ++__axis) {
+        const long long __reach = (__tiles.length[__axis] - 1) * __its.stride(__axis);
+        __extent += __reach < 0 ? -__reach : __reach;
+        __chunks.start += __reach < 0 ? __reach : 0;
+        __count *= __tiles.length[__axis];
+    }
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 2 * line_bytes - 1) / line_bytes * line_bytes;
+    const bool __is_piece = __its.step == __its.size && __tiles.length[0] * __its.size >= square_bytes;
+    if (__is_piece || __extent > most_chunk_bytes || __memory.bytes_used + __bytes > tile_memory::bytes_count ||
+        __memory.offsets_used + __count > tile_memory::offsets_count)
+        return;
+    long long* const __places = __memory.offsets + __memory.offsets_used;
+    for (int __k = 0; __k < __count; ++__k) __places[__k] = offset_in_row(__its, __tiles, __k) - __chunks.start;
+    __chunks.places = __places;
+    __chunks.extent = int(__extent);
+    __chunks.step = __its.stride(__tiles.row_axes - 1);
+    __chunks.ahead = __chunks.step * larger(int(bytes_ahead) / __chunks.extent);
+    __chunks.end = end_of(__its, __tiles);
+    __chunks.count = int(__count);
+    __its.tile = __memory.bytes + __memory.bytes_used;
+    const int __table = plan_group(__chunks, __its.size, __its.tile + __bytes, int(tile_memory::bytes_count - __memory.bytes_used - __bytes));
+    __its.how = way::turned;
+    __memory.bytes_used += int(__bytes) + __table;
+    __memory.offsets_used += int(__count);
+}
+
 // Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
 // rows that are whole.
 GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
@@ -175,7 +211,9 @@ GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __i
     __its.how = way_of(__its, __tiles);
     __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct &&
                         __memory.lines_used < tile_memory::lines_count;
+    __its.chunks.count = 0;
     if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
+    if (__its.how == way::pieces && !__its.is_written) reserve_chunks(__its, __tiles, __memory);
     if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
 }
 
@@ -270,6 +308,12 @@ __attribute__((noinline)) void put(const passage& __its, int __y, long long __fr
 }
 template <int __size>
 __attribute__((noinline)) void turn_tile(passage& __its, int __width, int __height) {
+    if (__its.chunks.count) {
+        for (int __y = 0; __y < __height; ++__y)
+            permute_row<__size>(__its.tile + (long long)__y * __width * __size, __its.row(__y) + __its.chunks.start,
+                                __its.chunks, __width / __its.chunks.count);
+        return;
+    }
     turned_columns& __columns = __its.columns;
     __columns.from = __its.corner;
     __columns.next = __its.next;
