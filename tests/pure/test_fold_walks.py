@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from gridstride.targets import registry
-from gridstride.targets.block_loops.spaces import counter_of
+from gridstride.targets.block_loops.spaces import counter_of, parts_that_fill
 from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import THREADS, FoldLoop, FoldWalk, Walked
 
@@ -130,11 +130,62 @@ def test_lines_are_told_whether_all_are_words(length: int, are_words: bool) -> N
 @pytest.mark.parametrize(
     ("row", "apart", "start"),
     [
-        (49, 51, "fold_rows<4, false, true"),
-        (396, 408, "fold_rows<4, true, true"),
-        (3, 5, "fold_rows<4, false, true"),
+        (49, 51, "fold_rows<4, false, 1, "),
+        (396, 408, "fold_rows<4, true, 1, "),
+        (3, 5, "fold_rows<4, false, 1, "),
     ],
 )
 def test_parts_of_rows_are_rows_however_short(row: int, apart: int, start: str) -> None:
     x = Walked(0, 4, (apart * apart * 4,), (4, apart * 4))
     assert loop_for((10_000,), (row, row), x).name.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "least_rounds", "parts"),
+    [(1, 1, 660), (167, 1, 3), (400, 1, 3), (660, 1, 1), (800, 2, 2), (66, 2, 20), (5000, 1, 1)],
+)
+def test_parts_fill_what_a_device_holds_in_few_rounds(blocks: int, least_rounds: int, parts: int) -> None:
+    assert parts_that_fill(blocks, 660, least_rounds) == parts
+
+
+@pytest.mark.parametrize(
+    ("rows", "in_structures", "has_identity", "start"),
+    [
+        (100, False, True, "few_rows<"),
+        (100, True, True, "few_rows<"),
+        (100, True, False, "fold_columns<"),
+        (60, True, False, "few_rows<"),
+        (130, False, True, "fold_columns<"),
+    ],
+)
+def test_threads_fold_rows_alone_where_there_are_enough(
+    rows: int, in_structures: bool, has_identity: bool, start: str
+) -> None:
+    columns = 640_000
+    x, out = Walked(0, 4, (4,), (columns * 4,)), Walked(0, 4, (4,), written=True)
+    walk = FoldWalk(
+        (columns,), (rows,), (1,), (columns,), (1,), (1,), (x,), (out,), in_structures, has_identity
+    )
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    assert BlockLoops().reduction(walk, limits).name.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("rows", "itemsize", "in_structures", "parts"),
+    [
+        (10**6, 4, False, 658),
+        (10**6, 4, True, 658),
+        (2 * 10**6, 2, True, 516),
+        (10**7, 4, False, 1318),
+        (10**7, 1, False, 1290),
+    ],
+)
+def test_narrow_folds_have_few_parts_where_there_is_less_to_read(
+    rows: int, itemsize: int, in_structures: bool, parts: int
+) -> None:
+    x = Walked(0, itemsize, (itemsize,), (20 * itemsize,))
+    walk = FoldWalk(
+        (20,), (rows,), (1,), (20,), (1,), (1,), (x,), (Walked(0, 8, (8,), written=True),), in_structures
+    )
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    assert abs(BlockLoops().reduction(walk, limits).parts - parts) <= 5

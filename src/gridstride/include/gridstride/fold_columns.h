@@ -324,11 +324,15 @@ GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_fi
     }
     if (!__is_stacked) return;
     __syncthreads();
-    const int __results = __at.width / __at.inner;
-    for (int __own = __x; __own < __results; __own += fold_threads) {
-        __value __sum = __table[__at.template slot<__length>(0, __own * __at.inner)];
-        for (int __k = 1; __k < __at.inner; ++__k) joined(__do, __sum, __table[__at.template slot<__length>(0, __own * __at.inner + __k)]);
-        __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum, __first_row)));
+    // A warp joins many columns of a result, a thread few.
+    const int __results = __at.width / __at.inner, __group = __at.inner < 32 ? 1 : 32, __lane = __x & (__group - 1);
+    for (int __own = __x / __group; __own < __results; __own += fold_threads / __group) {
+        __value __sum = __table[__at.template slot<__length>(0, __own * __at.inner + __lane)];
+        for (int __k = __lane + __group; __k < __at.inner; __k += __group)
+            joined(__do, __sum, __table[__at.template slot<__length>(0, __own * __at.inner + __k)]);
+        for (int __distance = __group / 2; __distance > 0; __distance /= 2)
+            joined(__do, __sum, from_lane_below(__sum, __distance, 32));
+        if (__lane == 0) __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum, __first_row)));
     }
 }
 

@@ -47,7 +47,7 @@ GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, _
     line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
     const long long __full = __end - __apart * __count + __own;  // where the last tile of which there is all begins
     // Where a fold is a long text it is there once for each way to load, for tiles of which there is not all.
-    constexpr bool __is_short = !is_costly<__folding, __reduce>::value;
+    constexpr bool __is_short = !is_costly<__folding, __reduce>::value || sizeof(__folding) <= 8;
     const bool __have_pieces = all_of(__all.has_pieces()...);
     if (all_of(__all.has_words()...)) {
         for (; __tile.first <= __full; __tile.first += __step)

@@ -52,11 +52,12 @@ private:
     }
 };
 
-// Where a thread is among the packets of its rows.
-template <class __counter>
+// Where a thread is among the packets of its rows, which are along `__outer` axes, or along any number where that is 0.
+template <int __outer, class __counter>
 struct rows_place {
-    int packets, packet;             // of a row
-    int packets_apart, rows_apart;   // to the thread's next packet
+    int packets, packet;               // of a row
+    int packets_apart, rows_apart;     // to the thread's next packet
+    int at[__outer + 1], apart[__outer + 1];  // the same along each axis of rows
     long long row, number;
     counted_from<__counter> from;
 
@@ -65,6 +66,13 @@ struct rows_place {
         : packets(int(__space.fold.length[0])), packet(0), rows_apart(__space.group / packets), row(__first), number(__number),
           from(__space, __number) {
         packets_apart = __space.group - rows_apart * packets;
+        int __rest = rows_apart;
+#pragma unroll
+        for (int __axis = 1; __axis < __outer; ++__axis) {
+            apart[__axis] = __rest % int(__space.fold.length[__axis]);
+            __rest /= int(__space.fold.length[__axis]);
+        }
+        apart[__outer] = __rest;
         packet = int(taken_off(__space.fold, row, 0));
         go_to_row(__space, __all...);
     }
@@ -77,36 +85,47 @@ struct rows_place {
 #pragma unroll
         for (int __axis = 1; __axis < __axes; ++__axis) {
             if (__axis >= __space.fold.ndim) break;
-            const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
-            from.number += __at * __space.fold_numbers.strides[__axis];
-            from.position += __at * __space.position.strides[__axis];
-            swallow((__all.row += __at * __all.source.strides[__axis])...);
+            const long long __own = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
+            if (__axis <= __outer) at[__axis] = int(__own);
+            move(__space, __axis, __own, __all...);
         }
     }
-    // Rows of two axes are all equally far apart.
-    template <bool __are_two, int __axes, class... __inputs>
+    template <int __axes, class... __inputs>
+    GRIDSTRIDE_INLINED void move(const fold_space<__axes>& __space, int __axis, long long __count, __inputs&... __all) {
+        from.number += __count * __space.fold_numbers.strides[__axis];
+        from.position += __count * __space.position.strides[__axis];
+        swallow(__all.move_row(__count * __all.source.strides[__axis])...);
+    }
+    template <int __axes, class... __inputs>
     GRIDSTRIDE_INLINED void step(const fold_space<__axes>& __space, __inputs&... __all) {
         packet += packets_apart;
-        const bool __is_past = packet >= packets;
-        if (__is_past) packet -= packets;
-        const int __rows = rows_apart + __is_past;
-        if (__rows == 0) return;
-        if (__are_two) {
-            from.number += __rows * __space.fold_numbers.strides[1];
-            from.position += __rows * __space.position.strides[1];
-            swallow(__all.move_row(__rows * __all.source.strides[1])...);
-        } else {
-            row += __rows;
+        int __carry = packet >= packets;
+        if (__carry) packet -= packets;
+        if (rows_apart + __carry == 0) return;
+        if (__outer == 0) {
+            row += rows_apart + __carry;
             go_to_row(__space, __all...);
+            return;
+        }
+#pragma unroll
+        for (int __axis = 1; __axis <= __outer; ++__axis) {
+            int __count = apart[__axis] + __carry;
+            if (__axis < __outer) {
+                const int __length = int(__space.fold.length[__axis]);
+                at[__axis] += __count;
+                __carry = at[__axis] >= __length;
+                if (__carry) at[__axis] -= __length, __count -= __length;
+            }
+            move(__space, __axis, __count, __all...);
         }
     }
 };
 
 // Packets `__first`, that and `group`, and so on, before `__end`, `__count` at once; the number of the first that is left.
 // Where they need be no words, the last of a row begins so early that it is whole.
-template <int __length, int __count, bool __are_words, bool __are_two, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+template <int __length, int __count, bool __are_words, int __outer, int __sums_count, class __counter, class __folding, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED long long add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                                 const fold_space<__axes>& __space, rows_place<__counter>& __at, long long __first,
+                                                 const fold_space<__axes>& __space, rows_place<__outer, __counter>& __at, long long __first,
                                                  long long __end, __inputs&... __all) {
     typedef whole_line<is_costly<__folding, __reduce>::value> whole_packet;
     const int __last = __are_words || __space.fold_row > __length ? __length : int(__space.fold_row);
@@ -123,7 +142,7 @@ GRIDSTRIDE_INLINED long long add_packets_of_rows(const __map& __do_map, const __
             __positions[__k] = __at.from.position;
             __missing[__k] = __are_words || __left >= __last ? 0 : __last - int(__left);
             swallow(__all.template load<__are_words>(__k, __element - __missing[__k], __last)...);
-            __at.template step<__are_two>(__space, __all...);
+            __at.step(__space, __all...);
         }
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
@@ -141,7 +160,7 @@ GRIDSTRIDE_INLINED long long add_packets_of_rows(const __map& __do_map, const __
     return __first;
 }
 
-template <int __length, int __count, bool __are_words, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __length, int __count, bool __are_words, int __outer, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                              const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                              __inputs&&... __all) {
@@ -154,26 +173,26 @@ GRIDSTRIDE_INLINED void fold_rows_of_packets(const __map& __do_map, const __redu
     if (__end > __space.fold.count) __end = __space.fold.count;
     if (!__is_inside) __end = 0;
     __first += __lane;
-    rows_place<typename counter_of<__counter, is_costly<__folding, __reduce>::value>::type> __at(__space, __number, __first < __end ? __first : 0, __all...);
+    rows_place<__outer, typename counter_of<__counter, is_costly<__folding, __reduce>::value>::type> __at(__space, __number, __first < __end ? __first : 0, __all...);
     __folding __sums[__sums_count];
 #pragma unroll
     for (int __j = 0; __j < __sums_count; ++__j) __sums[__j] = __start;
-    __first = add_packets_of_rows<__length, __count, __are_words, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
-    add_packets_of_rows<__length, 1, __are_words, __are_two>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
+    __first = add_packets_of_rows<__length, __count, __are_words, __outer>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
+    add_packets_of_rows<__length, 1, __are_words, __outer>(__do_map, __do, __sums, __space, __at, __first, __end, __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], __group, __shared);
     if (__lane == 0 && __is_inside) __do_finish(__result, int(blockIdx.y), __sums[0]);
 }
 
-// `__are_words`: whether all packets of all rows are; `__are_two`: whether the folded axes are two.
-template <int __count, bool __are_words, bool __are_two, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// `__are_words`: whether all packets of all rows are; along how many axes they are, or 0.
+template <int __count, bool __are_words, int __outer, class __counter, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_rows(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                   const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                   const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
     // Packets that take two words are fewer at once.
     constexpr int __at_once = __are_words || __length <= 4 ? __count : 2;
-    fold_rows_of_packets<__length, __at_once, __are_words, __are_two, __counter>(
+    fold_rows_of_packets<__length, __at_once, __are_words, __outer, __counter>(
         __do_map, __do, __do_finish, __start, __space, __shared, rows_input<__operands, __length, __at_once>(__inputs)...);
 }
 

@@ -16,8 +16,10 @@ from gridstride.targets.block_loops.spaces import (
     folds_innermost,
     has_words,
     packet_length,
+    parts_that_fill,
     power_of_two_up_to,
     room_of,
+    takes_registers,
     threads_for,
 )
 from gridstride.targets.walks import (
@@ -45,17 +47,21 @@ _ROWS = "gridstride/fold_rows.h"
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Rows that one thread folds; and those where there are enough results for all threads of a device.
-_FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 63, 1024
+_FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 128, 1024
+#: The same of structures without an identity, which take registers.
+_ROWS_OF_PLACES = 63
 #: Packets of a row from which on blocks take stretches of it.
 _STRETCH = 16
 #: Blocks for each multiprocessor, at most: four times five, or five times four, which it holds at once.
 _BLOCKS = 20
-#: The same where bytes are folded: so many results of theirs take long to join.
-_BYTE_BLOCKS = 10
+#: Those that share rows of results: what it holds at once, fewer where values take registers, so many times.
+_HELD, _FEWER_HELD, _ROUNDS = 5, 4, 2
 #: Words of results that a thread's packet of a row makes, where results are larger.
 _MOST_STORED = 8
 #: Packets of results of a thread, one after another, at most; fewer where words of many rows are under way already.
 _PACKETS = 8
+#: Axes of rows along which threads count on; along more they divide.
+_COUNTED_AXES = 3
 #: Rows on their way to a thread at once, as in the loops' names below.
 _AT_ONCE = 4
 
@@ -93,8 +99,9 @@ def _group(walk: FoldWalk, axis: int, packets: int) -> int:
 
 def _has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
     packets = prod(walk.kept) // _length_of_results(walk)
+    most = _ROWS_OF_PLACES if walk.in_structures and not walk.has_identity else _SOME_ROWS
     return walk.fold[0] <= _FEW_ROWS or (
-        walk.fold[0] <= _SOME_ROWS and packets >= _MANY_PACKETS * limits.multiprocessors
+        walk.fold[0] <= most and packets >= _MANY_PACKETS * limits.multiprocessors
     )
 
 
@@ -221,9 +228,9 @@ def _values(length: int) -> int:
     return -(-length // 4)
 
 
-def _parts(blocks: int, rows: int, height: int, limits: Limits, are_bytes: bool = False) -> int:
-    wanted = (_BYTE_BLOCKS if are_bytes else _BLOCKS) * limits.multiprocessors
-    return max(1, min(wanted // max(1, blocks), rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
+def _parts(blocks: int, rows: int, height: int, limits: Limits, held: int = _HELD) -> int:
+    wanted = parts_that_fill(blocks, held * limits.multiprocessors, _ROUNDS)
+    return max(1, min(wanted, rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
 
 
 def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:
@@ -232,7 +239,8 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
     Where a fold starts with values of elements, these are of the rows that one packet of each thread covers.
     """
     are_bytes = any(each.itemsize == 1 for each in walk.inputs)
-    part = max(1, -(-rows // _parts(blocks, rows, height, limits, are_bytes)))
+    held = _FEWER_HELD if takes_registers(walk) else _HELD
+    part = max(1, -(-rows // _parts(blocks, rows, height, limits, held)))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
         starts = not walk.has_identity and (walk.in_structures or not are_bytes)
@@ -336,7 +344,8 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
     are_words = row % length == 0 and has_words(walk, length, along=True)
-    name = f"fold_rows<{_AT_ONCE}, {flag(are_words)}, {flag(len(walk.fold) == 2)}, {counter_of(walk)}>"
+    axes = len(outer) if len(outer) <= _COUNTED_AXES and max(outer) < 1 << 31 else 0
+    name = f"fold_rows<{_AT_ONCE}, {flag(are_words)}, {axes}, {counter_of(walk)}>"
     return fold_loop((_ROWS, name), walk, space, inputs, how)
 
 

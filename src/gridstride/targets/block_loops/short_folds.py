@@ -14,8 +14,10 @@ from gridstride.targets.block_loops.spaces import (
     fold_loop,
     fold_space_bytes,
     packet_length,
+    parts_that_fill,
     power_of_two_up_to,
     room_of,
+    takes_registers,
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -35,8 +37,10 @@ _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
-#: Blocks for each multiprocessor that fold narrow arrays, at most: twice as many as it holds at once.
-_NARROW_BLOCKS = 10
+#: Blocks that fold narrow arrays, as many as a multiprocessor holds at once, fewer where values take registers.
+_HELD, _FEWER_HELD = 5, 4
+#: Bytes from which on there are twice as many; those of bytes always are.
+_LARGE = 1 << 29
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
 _LONG_ROW, _MANY, _MOST_COLUMNS = 512, 4096, 256
 #: Elements of a row of whole words from which on they are many for a thread that takes one after another.
@@ -212,8 +216,10 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     each_round = THREADS // group * group
     rounds = blocks_for(blocks_for(rows * columns, length), each_round)
     blocks = prod(outer)
-    wanted = _NARROW_BLOCKS * limits.multiprocessors // max(1, blocks)
     are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
+    held = (_FEWER_HELD if takes_registers(walk) else _HELD) * limits.multiprocessors
+    wanted = parts_that_fill(blocks, held, 2 if is_large or are_bytes else 1)
     most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
     parts = max(1, min(wanted, rounds // 16, MOST_PARTS), -(-rounds // most))
     part = max(1, -(-rounds // parts))

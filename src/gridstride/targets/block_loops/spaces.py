@@ -30,6 +30,8 @@ _LINES = "gridstride/fold_lines.h"
 MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
 MOST_PARTS = 65535
+#: Rounds of blocks, at most, and what of them is full.
+_MOST_ROUNDS, _FULL = 4, 0.75
 #: Where `workspace` stands in ``fold_space``.
 WORKSPACE_AT = 48
 
@@ -138,6 +140,28 @@ def has_words(walk: FoldWalk, length: int, along: bool) -> bool:
         ):
             return False
     return True
+
+
+def parts_that_fill(blocks: int, held: int, least_rounds: int = 1) -> int:
+    """Return into how many parts to cut so many blocks: in rounds of what a device holds, of which few stay empty.
+
+    Parts end together then; more rounds have more parts to join.
+    """
+    best, most = 1, 0.0
+    for rounds in range(least_rounds, _MOST_ROUNDS + 1):
+        parts = rounds * held // max(1, blocks)
+        filled = parts * blocks / (rounds * held)
+        if filled > most:
+            best, most = parts, filled
+        if most >= _FULL:
+            break
+    return best
+
+
+def takes_registers(walk: FoldWalk) -> bool:
+    """Return whether values of a thread's packet take so many registers that a multiprocessor holds fewer blocks."""
+    largest = max((each.itemsize for each in walk.inputs), default=1)
+    return walk.in_structures and largest > 1 and (largest == 2 or not walk.has_identity)
 
 
 def threads_for(packets: int, takes_long: bool = False) -> int:
