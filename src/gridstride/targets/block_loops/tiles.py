@@ -24,6 +24,8 @@ _SHAPES = {
 }
 #: Those that come first where packets are whole words: of small elements, and of large ones if only one is turned.
 _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
+#: The one that comes first where a side has two axes, and packets of elements of two bytes are 8 bytes.
+_OF_HALF_WORDS = (64, 128)
 #: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
 #: than words: of one input or smaller results, and of several.
 _PICKED_SHAPES = {
@@ -143,6 +145,8 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
     """Return the shapes of tiles whose packets could have a length, best ones first."""
     shapes = _SHAPES[length]
+    if is_split and (length, plane.length) == (8, 4) and plane.are_words(lines=True):
+        return (_OF_HALF_WORDS, *shapes)
     if plane.length != length or not plane.are_words(lines=True) or (length >= 8 and is_split):
         return shapes
     if length == 2 and len(plane.operands()) > 1:
