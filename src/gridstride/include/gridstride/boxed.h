@@ -12,10 +12,10 @@ constexpr int in_order_x = 0, in_order_y = 1;
 
 // Words that a thread does at once, and bytes of what it holds of them.
 template <int __layers>
-struct box_words { static constexpr int at_once = __layers == 1 ? 4 : 1, items = at_once * __layers, bytes = 128; };
+struct box_words { static constexpr int at_once = __layers == 1 ? 4 : 1, items = at_once * __layers; };
 
-// What a thread holds of an operand. Gap: cells after which one is left out.
-template <class __operand, int __layers, int __gap, int __kind>
+// What a thread holds of an operand. Gap: cells after which one is left out. Squares: that it turns at once.
+template <class __operand, int __layers, int __gap, int __squares, int __kind>
 struct boxed {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -145,7 +145,6 @@ struct boxed {
     template <int __axes>
     GRIDSTRIDE_INLINED int form_cells(const box_space<__axes>& __space, const box_part& __part) const {
         if (!is_turned) return 0;
-        constexpr int __squares = box_words<__layers>::bytes / int(__layers * sizeof(cell));
         const box_lengths __lengths = __part.lengths(__space, 0);
         const int __bytes = bytes_of_run(__space), __length = __lengths.y_run, __count = __lengths.y_runs * __space.y.pieces;
         cell __words[__squares][__layers];

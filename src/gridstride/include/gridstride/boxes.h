@@ -13,32 +13,31 @@
 
 namespace gridstride {
 
-// Take the elements that are in no word that all layers have: a thread for one at the ends of runs, and a warp for a run that
-// only some layers have.
+// Take the elements that are in no word that all layers have: at the ends of runs a thread one of each layer, and of a run
+// that only some layers have, a warp.
 template <int __layers, int __size, int __axes, class __body>
 GRIDSTRIDE_INLINED void for_rest(const box_space<__axes>& __space, const box_part& __part, const char* __base, const long long* __offsets,
                                  const __body& __do) {
+    constexpr int __ends = 2 * __layers;
     const box_lengths __least = __part.lengths(__space, __layers - 1);
 #pragma unroll 1
-    for (int __trip = 0; __trip < (__part.are_even ? 1 : 2); ++__trip) {
-        const int __together = __trip ? 32 : __layers;
-        const int __end = __layers * (__trip ? __part.lengths(__space, 0).x_runs : __least.x_runs);
+    for (int __run = threadIdx.x / __ends; __run < __least.x_runs; __run += blockDim.x / __ends) {
+        const words_of_run<__layers, __size> __words(__least.x_run, __base + __offsets[__run]);
+        const int __k = threadIdx.x % __ends, __e = __k < __words.begin ? __k : __words.end + __k - __words.begin;
+        if (__e >= __least.x_run) continue;
+#pragma unroll
+        for (int __f = 0; __f < __layers; ++__f) __do(__f, __run, __e);
+    }
+    if (__part.are_even) return;
+    const int __end = __layers * __part.lengths(__space, 0).x_runs;
 #pragma unroll 1
-        for (int __n = threadIdx.x / __together; __n < __end; __n += blockDim.x / __together) {
-            const int __f = __n % __layers, __run = __n / __layers;
-            const words_of_run<__layers, __size> __words(__least.x_run, __base + __offsets[__run]);
-            int __head = __words.begin, __begin = __words.end, __stop = __least.x_run;
-            if (__trip) {
-                const box_lengths __own = __part.lengths(__space, __f);
-                __head = 0;
-                __begin = __run < __least.x_runs ? __least.x_run : 0;
-                __stop = __run < __own.x_runs ? __own.x_run : __begin;
-            }
-            const int __count = __head + __stop - __begin;
+    for (int __n = threadIdx.x / 32; __n < __end; __n += blockDim.x / 32) {
+        const int __f = __n % __layers, __run = __n / __layers;
+        const box_lengths __own = __part.lengths(__space, __f);
+        if (__run >= __own.x_runs) continue;
 #pragma unroll 1
-            for (int __k = threadIdx.x % __together; __k < __count; __k += __together)
-                __do(__f, __run, __k < __head ? __k : __begin + __k - __head);
-        }
+        for (int __e = (__run < __least.x_runs ? __least.x_run : 0) + threadIdx.x % 32; __e < __own.x_run; __e += 32)
+            __do(__f, __run, __e);
     }
 }
 
@@ -226,9 +225,9 @@ GRIDSTRIDE_INLINED void run_boxes(const __operation& __do, const box_space<__axe
 }
 
 // Kinds: in which order each operand lies.
-template <int __layers, int __gap, int... __kinds, class __operation, int __axes, class... __operands>
+template <int __layers, int __gap, int __squares, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void boxes(const __operation& __do, const box_space<__axes>& __space, char* __shared, const __operands&... __all) {
-    run_boxes<__layers>(__do, __space, __shared, boxed<__operands, __layers, __gap, __kinds>(__all)...);
+    run_boxes<__layers>(__do, __space, __shared, boxed<__operands, __layers, __gap, __squares, __kinds>(__all)...);
 }
 
 }

@@ -30,19 +30,20 @@ _HEADER = "gridstride/boxes.h"
 _CELL, _LINE = 8, 128
 #: Words of a line of the cache at most, and the fewest of a piece of a run; pieces of a box.
 _LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
-#: Bytes of words that a thread turns at once, as in the header.
-_TURNED = 128
+#: Bytes of words of layers that a thread turns at once, and more, with fewer blocks, where boxes would be too small;
+#: the squares of such words at most.
+_TURNED, _MOST_TURNED, _MOST_SQUARES = 128, 256, 16
 #: The largest place in shared memory that the table of places may name.
 _MOST_PLACE = 1 << 16
 #: Places that a thread writes at once, at most.
 _MOST_WRITTEN = 24
 #: Bytes of the shortest runs, as far as layers continue them, and of such with which the first box is taken.
-_LEAST_RUN, _LONG_RUN = 64, 256
+_LEAST_RUN, LONG_RUN = 64, 256
 #: Extents at which axes are cut are multiples of this, if they are longer, so that runs may begin at sectors.
 _EVEN = 8
-#: Blocks for which a multiprocessor has shared memory, also if elements have so many bytes, and what it needs of that
-#: for itself and for where runs begin.
-_BLOCKS, _BLOCKS_OF_WIDE, _WIDE, _RESERVED = 5, 4, 8, 3072
+#: Blocks for which a multiprocessor has shared memory, also if elements are wide, or threads turn most, and what it
+#: needs of that for itself and for where runs begin. Bytes of wide elements.
+_BLOCKS, _BLOCKS_OF_WIDE, _BLOCKS_OF_MOST, _RESERVED, _WIDE = 5, 4, 3, 3072, 8
 #: Elements of a box where there are few.
 _FEW = 1024
 #: Axes are shorter than this: places along them, and what lies a box behind their end, are `int`.
@@ -68,14 +69,22 @@ class _Sides(NamedTuple):
         return [operand for operand, order in self.of(operands) if order == self.y]
 
 
+class _Taken(NamedTuple):
+    """Say how many boxes are taken at once, squares of their words by a thread, and blocks by a multiprocessor."""
+
+    layers: int
+    squares: int
+    blocks: int
+
+
 class _Box(NamedTuple):
     """Say how a walk is cut into boxes.
 
     Attributes
     ----------
     extents : tuple of int
-    layers : int
-        How many boxes are taken at once.
+    layers, squares : int
+        How many boxes are taken at once, and how many squares of their words a thread turns.
     layered : int
         The axis along which layers follow each other.
     distance : int
@@ -84,6 +93,7 @@ class _Box(NamedTuple):
 
     extents: Ints
     layers: int
+    squares: int
     layered: int
     distance: int
 
@@ -108,34 +118,48 @@ class _Runs(NamedTuple):
         return self._replace(pieces=max(1, words), piece=1, multiplier=multiplier, shift=shift)
 
 
-def boxes(walk: ElementWalk, limits: Limits) -> Loop | None:
-    """Return the loop over boxes, where several planes are turned, and boxes are long runs on both sides."""
+def boxes(walk: ElementWalk, limits: Limits, least: int = _LEAST_RUN) -> Loop | None:
+    """Return the loop over boxes, where several planes are turned, and runs have so many bytes at least."""
     if len(walk.shape) == 2 or all(operand.strides[0] == operand.itemsize for operand in walk.operands):
         return None
-    sides, layers = _sides(walk), _layers(walk.operands)
+    sides = _sides(walk)
     if sides is None or max(walk.shape) >= _LONGEST_AXIS:
         return None
     others = []
-    for box in _boxes(walk, sides, layers, limits):
+    for box in _boxes(walk, sides, limits):
         run = _shortest_run(walk, sides, box)
-        loop = _loop(walk, sides, box) if run >= _LEAST_RUN else None
-        if loop is not None and run >= _LONG_RUN:
+        loop = _loop(walk, sides, box) if run >= least else None
+        if loop is not None and run >= LONG_RUN:
             return loop
         others += [] if loop is None else [loop]
     return others[0] if others else None
 
 
-def _boxes(walk: ElementWalk, sides: _Sides, layers: Sequence[int], limits: Limits) -> Iterator[_Box]:
+def _boxes(walk: ElementWalk, sides: _Sides, limits: Limits) -> Iterator[_Box]:
     """Yield boxes, the better ones first unless their runs are short."""
-    for count in layers:
-        most = _most_elements(walk, sides, count, limits)
-        # Smaller boxes, so that each multiprocessor has two, where their runs are long enough; else the largest.
-        two_for_each = prod(walk.shape) // (2 * count * limits.multiprocessors)
-        for elements in dict.fromkeys((min(most, max(_FEW, two_for_each)), most)):
+    for taken in _taken_at_once(walk, sides):
+        most = _most_elements(walk, sides, taken, limits)
+        # Smaller boxes, so that each multiprocessor has two, where their runs are long enough; else the largest whose
+        # runs end in no more squares than threads turn.
+        two_for_each = prod(walk.shape) // (2 * taken.layers * limits.multiprocessors)
+        for elements in dict.fromkeys((min(most, max(_FEW, two_for_each)), most, most * 7 // 8)):
             extents = _extents(walk.shape, sides, elements)
-            box = None if extents is None else _layered(walk, sides, extents, count)
+            box = None if extents is None else _layered(walk, sides, extents, taken)
             if box is not None:
                 yield box
+
+
+def _taken_at_once(walk: ElementWalk, sides: _Sides) -> Iterator[_Taken]:
+    """Yield what may be taken at once, the best first."""
+    largest = max(operand.itemsize for operand in sides.turned_of(walk.operands))
+    for layers in _layers(walk.operands):
+        if layers == 1:
+            yield _Taken(1, 1, _BLOCKS_OF_WIDE if largest >= _WIDE else _BLOCKS)
+            continue
+        for turned, blocks in ((_TURNED, _BLOCKS), (_MOST_TURNED, _BLOCKS_OF_MOST)):
+            squares = turned // (layers * layers * largest)
+            if squares <= _MOST_SQUARES:
+                yield _Taken(layers, squares, blocks)
 
 
 def _gap(walk: ElementWalk, sides: _Sides, layers: int) -> int:
@@ -143,20 +167,13 @@ def _gap(walk: ElementWalk, sides: _Sides, layers: int) -> int:
     return _LINE // (layers * max(operand.itemsize for operand in sides.turned_of(walk.operands)))
 
 
-def _squares(walk: ElementWalk, sides: _Sides, layers: int) -> int:
-    """Return how many squares of words of layers a thread turns at once."""
-    largest = max(operand.itemsize for operand in sides.turned_of(walk.operands))
-    return _TURNED // (layers * layers * largest)
-
-
-def _most_elements(walk: ElementWalk, sides: _Sides, layers: int, limits: Limits) -> int:
+def _most_elements(walk: ElementWalk, sides: _Sides, taken: _Taken, limits: Limits) -> int:
     """Return how many elements a box may have: its cells and places are in shared memory, and the table names them."""
-    is_wide = max(operand.itemsize for operand in sides.turned_of(walk.operands)) >= _WIDE
-    room = limits.shared_memory_per_block_optin // (_BLOCKS_OF_WIDE if is_wide else _BLOCKS) - _RESERVED
-    place, gap = 2, _gap(walk, sides, layers)  # bytes
+    room = limits.shared_memory_per_block_optin // taken.blocks - _RESERVED
+    layers, place, gap = taken.layers, 2, _gap(walk, sides, taken.layers)  # bytes of a place
     cells = sum(-(-layers * each.itemsize * (gap + 1) // gap) for each in sides.turned_of(walk.operands))
     most = min(room // (place + cells), _MOST_PLACE * gap // (gap + 1))
-    return most if layers == 1 else min(most, _squares(walk, sides, layers) * THREADS * layers * 7 // 8)
+    return most if layers == 1 else min(most, taken.squares * THREADS * layers)
 
 
 def _sides(walk: ElementWalk) -> _Sides | None:
@@ -227,9 +244,9 @@ def _extents(shape: Ints, sides: _Sides, most: int) -> Ints | None:
     )
 
 
-def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, layers: int) -> _Box | None:
+def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, taken: _Taken) -> _Box | None:
     """Return the boxes with the axis along which layers waste least."""
-    shape, best, most = walk.shape, None, 0.0
+    shape, layers, best, most = walk.shape, taken.layers, None, 0.0
     cuts = [_cut(shape, order, extents) for order in (sides.y, sides.x)]
     for axis in dict.fromkeys((*cuts, *(axis for axis, extent in enumerate(extents) if extent == 1))):
         if axis is None or extents[axis] == shape[axis]:
@@ -240,7 +257,7 @@ def _layered(walk: ElementWalk, sides: _Sides, extents: Ints, layers: int) -> _B
         pitch = layers * distance
         filled = shape[axis] / (-(-shape[axis] // pitch) * pitch) * (1 if distance == extents[axis] else _FAR)
         if filled > _BETTER * most:
-            best, most = _Box(extents, layers, axis, distance), filled
+            best, most = _Box(extents, layers, taken.squares, axis, distance), filled
     return best
 
 
@@ -276,7 +293,7 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box) -> Loop | None:
     if box.layers > 1:
         x_runs = x_runs.taken_by_words(x_runs.length // box.layers)
         y_runs = y_runs.taken_by_words(-(-y_runs.length // box.layers) + 1)
-        if y_runs.runs * y_runs.pieces > _squares(walk, sides, box.layers) * THREADS:
+        if y_runs.runs * y_runs.pieces > box.squares * THREADS:
             return None
     capacity = capacity_for(ndim)
 
@@ -316,7 +333,7 @@ def _loop(walk: ElementWalk, sides: _Sides, box: _Box) -> Loop | None:
     how = configuration(count, THREADS)
     return Loop(
         _HEADER,
-        f"boxes<{box.layers}, {gap}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        f"boxes<{box.layers}, {gap}, {box.squares}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
         IN_LAUNCH,
         capacity,
         space,

@@ -43,6 +43,8 @@ _LONG = THREADS
 #: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
 #: shifted tiles, where planes are small.
 _MOST_COVERED, _MOST_SHIFTED = 1.5, 3
+#: The longest side of planes of which boxes are made rather than tiles that begin between words.
+_SMALL_PLANE = 128
 #: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
 _LEAST_FILLED = (0.65, 0.51)
 
@@ -92,6 +94,16 @@ def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     return permuted_tiles(walk, limits)
 
 
+def _of_small_planes(plane: Plane, limits: Limits) -> Loop | None:
+    """Return a loop over boxes of whole planes, where these are small and of small elements."""
+    largest = max(operand.itemsize for operand in plane.walk.operands)
+    if largest > _SMALL or max(plane.row, plane.column) > _SMALL_PLANE:
+        return None
+    from gridstride.targets.block_loops.boxes import LONG_RUN, boxes
+
+    return boxes(plane.walk, limits, LONG_RUN)
+
+
 def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
     """Return such a loop, where tiles of packets do not do as well."""
     largest, packets = max(operand.itemsize for operand in plane.walk.operands), plane.in_words()
@@ -117,7 +129,8 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     if (loop := _instead_of_packets(whole, limits)) is not None:
         return loop
     if not whole.are_words(lines=True):
-        loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        small = _of_small_planes(whole, limits)
+        loop = small or _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
         if loop is not None:
             return loop
     plane = whole.in_words()
