@@ -107,6 +107,10 @@ def test_choices(itemsize: int) -> None:
     def tile(shape: Ints, order: Ints) -> tuple[int, int, bool]:
         walk = permuted_walk(shape, order, 1 << 25, itemsize)
         tiling = tiles.tiling_of(walk, registry.get("cpu").limits(0))
+        # Elements whose numbers nobody asks for.
+        unnumbered = walk._replace(numbers=tuple(0 for _ in walk.numbers))
+        other = tiles.tiling_of(unnumbered, registry.get("cpu").limits(0))
+        assert (other.row_axes, other.width, other.height) == (tiling.row_axes, tiling.width, tiling.height)
         return tiling.width, tiling.height, tiles.turned_axis(walk) > 0
 
     # Whole chunks of memory, where these are tiles; short axes too, unless elements are picked out of vectors.

@@ -138,7 +138,7 @@ def _has_columns(walk: ElementWalk) -> bool:
 
 def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
     """Return how many of the first axes make a row: more than one where that is short and results lie on."""
-    walked = [(1, each) for each in (walk.numbers,)]
+    walked = [(1, walk.numbers)] if any(walk.numbers) else []  # all zero: nobody asks for them
     walked += [(each.itemsize, each.strides) for each in walk.operands if each.written]
     count, length = 1, walk.shape[0]
     while count < len(walk.shape) and count != turned and length < long:
