@@ -21,6 +21,7 @@ from gridstride import _native
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
 from gridstride.targets.base import Target
+from gridstride.targets.block_loops import folds_across
 
 _HOST_ARRAYS = 1
 
@@ -36,6 +37,12 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
 def xp(target: Target) -> ModuleType:
     """The array library whose arrays the target runs on."""
     return import_module("numpy" if _HOST_ARRAYS in target.device_types else "cupy")
+
+
+@pytest.fixture
+def folds_of_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give folds of little the loops of folds that read much."""
+    monkeypatch.setattr(folds_across, "reads_little", lambda *_: False)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import FoldLoop, FoldWalk
 from tests.every_target.test_places import expected, kernel
 
+pytestmark = pytest.mark.usefixtures("folds_of_much")
+
 #: By loops: along lines, across rows, of a few neighbors, of short rows, across a few rows and of narrow arrays.
 SHAPES = {
     "fold_long_lines": ((3, 5003), 1),

@@ -12,8 +12,13 @@ import pytest
 
 import gridstride as gs
 from gridstride import _dtypes
+from gridstride._compilation import functions
 from gridstride.targets.base import Target
+from gridstride.targets.block_loops import folds_across
 from tests.array_values import values
+
+#: Before fixtures choose instead.
+READS_LITTLE = folds_across.reads_little
 
 TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
@@ -400,6 +405,33 @@ def test_case_p122_a_typo_in_the_map(xp: ModuleType) -> None:
 
 
 # ---- programs ----
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("longest", [8, 64])
+def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
+    xp: ModuleType, monkeypatch: pytest.MonkeyPatch, longest: int, dtype: str
+) -> None:
+    monkeypatch.setattr(folds_across, "reads_little", READS_LITTLE)
+    compiled = []
+    load = functions._load
+    monkeypatch.setattr(functions, "_load", lambda *what: compiled.append(what[2]) or load(*what))
+    call_in_twelve_layouts(xp, dtype, longest, f"total_up_to_{longest}")
+    assert 1 <= len(compiled) <= 6
+
+
+def call_in_twelve_layouts(xp: ModuleType, dtype: str, longest: int, name: str) -> None:
+    """Call a new kernel with a thousand shapes of axes up to a length, in one of twelve layouts each."""
+    fresh = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", name)
+    random = np.random.default_rng(1)
+    for count in range(1000):
+        x = xp.ones(tuple(random.integers(1, longest, 3, endpoint=True).tolist()), dtype)
+        views = [
+            (x, None), (x, 0), (x, 1), (x, 2), (x, (0, 2)), (x.T, 0), (x.transpose(1, 0, 2), 1), (x[::2], 2),
+            (x[..., ::2], 2), (x[::-1], 0), (x[..., ::-1], None), (x[0], 1),
+        ]  # fmt: skip
+        view, axis = views[count % 12]
+        fresh(view, axis=axis)
 
 
 def test_documents_variance(xp: ModuleType) -> None:

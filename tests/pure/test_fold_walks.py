@@ -11,6 +11,8 @@ from gridstride.targets.block_loops.spaces import counter_of, parts_that_fill
 from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import THREADS, FoldLoop, FoldWalk, Walked
 
+pytestmark = pytest.mark.usefixtures("folds_of_much")
+
 
 @pytest.mark.parametrize(
     ("fold", "positions", "counter"),

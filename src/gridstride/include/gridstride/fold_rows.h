@@ -105,8 +105,15 @@ struct rows_place {
         if (__outer == 0) {
             row += rows_apart + __carry;
             go_to_row(__space, __all...);
-            return;
+        } else {
+            count_on(__space, __carry, __all...);
         }
+    }
+
+private:
+    // Go on by as many rows as are apart, and one more where packets carry.
+    template <int __axes, class... __inputs>
+    GRIDSTRIDE_INLINED void count_on(const fold_space<__axes>& __space, int __carry, __inputs&... __all) {
 #pragma unroll
         for (int __axis = 1; __axis <= __outer; ++__axis) {
             int __count = apart[__axis] + __carry;

@@ -192,7 +192,7 @@ def is_narrow(walk: FoldWalk) -> bool:
     ):
         return False
     # Words in which bytes are added have no room for more.
-    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    are_bytes = has_bytes(walk)
     if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
         return False
     return _period(columns, length) <= THREADS and all(
@@ -201,6 +201,11 @@ def is_narrow(walk: FoldWalk) -> bool:
         and each.fold_strides[0] == columns * each.itemsize
         for each in walk.inputs
     )
+
+
+def has_bytes(walk: FoldWalk) -> bool:
+    """Return whether elements of an input are bytes."""
+    return any(each.itemsize == 1 for each in walk.inputs)
 
 
 def _period(columns: int, length: int) -> int:
@@ -216,7 +221,7 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     each_round = THREADS // group * group
     rounds = blocks_for(blocks_for(rows * columns, length), each_round)
     blocks = prod(outer)
-    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
+    are_bytes = has_bytes(walk)
     is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
     held = (_FEWER_HELD if takes_registers(walk) else _HELD) * limits.multiprocessors
     wanted = parts_that_fill(blocks, held, 2 if is_large or are_bytes else 1)

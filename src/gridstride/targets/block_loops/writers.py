@@ -13,6 +13,7 @@ from gridstride.targets.block_loops.folds_along import fold_along
 from gridstride.targets.block_loops.rows import even_rows, packets_of_rows, rows
 from gridstride.targets.block_loops.short_folds import (
     fold_of_few,
+    has_bytes,
     has_few,
     has_short_rows,
     is_narrow,
@@ -50,12 +51,15 @@ class BlockLoops:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         if is_small(walk):
             return small_fold(walk)
+        from gridstride.targets.block_loops.folds_across import fold_across, fold_of_little, reads_little
+
+        is_little = reads_little(walk)
+        if is_narrow(walk) and (has_bytes(walk) or not is_little):
+            return narrow_fold(walk, limits)
+        if is_little:
+            return fold_of_little(walk, limits)
         if has_short_rows(walk):
             return fold_of_few(walk) if has_few(walk) else short_fold(walk)
-        if is_narrow(walk):
-            return narrow_fold(walk, limits)
-        from gridstride.targets.block_loops.folds_across import fold_across
-
         return fold_across(walk, limits) or fold_along(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
