@@ -62,10 +62,9 @@ GRIDSTRIDE_INLINED void striped_rows(const __operation& __do, const element_spac
     run_striped<__count>(__do, __space, striped<__operands, __count>(__all)...);
 }
 
-
 // The elements of the rows of a thread, which are its stripes.
 template <class __operand, int __row, int __count>
-struct short_rows {
+struct rows_of_stripes {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
@@ -73,7 +72,7 @@ struct short_rows {
     char* row;
     stored items[__operand::is_read ? __row * __count : 1];
 
-    GRIDSTRIDE_INLINED short_rows(const __operand& __source) : source(__source), row(__source.data) {}
+    GRIDSTRIDE_INLINED rows_of_stripes(const __operand& __source) : source(__source), row(__source.data) {}
     GRIDSTRIDE_INLINED int move(long long __rows) {
         row += __rows * source.step;
         return 0;
@@ -122,7 +121,7 @@ GRIDSTRIDE_INLINED void run_rows_with_gaps(const __operation& __do, const elemen
 template <int __row, int __count, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void rows_with_gaps(const __operation& __do, const element_space<__axes>& __space,
                                        const __operands&... __all) {
-    run_rows_with_gaps<__row, __count>(__do, __space, short_rows<__operands, __row, __count>(__all)...);
+    run_rows_with_gaps<__row, __count>(__do, __space, rows_of_stripes<__operands, __row, __count>(__all)...);
 }
 
 }
