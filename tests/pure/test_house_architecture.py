@@ -217,6 +217,14 @@ def test_targets_are_anticipated_only_where_their_driver_is_in_use(monkeypatch: 
     assert rehearsal.name == "null"
 
 
+def test_what_is_rehearsed_on_stays_what_it_was() -> None:
+    null = registry.get("null")
+    for target, name in ((null, "null"), (create_null(), "null")):
+        with registry.rehearsing(target):
+            assert registry.get(name) is target
+        assert registry.get(name) is null
+
+
 def test_an_import_is_not_stopped_by_a_device_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     class Exclusive(NullTarget):
         def warm_up(self) -> None:

@@ -151,15 +151,20 @@ def use_target(name: str) -> Iterator[Target]:
 
 @contextmanager
 def rehearsing(target: Target) -> Iterator[None]:
-    """Make a target that has no name among ours the default one inside a ``with`` block, for the current thread."""
+    """Make a target, ours or not, the default one inside a ``with`` block, for the current thread."""
+    before = _targets.get(target.name)
     _targets[target.name] = target
     try:
         with use_target(target.name):
             yield
     finally:
-        del _targets[target.name]
-        for key in [key for key, found in _found.items() if found is target]:
-            del _found[key]
+        if before is None:
+            del _targets[target.name]
+        else:
+            _targets[target.name] = before
+        if before is not target:
+            for key in [key for key, found in _found.items() if found is target]:
+                del _found[key]
 
 
 def anticipate() -> list[Target]:
