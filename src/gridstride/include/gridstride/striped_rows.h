@@ -8,60 +8,6 @@
 
 namespace gridstride {
 
-template <class __operand, int __count>
-struct striped {
-    typedef __operand operand;
-    typedef typename __operand::stored stored;
-
-    const __operand& source;
-    char* row;
-    stored items[__operand::is_read ? __count : 1];
-
-    GRIDSTRIDE_INLINED striped(const __operand& __source) : source(__source), row(__source.data) {}
-    GRIDSTRIDE_INLINED int move(long long __elements) {
-        row += __elements * source.step;
-        return 0;
-    }
-    GRIDSTRIDE_INLINED stored& in_memory(int __k) const {
-        return *reinterpret_cast<stored*>(row + __k * block_threads * source.step);
-    }
-    GRIDSTRIDE_INLINED int load(int __k) {
-        if (__operand::is_read) copy(items[__k], in_memory(__k));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED stored& loaded(int __k) { return __operand::is_read ? items[__k] : items[0]; }
-    GRIDSTRIDE_INLINED int store(int __k) {
-        if (__operand::is_written) copy(in_memory(__k), loaded(__k));
-        return 0;
-    }
-};
-
-template <int __count, class __operation, int __axes, class... __striped>
-GRIDSTRIDE_INLINED void run_striped(const __operation& __do, const element_space<__axes>& __space, __striped&&... __all) {
-    unsigned __row = blockIdx.x;
-    const unsigned __piece = __space.outer.ndim > 1 ? remainder_of(__space.outer, __row, 0) : __row;
-    const long long __of_row = __space.outer.ndim > 1 ? enter_row(__space, __row, __all...) : 0;
-    const long long __begin = static_cast<long long>(__piece) * (__count * block_threads) + threadIdx.x;
-    const long long __number = __of_row + __begin * __space.numbers.step, __left = __space.row - __begin;
-    swallow(__all.move(__begin)...);
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k)
-        if (__k * block_threads < __left) swallow(__all.load(__k)...);
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k) {
-        if (__k * block_threads >= __left) break;
-        __do(__number + __k * block_threads * __space.numbers.step, element<typename __striped::operand>(__all.loaded(__k)).get()...);
-        swallow(__all.store(__k)...);
-    }
-}
-
-// Axis 0 counts the pieces of a row; count: of elements of a thread.
-template <int __count, class __operation, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void striped_rows(const __operation& __do, const element_space<__axes>& __space,
-                                     const __operands&... __all) {
-    run_striped<__count>(__do, __space, striped<__operands, __count>(__all)...);
-}
-
 // The elements of the rows of a thread, which are its stripes.
 template <class __operand, int __row, int __count>
 struct rows_of_stripes {
@@ -122,6 +68,13 @@ template <int __row, int __count, class __operation, int __axes, class... __oper
 GRIDSTRIDE_INLINED void rows_with_gaps(const __operation& __do, const element_space<__axes>& __space,
                                        const __operands&... __all) {
     run_rows_with_gaps<__row, __count>(__do, __space, rows_of_stripes<__operands, __row, __count>(__all)...);
+}
+
+// Axis 0 counts the pieces of a row, whose elements are rows of one; count: of elements of a thread.
+template <int __count, class __operation, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void striped_rows(const __operation& __do, const element_space<__axes>& __space,
+                                     const __operands&... __all) {
+    rows_with_gaps<1, __count>(__do, __space, __all...);
 }
 
 }
