@@ -214,7 +214,7 @@ def _period(columns: int, length: int) -> int:
 
 
 def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
-
+    """Return the fold of rows of a few results, one after another, in parts where these are too few."""
     length = packet_length([each.itemsize for each in walk.inputs])
     columns, *outer = walk.kept
     rows, group = walk.fold[0], _period(columns, length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
@@ -148,26 +149,9 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     part, parts = _cut(total, columns, total * group, min(_PIECES_ACROSS, fitting))
     capacity = room_of(walk)
     space = _space_across(walk, group, part, parts, capacity)
+    how = shared(columns * parts, prod(walk.kept) * total, limits)
     inputs = inputs_across(walk, capacity)
-    return FoldLoop(
-        _ACROSS,
-        "shared_across",
-        "",
-        capacity,
-        space,
-        (*inputs, *walked_operands(walk.outputs, capacity)),
-        shared(columns * parts, prod(walk.kept) * total, limits),
-        parts,
-        WORKSPACE_AT,
-        _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None,
-        _LARGEST_FOLDING,
-        parts_outermost=True,
-        tells_numberless=True,
-        widens="f",
-        linked=passages.linked_for(walk.inputs),
-        # Places are no wider than turns of so wide elements would be.
-        finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
-    )
+    return _loop_across((_ACROSS, "shared_across"), walk, capacity, space, inputs, how, parts, limits)
 
 
 def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
@@ -178,23 +162,40 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
     parts = -(-total // part)
     capacity = room_of(walk)
-    largest = max(each.itemsize for each in walk.inputs)
+    space, inputs = mixed_space(walk, block, part, parts, capacity), mixed_inputs(walk, capacity)
+    how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
+    loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
+    return loop._replace(largest=_LARGEST_IN_BLOCKS)
+
+
+def _loop_across(
+    loop: tuple[str, str],
+    walk: FoldWalk,
+    capacity: int,
+    space: bytes,
+    inputs: Sequence[bytes],
+    how: LaunchConfig,
+    parts: int,
+    limits: Limits,
+) -> FoldLoop:
+    """Return a loop of a header whose parts are joined across neighboring results."""
+    largest = max((each.itemsize for each in walk.inputs), default=1)
     return FoldLoop(
-        _MIXED,
-        "shared_mixed",
+        *loop,
         "",
         capacity,
-        mixed_space(walk, block, part, parts, capacity),
-        (*mixed_inputs(walk, capacity), *walked_operands(walk.outputs, capacity)),
-        shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits),
+        space,
+        (*inputs, *walked_operands(walk.outputs, capacity)),
+        how,
         parts,
         WORKSPACE_AT,
         _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None,
-        _LARGEST_IN_BLOCKS,
+        _LARGEST_FOLDING,
         parts_outermost=True,
         tells_numberless=True,
         widens="f",
         linked=passages.linked_for(walk.inputs),
+        # Places are no wider than turns of so wide elements would be.
         finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
     )
 
