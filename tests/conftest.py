@@ -18,6 +18,7 @@ import pytest
 from native_support import Recorder
 
 from gridstride import _native
+from gridstride._compilation import functions
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -37,6 +38,15 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
 def xp(target: Target) -> ModuleType:
     """The array library whose arrays the target runs on."""
     return import_module("numpy" if _HOST_ARRAYS in target.device_types else "cupy")
+
+
+@pytest.fixture
+def loaded_texts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What has been compiled, or loaded from the cache, since the test began."""
+    loaded: list[object] = []
+    load = functions._load
+    monkeypatch.setattr(functions, "_load", lambda *what: loaded.append(what[2]) or load(*what))
+    return loaded
 
 
 @pytest.fixture

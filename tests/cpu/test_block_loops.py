@@ -618,8 +618,8 @@ def test_rows_that_are_repeated_and_rows_backwards(dtype: str) -> None:
                 )
 
 
-def test_many_shapes_compile_a_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    elementwise.test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(np, monkeypatch, 64, "int8")
+def test_many_shapes_compile_a_few_texts(loaded_texts: list[object]) -> None:
+    elementwise.test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(np, loaded_texts, 64, "int8")
 
 
 def test_strides_that_reach_far() -> None:
