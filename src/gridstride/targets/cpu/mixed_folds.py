@@ -6,7 +6,7 @@ A block is a stretch of memory: the innermost axes of both kinds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -48,6 +48,14 @@ class Block(NamedTuple):
     together: int
     columns: int
 
+    def pieces(self, walk: FoldWalk) -> int:
+        """Return how many groups the last axis has that a block shares."""
+        return -(-walk.kept[self.kept - 1] // self.group)
+
+    def outer_fold(self, walk: FoldWalk) -> Ints:
+        """Return the folded axes that are none of a block's, of a walk in which these are the last."""
+        return walk.fold[: len(walk.fold) - len(self.fold)]
+
 
 class _Axis(NamedTuple):
     stride: int
@@ -58,8 +66,10 @@ class _Axis(NamedTuple):
 
 def block_of(walk: FoldWalk) -> Block | None:
     """Return the block in which a walk is folded, or None where rows are long enough, or are not in order."""
+    if not walk.inputs or 0 in (*walk.kept, *walk.fold):
+        return None
     axes = sorted(_axes(walk))
-    if 0 in (*walk.kept, *walk.fold) or not axes:
+    if not axes:
         return None
     if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
         return None
@@ -75,17 +85,16 @@ def block_of(walk: FoldWalk) -> Block | None:
 
 def _has_kept_inside(axes: Sequence[_Axis]) -> bool:
     """Return whether elements that become one lie further apart than those of two results."""
-    kinds = [axis.is_folded for axis in axes]
-    return True in kinds[kinds.index(False) :] if False in kinds else False
+    return any(outer.is_folded and not inner.is_folded for inner, outer in pairwise(axes))
 
 
 def _axes(walk: FoldWalk) -> Iterator[_Axis]:
-    first = walk.inputs[0] if walk.inputs else None
-    for is_folded, lengths in ((False, walk.kept), (True, walk.fold)):
-        for index, length in enumerate(lengths):
-            if length > 1 and first is not None:
-                strides = first.fold_strides if is_folded else first.strides
-                yield _Axis(strides[index], is_folded, index, length)
+    first = walk.inputs[0]
+    kinds = (False, walk.kept, first.strides), (True, walk.fold, first.fold_strides)
+    for is_folded, lengths, strides in kinds:
+        for place, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
+            if length > 1:
+                yield _Axis(stride, is_folded, place, length)
 
 
 def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
@@ -94,7 +103,7 @@ def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
     most = min(most, _MOST_STRUCTURES) if walk.in_structures else most
     kept, group, columns = 0, 1, 1
     fold: list[int] = []
-    in_order = has_results_in_order(walk)
+    in_order = _has_results_in_order(walk)
     for axis in axes:
         left, fitting = prod(walk.fold) // prod(walk.fold[k] for k in fold), most // columns
         if not _follows(walk, axis, columns):
@@ -123,7 +132,7 @@ def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:
     return all(stride == columns * each.itemsize for stride, each in zip(strides, walk.inputs, strict=True))
 
 
-def has_results_in_order(walk: FoldWalk) -> bool:
+def _has_results_in_order(walk: FoldWalk) -> bool:
     """Return whether results lie one behind another, in the order of the axes that are kept."""
     apart = tuple(accumulate(walk.kept[:-1], int.__mul__, initial=1))
     return walk.results == apart and all(
@@ -154,9 +163,7 @@ def outer_fold_first(walk: FoldWalk, fold: Ints) -> FoldWalk:
 
 def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: int) -> bytes:
     """Return ``fold_space`` of a walk of which a block's folded axes are the last."""
-    outer = walk.fold[: len(walk.fold) - len(block.fold)]
-    last = block.kept - 1
-    pieces = -(-walk.kept[last] // block.group)
+    outer, last, pieces = block.outer_fold(walk), block.kept - 1, block.pieces(walk)
     kept = axes_bytes(
         pieces * prod(walk.kept[block.kept :]),
         (*walk.kept[:last], pieces, *walk.kept[block.kept :]),
@@ -174,7 +181,7 @@ def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: i
         fold,
         walk.kept_numbers,
         block.kept << 32 | block.together,
-        prod(walk.kept) if has_results_in_order(walk) else walk.kept[0],
+        prod(walk.kept) if _has_results_in_order(walk) else walk.kept[0],
         walk.kept[last],
     )
 

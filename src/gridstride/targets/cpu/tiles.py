@@ -101,9 +101,12 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
         long = _CHANNEL_ROW // largest_item(walk) if _has_columns(walk) else _LONGEST_ROW
     piece = min(last, max(1, long // inner))
     width = inner * piece
-    height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
-    if has_chunks:
+    if turned:
+        height = _turned_height(walk, row_axes, width, column)
+    elif has_chunks:
         height = max(1, _TURNED_TILE // (width * sum(each.itemsize for each in walk.operands)))
+    else:
+        height = max(1, _TILE // width)
     return Tiling(
         walk, row_axes, piece, width, min(column, height), _is_streamed(walk, width, row_axes, limits)
     )

@@ -50,7 +50,7 @@ _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 #: The same where numbers lie in order.
 _FEW_IN_ORDER = {1: 31, 2: 16, 4: 15, 8: 4, 16: 3}
 #: The same where the place of one of them is kept.
-_FEW_OF_PLACES = {1: 32, 2: 32, 4: 7}
+_FEW_OF_PLACES = {**_FEW, 1: 32, 2: 32, 4: 7}
 #: Elements from which on a second thread pays.
 _SHARED = 1 << 16
 #: Elements of a block: it takes less time than the runtime lets one run before it tries another; of small ones, bytes.
@@ -97,8 +97,10 @@ def has_short_rows(walk: FoldWalk) -> bool:
     largest = max((each.itemsize for each in walk.inputs), default=16)
     in_order = len(walk.fold) == 1 and all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
     few = _FEW
-    if in_order and (walk.keeps_places or not walk.in_structures):
-        few = {**_FEW, **_FEW_OF_PLACES} if walk.keeps_places else _FEW_IN_ORDER
+    if in_order and walk.keeps_places:
+        few = _FEW_OF_PLACES
+    elif in_order and not walk.in_structures:
+        few = _FEW_IN_ORDER
     if walk.fold[0] > few.get(largest, few[16]) or walk.kept[0] < _MANY:
         return False
     return len(walk.fold) == 1 or any(
@@ -156,8 +158,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
 
 def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     walk = outer_fold_first(walk, block.fold)
-    total = prod(walk.fold[: len(walk.fold) - len(block.fold)])
-    pieces = -(-walk.kept[block.kept - 1] // block.group) * prod(walk.kept[block.kept :])
+    total, pieces = prod(block.outer_fold(walk)), block.pieces(walk) * prod(walk.kept[block.kept :])
     part, _ = _cut(total, pieces, total * block.columns, _PIECES_ACROSS)
     part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
     parts = -(-total // part)

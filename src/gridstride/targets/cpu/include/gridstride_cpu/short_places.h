@@ -44,7 +44,6 @@ struct placed_lanes : placed_word<__stored> {
     typedef typename words::vector vector;
     static constexpr int count = words::count, elements = words::elements, bits = 8 * sizeof(__stored);
     static constexpr long long most = 1ll << bits;
-    static constexpr word least = word(-1) < word(0) ? word(1ull << (2 * bits - 1)) : word(0);
     static constexpr bool ascends = __is_largest != __is_first;
     long long whole;
     vector places, left[2], others[2];  // what is none of the row's elements is no better
@@ -54,7 +53,7 @@ struct placed_lanes : placed_word<__stored> {
             const bool __is_left = whole + __k < __length;
             if (__k % 2 == 0) places[__k / 2] = word(ascends ? __k : most - 1 - __k);
             left[__k % 2][__k / 2] = word(__is_left ? -1 : 0);
-            others[__k % 2][__k / 2] = __is_left ? word(0) : __is_largest ? least : word(~least);
+            others[__k % 2][__k / 2] = __is_left ? word(0) : worst_key<__is_largest, word>();
         }
     }
     GRIDSTRIDE_INLINED static long long place_of(word __best) {
