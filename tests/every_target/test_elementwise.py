@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -165,6 +166,27 @@ def call_in_twelve_layouts(xp: ModuleType, dtype: str, longest: int, name: str) 
 
 
 # ---- the body ----
+
+
+@pytest.mark.parametrize("how", ["option", "file", "pasted"])
+def test_numbers_that_macros_ask_for(xp: ModuleType, how: str, tmp_path: Path) -> None:
+    """Axes that nobody numbers go forwards in memory."""
+    header = tmp_path / "number.h"
+    header.write_text("#define NUMBER i\n")
+    preamble = {"file": f'#include "{header}"', "pasted": "#define JOIN(a, b) a##b"}.get(how, "")
+    operation, options = ("y = JOIN(NUM, BER)" if how == "pasted" else "y = NUMBER"), ("-DNUMBER=i",)
+    numbered = gs.ElementwiseKernel(
+        "T x",
+        "T y",
+        operation,
+        f"numbered_by_{how}",
+        preamble=preamble,
+        options=() if how == "file" else options,
+    )
+    x = xp.zeros((5, 7), "f4")
+    for view in (x, x[::-1], x[:, ::-1], x.T, x.T[::-1], x[::-1, ::-1]):
+        expected = np.arange(view.size, dtype="f4").reshape(view.shape)
+        np.testing.assert_array_equal(gs.asnumpy(numbered(view)), expected)
 
 
 def test_raw_arrays_are_indexed(xp: ModuleType) -> None:

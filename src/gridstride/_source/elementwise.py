@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import NamedTuple
 from gridstride._arguments.parameters import Declaration, declare
 from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
-from gridstride._syntax.words import words
+from gridstride._syntax.words import may_name, words
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
 _JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
+_OWN_INCLUDES = re.compile(r"#[ \t]*include[ \t]*<gridstride/[^>\n]*>")
 _OWN_LINES = f'#line 1 "{OWN_LABEL}"'
 
 
@@ -160,8 +162,9 @@ def uses_index(source: ElementwiseSource) -> bool:
 
 
 def uses_numbers(source: ElementwiseSource) -> bool:
-    """Return whether the texts may ask for the numbers of elements."""
-    return any(not {"i", "_ind"}.isdisjoint(words(text)) for text in source.sections().values())
+    """Return whether the texts may ask for the numbers of elements, also by a macro; no file of ours has one."""
+    text = " ".join((*source.sections().values(), *source.options))
+    return may_name(_OWN_INCLUDES.sub("", text), "i", "_ind")
 
 
 def shared_line(function: str, types: str) -> str:

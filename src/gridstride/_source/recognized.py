@@ -11,7 +11,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 from gridstride._source.types import Role, folded_ctype, kind_of
-from gridstride._syntax.words import words
+from gridstride._syntax.words import may_name
 from gridstride.targets.walks import flag
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _FLOATS = frozenset(("float", "double"))
 def may_ask_for(source: ReductionSource, *names: str) -> bool:
     """Return whether a text may ask for one of what maps are told besides elements, also by a macro."""
     text = " ".join((source.map_expr, source.preamble, source.type_preamble, *source.options))
-    return "##" in text or not words(text).isdisjoint((*names, "include"))
+    return may_name(text, *names)
 
 
 def handed_map(source: ReductionSource, form: ReductionForm) -> str:
