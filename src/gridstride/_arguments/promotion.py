@@ -32,13 +32,18 @@ class Weak(NamedTuple):
     @property
     def kind(self) -> int:
         """Its place among bool, integer, floating, complex."""
-        return _KINDS.index(number_kind(_WEAK_DTYPES[self.type]))
+        return rank_of(_WEAK_DTYPES[self.type])
 
     def __str__(self) -> str:
         return f"Python {self.type.__name__}"
 
 
 Given = DType | Weak | None
+
+
+def rank_of(dtype: DType) -> int:
+    """Return the place of a dtype's kind among bool, integer, floating, complex."""
+    return _KINDS.index(number_kind(dtype))
 
 
 def weak_of(value: object) -> Weak | None:
@@ -68,7 +73,7 @@ def promote(given: Sequence[DType | Weak]) -> DType:
         return _WEAK_DTYPES[highest.type]
     if common.names and not _dtypes.is_bfloat16(common):
         raise TypeError(f"{common} and a {highest} have no dtype in common")
-    if highest.kind <= _KINDS.index(number_kind(common)):
+    if highest.kind <= rank_of(common):
         return common
     if _dtypes.is_bfloat16(common):
         return np.dtype(np.complex64)

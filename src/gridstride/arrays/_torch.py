@@ -88,8 +88,7 @@ class TorchAdapter(Adapter):
         )
 
     def floating_dtype(self) -> np.dtype[Any] | None:
-        name = str(library_module("torch").get_default_dtype()).removeprefix("torch.")
-        return _dtypes.dtype_of_name(name)
+        return _dtype_of(library_module("torch").get_default_dtype())
 
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():
@@ -154,6 +153,11 @@ def _raw_stream() -> Callable[[int], int]:
     # The public way makes an object on every call, which takes forty times as long.
     direct: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return direct or (lambda device: int(torch.cuda.current_stream(device).cuda_stream))
+
+
+@cache
+def _dtype_of(torch_dtype: Any) -> np.dtype[Any]:
+    return _dtypes.dtype_of_name(str(torch_dtype).removeprefix("torch."))
 
 
 @lru_cache(maxsize=64)

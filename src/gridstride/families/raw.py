@@ -310,7 +310,7 @@ def _content(
         return module._lazy.source.code, module._lazy.source.name, os.fspath(path)
     if isinstance(ptx, str):
         ptx = ptx.encode()
-    if isinstance(code, bytes):
+    if code is not None:
         code = content_of(code)
     if isinstance(cubin, str):
         raise TypeError("cubin must be the object code (bytes), got a string: a file is given as path")

@@ -18,7 +18,7 @@ from gridstride.families.fuse.errors import foreign_refusal
 from gridstride.families.fuse.functions import HEADER
 from gridstride.families.fuse.numbers import Number, given_dtype, is_number
 from gridstride.families.fuse.reductions import Reduced
-from gridstride.families.fuse.rules import NUMPY, Rules, RulesByKind
+from gridstride.families.fuse.rules import NUMPY, Rules, rules_by_kind
 from gridstride.families.fuse.tape import Tape, declarations
 from gridstride.families.fuse.traced import Traced
 from gridstride.families.reduction import ReductionKernel
@@ -93,14 +93,15 @@ class FusedFunction:
         given = {each.name: each for each in _given(self._signature, bound)}
         if not any(each.kind == "array" for each in given.values()):
             return self._function(*args, **kwargs)
-        trace = self._traces.get(self._key(given))
+        rules = _rules(given)
+        trace = self._traces.get(self._key(given, rules))
         if trace is None or not trace.serves(given):
             for name in bound.arguments.keys() - passed:
                 if isinstance(self._function, np.ufunc) or (name in given and given[name].kind == "constant"):
                     del bound.arguments[name]  # the function has it; ufuncs do not take all of their defaults
-            trace = self._trace(given, bound)
+            trace = self._trace(given, rules, bound)
             self._pinned |= trace.tape.pinned
-            self._traces[self._key(given)] = trace
+            self._traces[self._key(given, rules)] = trace
         return trace(given)
 
     def __repr__(self) -> str:
@@ -113,15 +114,14 @@ class FusedFunction:
             found = getattr(found, name, None)
         return self.__qualname__ if found is self else (FusedFunction, (self._function, self._name))
 
-    def _key(self, given: Mapping[str, _Given]) -> tuple[Any, ...]:
+    def _key(self, given: Mapping[str, _Given], rules: Rules) -> tuple[Any, ...]:
         keys = tuple(each.key(each.name in self._pinned) for each in given.values())
-        rules = _rules(given)
         if rules is NUMPY:
             return keys
         return (rules.key, tuple(each.has_axes for each in given.values()), *keys)
 
-    def _trace(self, given: Mapping[str, _Given], bound: inspect.BoundArguments) -> _Trace:
-        tape = Tape(self._name, _rules(given))
+    def _trace(self, given: Mapping[str, _Given], rules: Rules, bound: inspect.BoundArguments) -> _Trace:
+        tape = Tape(self._name, rules)
         arrays_of: dict[str, str] = {}
 
         def stand_in(each: _Given) -> Any:
@@ -199,7 +199,7 @@ def _rules(given: Mapping[str, _Given]) -> Rules:
     libraries = {each.library for each in given.values() if each.kind == "array"}
     adapter = arrays.adapter_of(libraries.pop()) if len(libraries) == 1 else None
     floating = None if adapter is None else adapter.floating_dtype()
-    return NUMPY if floating is None else RulesByKind(floating)
+    return NUMPY if floating is None else rules_by_kind(floating)
 
 
 def _given(signature: inspect.Signature, bound: inspect.BoundArguments) -> list[_Given]:
@@ -284,8 +284,7 @@ class _Trace:
         """Raise NumPy's error for a negative exponent of integers, where NumPy's arrays tell without waiting."""
         if not any(isinstance(array, np.ndarray) for array in passed.values()):
             return
-        for is_negative in self._negative_exponents:
-            kernel, parameters = is_negative
+        for kernel, parameters in self._negative_exponents:
             (found,) = kernel(*self.tape.passed(parameters, passed, values))
             if np.any(found):
                 raise ValueError("Integers to negative integer powers are not allowed.")

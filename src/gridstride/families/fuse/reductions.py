@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -157,13 +158,22 @@ class Reduced:
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return next(each for each in args if isinstance(each, cls))._behind()
+        return first_of(cls, args, kwargs or {})._behind()
 
     def _behind(self, *others: Any) -> Any:
         raise self.value.tape.refusal(f"something behind {self.name}(), which must come last")
 
     __hash__ = None  # type: ignore[assignment]
     __getitem__ = __len__ = __iter__ = _behind
+
+
+def first_of(kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return the first argument of a class, which may stand in a list."""
+    for each in (*args, *kwargs.values()):
+        for one in each if isinstance(each, list | tuple) else (each,):
+            if isinstance(one, kind):
+                return one
+    raise AssertionError(f"no argument is of {kind}")
 
 
 for _operation in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"):

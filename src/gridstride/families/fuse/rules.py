@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._arguments.promotion import DType, Weak, promote
-from gridstride._arguments.scalars import number_kind
+from gridstride._arguments.promotion import DType, Weak, promote, rank_of
 from gridstride.families.fuse.numbers import Number, given_of
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
-
-_KINDS = ("bool", "integer", "floating", "complex")
 
 
 class Rules:
@@ -100,12 +97,18 @@ class RulesByKind(Rules):
         return super().reduced(tape, name, kind, own)
 
     def _of_number(self, given: DType | Weak) -> DType:
-        kind = given.kind if isinstance(given, Weak) else _rank(given)
+        kind = given.kind if isinstance(given, Weak) else rank_of(given)
         as_complex = np.result_type(self.floating, np.complex64)
         return (np.dtype(np.bool_), np.dtype(np.int64), self.floating, as_complex)[kind]
 
 
 NUMPY = Rules()
+
+
+@cache
+def rules_by_kind(floating: DType) -> RulesByKind:
+    """Return the rules of a library whose Python floats are of a dtype."""
+    return RulesByKind(floating)
 
 
 def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
@@ -122,24 +125,20 @@ def _is_weak(value: Any) -> bool:
     return isinstance(value, Number) and isinstance(value.given, Weak)
 
 
-def _rank(dtype: DType) -> int:
-    return _KINDS.index(number_kind(dtype))
-
-
 def _joined(first: DType, second: DType) -> DType:
     """Return what two arrays of equal standing have in common."""
-    low, high = sorted((first, second), key=_rank)
+    low, high = sorted((first, second), key=rank_of)
     if {_dtypes.name_of_dtype(low), _dtypes.name_of_dtype(high)} == {"float16", "bfloat16"}:
         return np.dtype(np.float32)
-    return high if _rank(low) < 2 and _rank(low) < _rank(high) else promote([first, second])
+    return high if rank_of(low) < 2 and rank_of(low) < rank_of(high) else promote([first, second])
 
 
 def _decided(first: DType, second: DType) -> DType:
     """Return the first dtype, of what decides, unless that of others is of a higher kind."""
-    if _rank(second) <= _rank(first):
+    if rank_of(second) <= rank_of(first):
         return first
     return (
         np.result_type(first, np.complex64)
-        if _rank(first) == 2 and not _dtypes.is_bfloat16(first)
+        if rank_of(first) == 2 and not _dtypes.is_bfloat16(first)
         else second
     )

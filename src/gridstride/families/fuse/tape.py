@@ -129,7 +129,7 @@ class Tape:
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = functions.template(name, *loop)
         if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
-            values[1] = self.scalar(values[1], loop[1], exponent)
+            values[1] = self.scalar(values[1], loop[1], _exponent)
         elif name == "power" and loop[0].kind == "i":
             self.negative_exponents.append(self.call(np.less, (values[1], 0)))
         typed = [self.typed(each, each_dtype) for each, each_dtype in zip(values, loop, strict=True)]
@@ -290,7 +290,7 @@ def _same(first: Any, second: Any) -> bool:
     return type(first) is type(second) and repr(first) == repr(second)
 
 
-def exponent(value: Any, dtype: DType) -> Any:
+def _exponent(value: Any, dtype: DType) -> Any:
     """Return the exponent of an integer in a dtype; NumPy's error where it is negative."""
     if value < 0:
         raise ValueError("Integers to negative integer powers are not allowed.")

@@ -33,15 +33,13 @@ _OPTIONS = {"dim": "axis", "keepdim": "keepdims"}
 
 def recorded(kind: type, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Record a call of PyTorch's of which some argument is of a class."""
-    given: list[Any] = []
-    for each in (*args, *kwargs.values()):
-        given += each if isinstance(each, list | tuple) else [each]
-    traced: Any = next(each for each in given if isinstance(each, kind))
-    return called(traced.tape, name, args, dict(kwargs))
+    return called(reductions.first_of(kind, args, kwargs).tape, name, args, dict(kwargs))
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Record a call of a function, or of a method of the first argument."""
+    if "input" in kwargs:  # as PyTorch names what functions are of
+        args = (kwargs.pop("input"), *args)
     name = name.removeprefix("special_")
     name = _NAMES.get(name, name)
     if kwargs.pop("out", None) is not None:
