@@ -53,6 +53,14 @@ def test_mistakes_in_reductions(xp: ModuleType, mistake: str) -> None:
     assert re.search(rf"{mistake} of mistaken, line 1: .*hint: {hint}", message, re.DOTALL), message
 
 
+def test_indexers_have_sizes_alone(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x * _in_ind[0]", "a + b", "y = a", "0", "mistaken")
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert re.search(
+        r"map_expr of mistaken, line 1: .*hint: _in_ind and _out_ind have size\(\) alone", message, re.DOTALL
+    )
+
+
 def test_mistakes_in_preambles(xp: ModuleType) -> None:
     kernel = gs.ElementwiseKernel(
         "T x", "T y", "y = f(x)", "mistaken", preamble="__device__ float f(float v) {\n  return v * x;\n}"

@@ -22,6 +22,8 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
+    (r"gridstride::counted",
+     "_in_ind and _out_ind have size() alone: the number of an element is i, its place in the fold is _J"),
     (r"raw_array|no operator \"\[\]\"",
      "a raw parameter is the whole array: index it, x[k], or x[{i, j}] with an index for each axis"),
     (r"subscript|expression must have pointer-to-object type",
@@ -43,8 +45,8 @@ _UNKNOWN = re.compile(r"not declared|undefined|undeclared|does not name a type|u
 #: Which names a text may use besides what a preamble declares, by how its label begins.
 _NAMES = {
     "reduce_expr": "a and b, which it joins",
-    "post_map_expr": "a, the outputs, numbers and raw parameters, i, _in_ind, _out_ind and _fold_size",
-    "map_expr": "the inputs, i, _J, _in_ind and _out_ind",
+    "post_map_expr": "a, the outputs, numbers and raw parameters, i, _fold_size, _in_ind.size() and _out_ind.size()",
+    "map_expr": "the inputs, i, _J, _in_ind.size() and _out_ind.size()",
     "identity": "constants",
     "preamble": "types such as T but no parameters",
     "type_preamble": "neither types such as T nor parameters",

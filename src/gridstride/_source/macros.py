@@ -46,9 +46,7 @@ def apart_from_macros(
 def clashing(text: str, sections: Mapping[str, str], options: CompileOptions) -> list[str]:
     """Return the macros of options and texts that change the text around the user's."""
     macros = {name for name, _ in options.defines}
-    for section in sections.values():
-        if "define" in section:
-            macros.update(match[1] for match in _DEFINED.finditer(_without_comments(section)))
+    macros.update(name for name, _ in _defined(sections))
     if not macros:
         return []
     around = " ".join(part for is_users, part in _parts(text, sections) if not is_users)
@@ -58,14 +56,18 @@ def clashing(text: str, sections: Mapping[str, str], options: CompileOptions) ->
 def _definitions(sections: Mapping[str, str], options: CompileOptions) -> dict[str, str]:
     """Return the definitions of macros that have one, which holds whatever else is defined."""
     found = [(name, f"#define {name} {'1' if value is None else value}") for name, value in options.defines]
-    for section in sections.values():
-        found += [
-            (match[1], section[slice(*match.span())])
-            for match in _DEFINED.finditer(_without_comments(section))
-        ]
+    found += _defined(sections)
     is_conditional = any(map(_CONDITION.search, sections.values()))
     counts = Counter(name for name, _ in found)
     return {} if is_conditional else {name: line for name, line in found if counts[name] == 1}
+
+
+def _defined(sections: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the macros that texts define, each with its definition."""
+    for section in sections.values():
+        if "define" in section:
+            for match in _DEFINED.finditer(_without_comments(section)):
+                yield match[1], section[match.start() : match.end()]
 
 
 def declared_words(declaration: Declaration, *others: str) -> frozenset[str]:
