@@ -166,7 +166,8 @@ def test_methods() -> None:
         lambda x: torch.var(x, dim=0), lambda x: x.std(), lambda x: torch.var(x, dim=1, correction=0),
         lambda x: torch.amax(x, 1), lambda x: torch.amin(x, dim=0), torch.max, lambda x: x.min(),
         lambda x: torch.any(x > 7, dim=1), lambda x: torch.all(x, 0), lambda x: torch.count_nonzero(x - 2),
-        lambda x: torch.sum(input=x, dim=1), lambda x: torch.sum(x, dim=0, dtype=torch.float64), lambda x: torch.std(x, dim=0, unbiased=False),
+        lambda x: torch.sum(input=x, dim=1),
+        lambda x: torch.sum(x, dim=0, dtype=torch.float64), lambda x: torch.std(x, dim=0, unbiased=False),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])

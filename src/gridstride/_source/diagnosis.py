@@ -22,8 +22,6 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
-    (r"gridstride::counted",
-     "_in_ind and _out_ind have size() alone: the number of an element is i, its place in the fold is _J"),
     (r"raw_array|no operator \"\[\]\"",
      "a raw parameter is the whole array: index it, x[k], or x[{i, j}] with an index for each axis"),
     (r"subscript|expression must have pointer-to-object type",
@@ -55,6 +53,11 @@ _NAMES = {
 _PLACEHOLDERS = (
     "an upper-case letter, which digits may follow, is a type placeholder: "
     "give a type of a preamble another name"
+)
+#: An indexer of a reduction that is used as those of other libraries are.
+_INDEXED = re.compile(r"\b_(?:in|out)_ind\b(?!\s*\.\s*size\b)")
+_INDEXERS_HINT = (
+    "_in_ind and _out_ind have size() alone: the number of an element is i, its place in the fold is _J"
 )
 _PARAMETER = re.compile(r"\bgridstride_at_(\w+)")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
@@ -102,6 +105,7 @@ def explained(
         macro,
         placeholder,
         _names(found),
+        _INDEXERS_HINT if found is not None and _INDEXED.search(sections[found.section]) else "",
         *(hint for pattern, hint in _HINTS if re.search(pattern, message)),
     ]
     lines += [f"hint: {hint}" for hint in hints if hint][:1]
