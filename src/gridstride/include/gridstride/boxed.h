@@ -25,14 +25,14 @@ struct boxed {
     static constexpr bool is_turned = __kind == in_order_y;
 
     const __operand& source;
-    char *origin, *base;  // where boxes begin along the first axis, and the first layer's box
+    char* base;       // the first layer's box
     long long apart;  // from a layer to the next
     long long* runs;  // where they begin
     char* here;       // the run at which it stands
     char* waiting;  // cells, and before them the runs of layers as they lie in memory
     packet<stored, __layers> items[box_words<__layers>::items];
 
-    GRIDSTRIDE_INLINED boxed(const __operand& __source) : source(__source) {}
+    GRIDSTRIDE_INLINED boxed(const __operand& __source) : source(__source), base(__source.data) {}
     template <int __axes>
     GRIDSTRIDE_INLINED int begin(const box_space<__axes>& __space, char*& __shared) {
         apart = __space.distance * source.strides[0];
@@ -63,17 +63,8 @@ struct boxed {
         for (int __k = 1; __k < __axes; ++__k) __stride = __axis == __k ? source.strides[__k] : __stride;
         return __stride;
     }
-    // Go to where boxes begin along the first axis, and to one of them.
-    GRIDSTRIDE_INLINED int begin_way() {
-        origin = source.data;
-        return 0;
-    }
     GRIDSTRIDE_INLINED int move(int __axis, int __steps) {
-        origin += __steps * source.strides[__axis];
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int stand(int __steps) {
-        base = origin + __steps * source.strides[0];
+        base += __steps * source.strides[__axis];
         return 0;
     }
     static GRIDSTRIDE_INLINED int place(int __y) { return __y + static_cast<unsigned>(__y) / __gap; }

@@ -49,13 +49,6 @@ GRIDSTRIDE_INLINED void store_boxed(int __from, int __layer, int __e, const __fi
     store_boxed(__from, __layer, __e, __next, __others...);
 }
 
-template <class __only>
-GRIDSTRIDE_INLINED const __only& last_boxed(const __only& __last) { return __last; }
-template <class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED const auto& last_boxed(const __first&, const __second& __next, const __rest&... __others) {
-    return last_boxed(__next, __others...);
-}
-
 template <class __type> struct plain { typedef __type type; };
 template <class __type> struct plain<const __type&> { typedef __type type; };
 
@@ -70,12 +63,11 @@ GRIDSTRIDE_INLINED long long boxed_number(const box_space<__axes>& __space, long
     return __number;
 }
 
-// Go to where boxes begin along the first axis of the way.
+// Go to where boxes begin along the first axis of the way, and see how far the part goes.
 template <int __axes, class... __boxed>
 GRIDSTRIDE_INLINED void begin_way(const box_space<__axes>& __space, box_part& __part, unsigned __rest, __boxed&... __all) {
     __part.number = 0;
     __part.x_cut = __part.y_cut = 1;
-    swallow(__all.begin_way()...);
 #pragma unroll
     for (int __k = 1; __k < __axes; ++__k) {
         if (__k >= __space.ways) break;
@@ -121,8 +113,8 @@ template <class __operation, int __axes, class... __boxed>
 GRIDSTRIDE_INLINED void do_elements(const __operation& __do, const box_space<__axes>& __space, const box_part& __part, long long __number,
                                     const unsigned short* __places, __boxed&... __all) {
     constexpr int __at_once = box_words<1>::at_once;
-    const auto& __last = last_boxed(__all...);
-    typedef typename plain<decltype(last_boxed(__all...))>::type last;
+    const auto& __last = last_of(__all...);
+    typedef typename plain<decltype(last_of(__all...))>::type last;
     const box_lengths __lengths = __part.lengths(__space, 0);
 #pragma unroll 1
     for (int __n = threadIdx.x / 32; __n < __lengths.x_runs * __space.x.pieces; __n += blockDim.x / 32) {
@@ -150,8 +142,8 @@ GRIDSTRIDE_INLINED void do_layers(const __operation& __do, const box_space<__axe
                                   const unsigned short* __places, __boxed&... __all) {
     swallow(__all.form_cells(__space, __part)...);
     __syncthreads();
-    const auto& __last = last_boxed(__all...);
-    typedef typename plain<decltype(last_boxed(__all...))>::type last;
+    const auto& __last = last_of(__all...);
+    typedef typename plain<decltype(last_of(__all...))>::type last;
     const box_lengths __least = __part.lengths(__space, __layers - 1);
 #pragma unroll 1
     for (int __n = threadIdx.x; __n < __least.x_runs * __space.x.pieces; __n += blockDim.x) {
@@ -215,10 +207,10 @@ GRIDSTRIDE_INLINED void run_boxes(const __operation& __do, const box_space<__axe
                                             (__at & ((1 << __space.between) - 1)) * __space.extent[0];
     __part.left = __space.length[0] - __first;
     __part.are_even = __layers == 1 || __part.left >= (__layers - 1) * __distance + __space.extent[0];
-    swallow(__all.stand(__first)...);
+    swallow(__all.move(0, __first)...);
     __syncthreads();
     swallow(__all.bring(__space, __part)...);
-    write_places<typename plain<decltype(last_boxed(__all...))>::type>(__space, __places);
+    write_places<typename plain<decltype(last_of(__all...))>::type>(__space, __places);
     await_words();
     const long long __number = __part.number + __first * __space.numbers.strides[0];
     box_loop<(__layers > 1)>::template run<__layers>(__do, __space, __part, __number, __places, __all...);

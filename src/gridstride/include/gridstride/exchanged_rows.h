@@ -161,13 +161,6 @@ struct exchanged {
     }
 };
 
-template <class __only>
-GRIDSTRIDE_INLINED const __only& last_exchanged(const __only& __last) { return __last; }
-template <class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED const auto& last_exchanged(const __first&, const __second& __next, const __rest&... __others) {
-    return last_exchanged(__next, __others...);
-}
-
 // Do a packet of every so many stretches.
 template <int __length, class __operation, int __axes, class... __exchanged>
 GRIDSTRIDE_INLINED void do_exchanged(const __operation& __do, const element_space<__axes>& __space, long long __number,
@@ -202,7 +195,7 @@ GRIDSTRIDE_INLINED void do_ends(const __operation& __do, const element_space<__a
 #pragma unroll 1
     for (int __k = threadIdx.x; __k < __box.others * 2 * __length; __k += exchanged_threads) {
         const int __stretch = __k / (2 * __length), __j = __k % (2 * __length);
-        const int __before = last_exchanged(__all...).before_word(__stretch);
+        const int __before = last_of(__all...).before_word(__stretch);
         const int __inner = __before >= __end ? 0 : (__end - __before) / __length * __length;
         const int __element = __j < __length ? __j : __before + __inner + __j - __length;
         if (__element >= (__j < __length && __before < __end ? __before : __end) || (__j >= __length && __before >= __end)) continue;
@@ -249,7 +242,7 @@ GRIDSTRIDE_INLINED void run_exchanged(const __operation& __do, const element_spa
         if (__beside > 1) __stretch = __k / __beside % __length;
         else __packet = remainder_of(__outer, __stretch, 3);
         if (__beside > 1 && static_cast<int>(__stretch) >= __box.others) continue;
-        const int __element = last_exchanged(__all...).before_word(int(__stretch)) + int(__packet) * __length;
+        const int __element = last_of(__all...).before_word(int(__stretch)) + int(__packet) * __length;
         if (__element + __length > __end) continue;
         unsigned __row = static_cast<unsigned>(__element);
         const int __within = int(remainder_of(__outer, __row, 2));

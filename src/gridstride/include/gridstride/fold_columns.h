@@ -220,7 +220,7 @@ GRIDSTRIDE_INLINED void add_words(const __map& __do_map, const __reduce& __do, _
 }
 
 // The same for elements that make no words: of one column after another.
-template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+template <int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
 GRIDSTRIDE_INLINED int add_elements(const __map& __do_map, const __reduce& __do, __folding& __sum, __place& __at,
                                     int __j, int __row, int __end, __inputs&... __all) {
     for (; __row + (__count - 1) * __at.height < __end; __row += __count * __at.height) {
@@ -236,12 +236,12 @@ GRIDSTRIDE_INLINED int add_elements(const __map& __do_map, const __reduce& __do,
     }
     return __row;
 }
-template <int __length, int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
+template <int __count, class __folding, class __map, class __reduce, class __place, class... __inputs>
 GRIDSTRIDE_INLINED void add_column_of_elements(const __map& __do_map, const __reduce& __do, __folding& __sum,
                                                __place __at, int __j, int __row, int __end, __inputs... __all) {
     swallow((__all.base += __j * (__at.apart * __all.source.step))...);
-    __row = add_elements<__length, __count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
-    add_elements<__length, 1>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+    __row = add_elements<__count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+    add_elements<1>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
 }
 
 // Leave a thread's values of its columns in shared memory.
@@ -253,7 +253,7 @@ GRIDSTRIDE_INLINED void add_column(const __map& __do_map, const __reduce& __do, 
 #pragma unroll 1
         for (int __j = 0; __j < __length && __at.has(__j); ++__j) {
             __folding __sum = __start;
-            add_column_of_elements<__length, __count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
+            add_column_of_elements<__count>(__do_map, __do, __sum, __at, __j, __row, __end, __all...);
             __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
         }
         return;

@@ -17,7 +17,7 @@ __device__ constexpr int largest_word_in(int __bytes) {
 // 16 bytes in order, and hands them on in shared memory.
 constexpr int most_own_words = 3;
 
-// The elements of neighboring results, as the words they make. `__after` is where the next input's memory begins.
+// The elements of neighboring results, as the words they make.
 template <class __operand, int __length, int __count>
 struct few_input {
     typedef __operand operand;

@@ -118,7 +118,7 @@ GRIDSTRIDE_INLINED void join_narrow(const __reduce& __do, __folding (&__sums)[__
 }
 
 // Where all threads' values lie in a row in shared memory, those of a column are as many apart as there are columns.
-template <int __length, class __folding, class __value, class __reduce>
+template <int __length, class __value, class __reduce>
 GRIDSTRIDE_INLINED __value joined_columns(const __reduce& __do, int __row, int __threads, __value* __table) {
     const int __x = threadIdx.x, __taken = fold_threads / __row * __row, __values = __threads * __length;
     __syncthreads();
@@ -199,7 +199,7 @@ struct narrow_block<true> {
         if (threadIdx.x < __place.threads)
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j, __place.row_of(__j), __place.rows);
-        return as_folded(__do, __start, joined_columns<__length, __folding>(__do, __place.row, __place.threads, __table),
+        return as_folded(__do, __start, joined_columns<__length>(__do, __place.row, __place.threads, __table),
                          __rounds.first * __place.rows);
     }
 };

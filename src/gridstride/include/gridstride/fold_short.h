@@ -30,7 +30,7 @@ __device__ constexpr int size_sum(int __first, __rest... __others) { return __fi
 template <int __room, class... __inputs>
 __device__ constexpr int stretch_elements() { return __room / size_sum(int(sizeof(typename __inputs::stored))...); }
 
-// An input in shared memory. `__after` is where the next one's memory begins.
+// An input in shared memory.
 template <bool __has_gaps, class __operand, int __elements>
 struct stretch {
     typedef __operand operand;

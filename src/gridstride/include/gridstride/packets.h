@@ -359,6 +359,14 @@ GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& _
     return __rest;
 }
 
+// The last operand, an output where there is one.
+template <class __only>
+GRIDSTRIDE_INLINED const __only& last_of(const __only& __last) { return __last; }
+template <class __first, class __second, class... __rest>
+GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, const __rest&... __others) {
+    return last_of(__next, __others...);
+}
+
 }
 
 #endif

@@ -55,7 +55,6 @@ template <class __operand, int __length, class __shape, int __kind>
 struct permuted {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    typedef __shape shape;
     // Small elements are turned: lines that make a square, words of a line, those that a thread takes, and squares.
     static constexpr int size = sizeof(stored), bytes = size < 4 ? 4 : size, lines = bytes / size, words = __shape::height / lines;
     static constexpr int deep = words > 32 ? 2 : 1, group = words / deep, beside = __shape::threads / group, apart = beside * lines;
@@ -219,13 +218,6 @@ struct permuted {
     }
 };
 
-template <class __only>
-GRIDSTRIDE_INLINED const __only& last_permuted(const __only& __last) { return __last; }
-template <class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED const auto& last_permuted(const __first&, const __second& __next, const __rest&... __others) {
-    return last_permuted(__next, __others...);
-}
-
 // The number of an element, at a place in a plane.
 template <class __shape, int __axes>
 GRIDSTRIDE_INLINED long long permuted_number(const element_space<__axes>& __space, unsigned __rest, unsigned __x, unsigned __y) {
@@ -279,7 +271,7 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
 #pragma unroll 1
     for (int __k = __shape::threads - 1 - int(threadIdx.x); __k < __rows; __k += __shape::threads) {
         swallow(__all.put_row(__space, __k, __tile.y + __k)...);
-        const int __phase = last_permuted(__all...).phase(__k);
+        const int __phase = last_of(__all...).phase(__k);
         __phases[__k] = __phase;
         swallow(__all.shift_row(__k, __phase)...);
     }

@@ -232,13 +232,6 @@ GRIDSTRIDE_INLINED int last_row_phase(const __first&, const __second& __next, co
     return last_row_phase(__next, __others...);
 }
 
-template <class __only>
-GRIDSTRIDE_INLINED const __only& last_of(const __only& __last) { return __last; }
-template <class __first, class __second, class... __rest>
-GRIDSTRIDE_INLINED const auto& last_of(const __first&, const __second& __next, const __rest&... __others) {
-    return last_of(__next, __others...);
-}
-
 // Move to the block's part; `__height` is how long it may be along y.
 template <bool __is_split, int __axes, class... __turned>
 GRIDSTRIDE_INLINED void enter_plane(plane_part<__is_split>& __part, const element_space<__axes>& __space, long long __height,
