@@ -22,7 +22,7 @@ from gridstride._compilation import functions
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
 from gridstride.targets.base import Target
-from gridstride.targets.block_loops import folds_across
+from gridstride.targets.block_loops import writers
 
 _HOST_ARRAYS = 1
 
@@ -52,7 +52,7 @@ def loaded_texts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 @pytest.fixture
 def folds_of_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give folds of little the loops of folds that read much."""
-    monkeypatch.setattr(folds_across, "reads_little", lambda *_: False)
+    monkeypatch.setattr(writers, "reads_little", lambda *_: False)
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.targets.block_loops import folds_across
+from gridstride.targets.block_loops import writers
 
 
 @pytest.fixture(autouse=True)
 def _either_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give half of the shapes the loops that long folds have: those for any layout are taken where little is read."""
-    monkeypatch.setattr(folds_across, "reads_little", lambda walk: sum(walk.kept) % 2 == 0)
+    monkeypatch.setattr(writers, "reads_little", lambda walk: sum(walk.kept) % 2 == 0)

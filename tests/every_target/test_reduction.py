@@ -13,11 +13,11 @@ import pytest
 import gridstride as gs
 from gridstride import _dtypes
 from gridstride.targets.base import Target
-from gridstride.targets.block_loops import folds_across
+from gridstride.targets.block_loops import writers
 from tests.array_values import values
 
 #: Before fixtures choose instead.
-READS_LITTLE = folds_across.reads_little
+READS_LITTLE = writers.reads_little
 
 TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
@@ -411,7 +411,7 @@ def test_case_p122_a_typo_in_the_map(xp: ModuleType) -> None:
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     xp: ModuleType, monkeypatch: pytest.MonkeyPatch, loaded_texts: list[object], longest: int, dtype: str
 ) -> None:
-    monkeypatch.setattr(folds_across, "reads_little", READS_LITTLE)
+    monkeypatch.setattr(writers, "reads_little", READS_LITTLE)
     call_in_twelve_layouts(xp, dtype, longest, f"total_up_to_{longest}")
     assert 1 <= len(loaded_texts) <= 6
 

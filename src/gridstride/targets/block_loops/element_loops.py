@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 from gridstride.targets.walks import (
@@ -88,7 +88,7 @@ def element_loop(
     )
 
 
-def lies_along(operand: Walked, shape: Ints, axes: Ints) -> bool:
+def lies_along(operand: Walked, shape: Ints, axes: Iterable[int]) -> bool:
     """Return whether elements are consecutive along axes, inner ones first."""
     step = operand.itemsize
     for axis in axes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import gcd, prod
 from typing import NamedTuple
 
-from gridstride.targets.block_loops.element_loops import Steps, element_loop
+from gridstride.targets.block_loops.element_loops import Steps, element_loop, lies_along
 from gridstride.targets.block_loops.rows import LONG_PACKETS, packets_of_row
 from gridstride.targets.block_loops.spaces import blocks_for
 from gridstride.targets.walks import (
@@ -159,7 +159,7 @@ def _kinds(walk: ElementWalk, inner: int, length: int) -> Ints | None:
         size, step = operand.itemsize, operand.strides[0]
         if size > LARGEST_WORD or size & (size - 1):
             return None
-        if _lies_flat(operand, walk.shape, inner):
+        if lies_along(operand, walk.shape, range(inner + 1)):
             kinds.append(_FLAT)
         elif operand.written:
             return None
@@ -187,15 +187,6 @@ def _are_whole(walk: ElementWalk, row: int, length: int) -> bool:
     starts = (last.address, *last.strides[1:])
     word = length * last.itemsize
     return row % length == 0 and all(each % word == 0 or abs(each) < row * last.itemsize for each in starts)
-
-
-def _lies_flat(operand: Walked, shape: Ints, inner: int) -> bool:
-    reached = operand.itemsize
-    for axis in range(inner + 1):
-        if operand.strides[axis] != reached:
-            return False
-        reached *= shape[axis]
-    return True
 
 
 def _shared(walk: ElementWalk, inner: int, length: int, kinds: Ints) -> _Flat:

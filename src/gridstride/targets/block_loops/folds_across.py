@@ -7,19 +7,21 @@ from math import gcd, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.spaces import (
+    HELD,
     MOST_BYTE_ROWS,
     MOST_PARTS,
     MOST_ROWS,
+    blocks_held,
     counter_of,
     fold_loop,
     fold_space_bytes,
     folds_innermost,
+    has_bytes,
     has_words,
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
     room_of,
-    takes_registers,
     threads_for,
 )
 from gridstride.targets.walks import (
@@ -54,8 +56,8 @@ _ROWS_OF_PLACES = 63
 _STRETCH = 16
 #: Blocks for each multiprocessor, at most: four times five, or five times four, which it holds at once.
 _BLOCKS = 20
-#: Those that share rows of results: what it holds at once, fewer where values take registers, so many times.
-_HELD, _FEWER_HELD, _ROUNDS = 5, 4, 2
+#: Those that share rows of results: what it holds at once, so many times.
+_ROUNDS = 2
 #: Words of results that a thread's packet of a row makes, where results are larger.
 _MOST_STORED = 8
 #: Packets of results of a thread, one after another, at most; fewer where words of many rows are under way already.
@@ -230,7 +232,7 @@ def _values(length: int) -> int:
     return -(-length // 4)
 
 
-def _parts(blocks: int, rows: int, height: int, limits: Limits, held: int = _HELD) -> int:
+def _parts(blocks: int, rows: int, height: int, limits: Limits, held: int = HELD) -> int:
     wanted = parts_that_fill(blocks, held * limits.multiprocessors, _ROUNDS)
     return max(1, min(wanted, rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
 
@@ -240,9 +242,8 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
 
     Where a fold starts with values of elements, these are of the rows that one packet of each thread covers.
     """
-    are_bytes = any(each.itemsize == 1 for each in walk.inputs)
-    held = _FEWER_HELD if takes_registers(walk) else _HELD
-    part = max(1, -(-rows // _parts(blocks, rows, height, limits, held)))
+    are_bytes = has_bytes(walk)
+    part = max(1, -(-rows // _parts(blocks, rows, height, limits, blocks_held(walk))))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
         starts = not walk.has_identity and (walk.in_structures or not are_bytes)

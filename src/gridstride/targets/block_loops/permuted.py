@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from math import prod
-from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import element_loop, lies_along
+from gridstride.targets.block_loops.planes import Sides
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -32,13 +32,6 @@ _RESERVED = 1024
 _SHORT, _ENOUGH = 16, 16
 #: How an operand lies, as the header has it.
 _ALONG_X, _ALONG_Y, _ANYWHERE = range(3)
-
-
-class _Sides(NamedTuple):
-    """Hold the axes of both sides of tiles, inner ones first: of the outputs' rows, and of the lines of an input."""
-
-    x: Ints
-    y: Ints
 
 
 def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
@@ -112,7 +105,7 @@ def _are_elements(operands: Sequence[Walked]) -> bool:
     )
 
 
-def _sides(walk: ElementWalk, tile: tuple[int, int]) -> _Sides | None:
+def _sides(walk: ElementWalk, tile: tuple[int, int]) -> Sides | None:
     outputs = [operand for operand in walk.operands if operand.written]
     for operand in walk.operands:
         inner = _innermost(operand)
@@ -121,7 +114,7 @@ def _sides(walk: ElementWalk, tile: tuple[int, int]) -> _Sides | None:
         x = _consecutive(walk, outputs, 0, _ENOUGH * tile[0], {inner})
         y = _consecutive(walk, [operand], inner, _ENOUGH * tile[1], x)
         lengths = [prod(walk.shape[axis] for axis in side) for side in (x, y)]
-        return _Sides(x, y) if min(lengths) >= _SHORT and max(lengths) < 2**30 else None
+        return Sides(x, y) if min(lengths) >= _SHORT and max(lengths) < 2**30 else None
     return None
 
 
@@ -150,7 +143,7 @@ def _consecutive(
     return tuple(side)
 
 
-def _kind(operand: Walked, shape: Ints, sides: _Sides) -> int:
+def _kind(operand: Walked, shape: Ints, sides: Sides) -> int:
     if lies_along(operand, shape, sides.x):
         return _ALONG_X
     return _ALONG_Y if not operand.written and lies_along(operand, shape, sides.y) else _ANYWHERE
@@ -187,7 +180,7 @@ def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
 
 def _loop(
     walk: ElementWalk,
-    sides: _Sides,
+    sides: Sides,
     name: str,
     tiles: Ints,
     lengths: tuple[int, int],

@@ -11,13 +11,14 @@ from gridstride.targets.block_loops.spaces import (
     MOST_PARTS,
     MOST_ROWS,
     blocks_for,
+    blocks_held,
     fold_loop,
     fold_space_bytes,
+    has_bytes,
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
     room_of,
-    takes_registers,
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -37,8 +38,6 @@ _FEW_ROWS = "gridstride/fold_few.h"
 _SHORT_ROWS, _NARROW = "gridstride/fold_short.h", "gridstride/fold_narrow.h"
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
-#: Blocks that fold narrow arrays, as many as a multiprocessor holds at once, fewer where values take registers.
-_HELD, _FEWER_HELD = 5, 4
 #: Bytes from which on there are twice as many; those of bytes always are.
 _LARGE = 1 << 29
 #: Bytes of a row from which on it is long, results that are many, and columns that are still few.
@@ -203,18 +202,13 @@ def is_narrow(walk: FoldWalk) -> bool:
     )
 
 
-def has_bytes(walk: FoldWalk) -> bool:
-    """Return whether elements of an input are bytes."""
-    return any(each.itemsize == 1 for each in walk.inputs)
-
-
 def _period(columns: int, length: int) -> int:
     """Return how many packets begin in different columns."""
     return columns // gcd(columns, length)
 
 
 def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    """Return the fold of rows of a few results, one after another, in parts where these are too few."""
+    """Return the fold of all rows of a few columns, which threads take as they lie."""
     length = packet_length([each.itemsize for each in walk.inputs])
     columns, *outer = walk.kept
     rows, group = walk.fold[0], _period(columns, length)
@@ -223,7 +217,7 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     blocks = prod(outer)
     are_bytes = has_bytes(walk)
     is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
-    held = (_FEWER_HELD if takes_registers(walk) else _HELD) * limits.multiprocessors
+    held = blocks_held(walk) * limits.multiprocessors
     wanted = parts_that_fill(blocks, held, 2 if is_large or are_bytes else 1)
     most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
     parts = max(1, min(wanted, rounds // 16, MOST_PARTS), -(-rounds // most))
@@ -246,5 +240,5 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
 
 
 def _fits_a_word(itemsize: int) -> bool:
-    """Return the fold of all rows of a few columns, which threads take as they lie."""
+    """Return whether elements are parts of a largest word."""
     return itemsize <= LARGEST_WORD and LARGEST_WORD % itemsize == 0

@@ -30,6 +30,8 @@ _LINES = "gridstride/fold_lines.h"
 MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
 MOST_PARTS = 65535
+#: Blocks that a multiprocessor holds at once, and where values take registers.
+HELD, _FEWER_HELD = 5, 4
 #: Rounds of blocks, at most, and what of them is full.
 _MOST_ROUNDS, _FULL = 4, 0.75
 #: Where `workspace` stands in ``fold_space``.
@@ -158,10 +160,20 @@ def parts_that_fill(blocks: int, held: int, least_rounds: int = 1) -> int:
     return best
 
 
-def takes_registers(walk: FoldWalk) -> bool:
+def _takes_registers(walk: FoldWalk) -> bool:
     """Return whether values of a thread's packet take so many registers that a multiprocessor holds fewer blocks."""
     largest = max((each.itemsize for each in walk.inputs), default=1)
     return walk.in_structures and largest > 1 and (largest == 2 or not walk.has_identity)
+
+
+def blocks_held(walk: FoldWalk) -> int:
+    """Return how many blocks a multiprocessor holds at once."""
+    return _FEWER_HELD if _takes_registers(walk) else HELD
+
+
+def has_bytes(walk: FoldWalk) -> bool:
+    """Return whether elements of an input are bytes."""
+    return any(each.itemsize == 1 for each in walk.inputs)
 
 
 def threads_for(packets: int, takes_long: bool = False) -> int:
