@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -137,8 +137,11 @@ def dtype_of_name(name: str) -> DType:
 
 
 def dtype_of(given: Any) -> DType:
-    """Return the dtype of whatever NumPy takes for one, and of ``"bfloat16"``."""
-    return dtype_of_name(given) if isinstance(given, str) else np.dtype(given)
+    """Return the dtype of whatever NumPy or PyTorch takes for one, and of ``"bfloat16"``."""
+    if isinstance(given, str):
+        return dtype_of_name(given)
+    module, _, name = str(given).rpartition(".")
+    return dtype_of_name(name) if module == "torch" else np.dtype(given)
 
 
 def scalars_of(dtype: DType) -> Iterator[DType]:
@@ -150,6 +153,18 @@ def scalars_of(dtype: DType) -> Iterator[DType]:
             yield from scalars_of(field[0])
     else:
         yield dtype
+
+
+def has_shared_bytes(dtype: DType) -> bool:
+    """Return whether two fields of a structure share bytes, as those of a union do."""
+    if dtype.subdtype is not None:
+        return has_shared_bytes(dtype.subdtype[0])
+    found: Mapping[str, Any] = dtype.fields or {}
+    fields = sorted((found[name] for name in dtype.names or ()), key=lambda field: field[1])
+    ends = (field[1] + field[0].itemsize for field in fields)
+    return any(end > field[1] for end, field in zip(ends, fields[1:], strict=False)) or any(
+        has_shared_bytes(field[0]) for field in fields
+    )
 
 
 @cache

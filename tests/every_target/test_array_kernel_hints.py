@@ -19,6 +19,8 @@ OPERATIONS: dict[str, tuple[str, str, str, str]] = {
     "raw without an index": ("T x, raw T r", "y = r", "line 1.*", r"is the whole array: index it, x\[k\]"),
     "raw with too many": ("T x, raw T r", "y = r[{i, 0, 0}]", "line 1.*", "an index for each axis"),
     "an index without raw": ("T x", "y = x[i]", "line 1.*", "write 'raw T x' to index it"),
+    "an input that is written": ("T x", "x = 3; y = x", "line 1.*", "declare what is written as an output"),
+    "a raw input that is written": ("T x, raw T r", "r[i] = x; y = x", "line 1.*", "written as an output"),
     "Python's power": ("T x", "y = x ** 2", "line 1.*", r"write pow\(x, y\) or x \* x"),
 }  # fmt: skip
 #: Expressions of a reduction, with the text that is wrong and the hint.
@@ -51,6 +53,32 @@ def test_mistakes_in_reductions(xp: ModuleType, mistake: str) -> None:
     texts, hint = FOLDS[mistake]
     message = refusal(gs.ReductionKernel("T x", "T y", *texts, "mistaken"), xp.ones(3, xp.float32))
     assert re.search(rf"{mistake} of mistaken, line 1: .*hint: {hint}", message, re.DOTALL), message
+
+
+def test_ambiguous_calls(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", "y = f(x, x)", "mistaken", preamble="""
+        __device__ T f(T a, int b) { return a + b; }
+        __device__ T f(int a, T b) { return a + b; }""")  # fmt: skip
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert re.search(r"operation of mistaken, line 1: (?s:.*)hint: .*as in max\(x, T\(0\)\)", message), (
+        message
+    )
+
+
+def test_types_of_reductions(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "mistaken", "box<T, int>", preamble="""
+        template <class U> struct box { U value; };""")  # fmt: skip
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert re.search(r"reduce_type of mistaken, line 1: .*\n    box<T, int>", message), message
+
+
+def test_assertions_of_users(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x", "T y", "y = x", "mistaken", preamble='static_assert(sizeof(T) == 8, "only doubles");'
+    )
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert re.search("preamble of mistaken, line 1: .*only doubles", message)
+    assert "hint" not in message
 
 
 def test_indexers_have_sizes_alone(xp: ModuleType) -> None:

@@ -189,6 +189,8 @@ def test_the_dtype_of_the_result(xp: ModuleType) -> None:
     result = TOTAL(xp.asarray(x), axis=0, dtype="i8")
     assert result.dtype == np.int64
     np.testing.assert_array_equal(gs.asnumpy(result), x.sum(0, dtype="i8"))
+    with pytest.raises(TypeError, match=r"`total`: parameter .* its bytes are swapped"):
+        TOTAL(xp.ones(3, "f4"), dtype=np.dtype("f8").newbyteorder())
     with pytest.raises(TypeError, match="dtype="):
         TOTAL(xp.ones(3, "f4"), dtype="i4")
     with pytest.raises(TypeError, match="always"):

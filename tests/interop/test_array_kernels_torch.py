@@ -34,6 +34,12 @@ def test_bfloat16() -> None:
     assert TOTAL(x).dtype is torch.bfloat16
 
 
+def test_dtypes_of_results() -> None:
+    total = TOTAL(torch.ones(3, 4, dtype=torch.int8), axis=0, dtype=torch.int64)
+    assert torch.equal(total, torch.full((4,), 3))
+    assert TOTAL(torch.ones(3), dtype=torch.bfloat16).dtype is torch.bfloat16
+
+
 def test_conjugate_views_are_resolved() -> None:
     x = torch.randn(5, dtype=torch.complex64)
     assert torch.equal(ADD(x.conj(), x), x.conj() + x)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride import arrays
 from gridstride.errors import ArgumentTypeError
 
@@ -387,3 +388,18 @@ loaded = {"cupy", "torch", "jax", "jaxlib", "dask", "ml_dtypes", "cuda", "tree_s
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_cannot_be_read_is_said_of_the_argument():
+    unknown = Shown(np.ones(3).__array_interface__, typestr="<z8")
+
+    class Unexported:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **keywords):
+            raise BufferError("in use")
+
+    for given, reason in ((unknown, "typestr '<z8'"), (Unexported(), "cannot be read by DLPack: in use")):
+        with pytest.raises(ArgumentTypeError, match=f"`copy`: argument 0, .*{reason}"):
+            gs.ElementwiseKernel("T x", "T y", "y = x", "copy")(given, np.ones(3))

@@ -64,3 +64,9 @@ def test_a_bare_string_is_refused():
 
 def test_cooperative_and_compiler_are_kept():
     assert parse(cooperative=True, compiler="nvcc") == CompileOptions(cooperative=True, compiler="nvcc")
+
+
+@pytest.mark.parametrize("options", [("--unknown",), ("-std=c++99",), ("-D",), "-DN", (3,)])
+def test_errors_name_the_kernel(options):
+    with pytest.raises((TypeError, ValueError), match=r"^`wave`: "):
+        parse_options(options, target="here", kernel="wave")

@@ -184,7 +184,9 @@ def value_dtypes(
             given = passed[position].given
             if not isinstance(given, np.dtype):
                 raise passed[position].wrong(
-                    declaration.name, parameter.ctype, "Pass a structured array or scalar"
+                    declaration.name,
+                    parameter.ctype,
+                    "Pass an array or NumPy scalar: a type of a preamble does not say what a Python number becomes",
                 )
             dtypes.append(given)
         else:
@@ -197,17 +199,23 @@ def value_dtypes(
 
 def _known(kernel: str, parameter: ParameterInfo, dtype: DType) -> DType:
     """Return the dtype of a placeholder; TypeError where it has no C++ counterpart."""
+    known = ", ".join(_dtypes.SCALAR_NAMES)
+    reason = ""
     for each in _dtypes.scalars_of(dtype):
         if _dtypes.name_of_dtype(each) not in _dtypes.SCALAR_NAMES:
-            known = ", ".join(_dtypes.SCALAR_NAMES)
-            raise ArgumentTypeError(
-                f"`{kernel}`: parameter `{parameter.name}` (`{parameter.ctype}`) is to be of dtype {dtype}, but {each} "
-                f"has no CUDA C++ counterpart. Pass one of {known}, or a structure of them",
-                kernel=kernel,
-                parameter=parameter.name,
-                expected=known,
-                got=str(dtype),
-            )
+            reason = f"{each} has no CUDA C++ counterpart. Pass one of {known}, or a structure of them"
+    if not dtype.isnative:
+        reason = "its bytes are swapped. Pass a dtype of the native order: dtype.newbyteorder('=')"
+    elif _dtypes.has_shared_bytes(dtype):
+        reason = "its fields share bytes. Declare the structure in a preamble, or pass fields that lie apart"
+    if reason:
+        raise ArgumentTypeError(
+            f"`{kernel}`: parameter `{parameter.name}` (`{parameter.ctype}`) is to be of dtype {dtype}, but {reason}",
+            kernel=kernel,
+            parameter=parameter.name,
+            expected=known,
+            got=str(dtype),
+        )
     return dtype
 
 

@@ -23,6 +23,8 @@ _KEYWORDS = """
 
 #: A type of a preamble, perhaps of a namespace or with arguments.
 _TYPE = re.compile(r"[A-Za-z_]\w*(::\w+)*(\s*<[\w:<>, ]*>)?(::\w+)*")
+#: CUDA's own.
+_VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]")
 
 
 class ParameterInfo:
@@ -65,9 +67,9 @@ class ParameterInfo:
         )
         end = 1 + max(text.rfind(mark) for mark in " >*&")
         self.name, spelled = text[end:], text[:end].strip()
-        if not (end and self.name[:1].isascii() and self.name.isidentifier()):
+        if not end or not self.name.isidentifier() or not self.name[:1].isascii():
             raise ValueError(f"{param.strip()!r} is no parameter: write a type and a name, such as 'T x'")
-        if self.name in _KEYWORDS.split():
+        if not is_identifier(self.name):
             raise ValueError(
                 f"parameter {param.strip()!r}: {self.name!r} is a word of C++ and cannot name it"
             )
@@ -203,6 +205,11 @@ def value_ctype(dtype: np.dtype[Any]) -> str:
     return name if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
 
 
+def is_identifier(name: str) -> bool:
+    """Return whether a name can be one in C++."""
+    return name.isidentifier() and name[:1].isascii() and name not in _KEYWORDS.split()
+
+
 def is_placeholder(ctype: str) -> bool:
     """Return whether arguments decide what a type is: an upper-case letter, which digits may follow."""
     return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or ctype[1:].isdecimal())
@@ -229,7 +236,7 @@ def _dtype_of(spelled: str) -> np.dtype[Any] | None:
 
 def _check_declared(name: str, parameter: ParameterInfo, types: str) -> None:
     base = parameter.ctype.partition("<")[0].rpartition("::")[2].strip()
-    if base in words(types):
+    if base in words(types) or _VECTOR.fullmatch(base):
         return
     import difflib
 

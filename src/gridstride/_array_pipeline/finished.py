@@ -158,19 +158,23 @@ def _number(operand: Operand) -> int | None:
 
 def _pairs(operands: Sequence[Operand], bound: Bound | BoundFold) -> Iterator[_native.Pair]:
     """Yield which of the arguments must not share memory; an input of an elementwise call may be an output."""
-    walked = [k for k, each in enumerate(operands) if each.role.kind == "element" and each.view is not None]
-    for k in walked:
-        for other in walked:
-            if operands[k].written and other != k and (other < k or not operands[other].written):
-                yield _pair(k, other, operands, bound)
+    found = [k for k, each in enumerate(operands) if each.role.kind != "scalar" and each.view is not None]
+    for k in found:
+        for other in found:
+            both_walked = operands[k].role.kind == operands[other].role.kind == "element"
+            if operands[k].written and (not operands[other].written or (other < k and both_walked)):
+                yield _pair(k, other, operands, bound, both_walked)
 
 
-def _pair(k: int, other: int, operands: Sequence[Operand], bound: Bound | BoundFold) -> _native.Pair:
+def _pair(
+    k: int, other: int, operands: Sequence[Operand], bound: Bound | BoundFold, both_walked: bool
+) -> _native.Pair:
     first, second = operands[k].view, operands[other].view
     assert first is not None
     assert second is not None
     may_be_same = (
         isinstance(bound, Bound)
+        and both_walked
         and not operands[other].written
         and first.dtype.itemsize == second.dtype.itemsize
         and operand_strides(first, bound.shape) == operand_strides(second, bound.shape)

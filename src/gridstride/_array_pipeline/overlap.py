@@ -1,4 +1,4 @@
-"""Inputs that share memory with an output otherwise than element for element are copied first."""
+"""Inputs that share memory with an output otherwise than element for element are copied first, raw ones always."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ def separated(
 ) -> tuple[Operand, ...]:
     """Return the operands with copies in place of inputs that overlap an output otherwise than element for element.
 
-    They are the same object where nothing overlaps so. An input of a reduction may not overlap an output at all.
+    They are the same object where nothing overlaps so. A raw array, and an input of a reduction, may not overlap an
+    output at all: which elements are read when is not known. What two raw outputs share is the kernel's concern.
 
     Raises
     ------
     ValueError
         Where two outputs overlap.
     """
-    walked = [each for each in operands if each.role.kind == "element" and each.view is not None]
-    spans = [each.view.extent for each in walked if each.view is not None]
-    outputs = [each for each in walked if each.written]
-    if not _any_meet(walked, spans):
+    found = [each for each in operands if each.role.kind != "scalar" and each.view is not None]
+    spans = [each.view.extent for each in found if each.view is not None]
+    if not _any_meet(found, spans):
         return operands
-    for k, first in enumerate(outputs):
-        for second in outputs[k + 1 :]:
+    outputs = [each for each in found if each.written]
+    walked = [each for each in outputs if each.role.kind == "element"]
+    for k, first in enumerate(walked):
+        for second in walked[k + 1 :]:
             assert first.view is not None
             assert second.view is not None
             if axes.may_share(first.view, second.view):
@@ -63,12 +65,13 @@ def _any_meet(operands: Sequence[Operand], spans: Sequence[tuple[int, int]]) -> 
 
 def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints | None) -> bool:
     view = operand.view
-    if operand.written or view is None or operand.role.kind != "element":
+    if operand.written or view is None or operand.role.kind == "scalar":
         return False
     for output in outputs:
         assert output.view is not None
         same = (
             shape is not None
+            and operand.role.kind == output.role.kind == "element"
             and view.address == output.view.address
             and view.dtype.itemsize == output.view.dtype.itemsize
             and operand_strides(view, shape) == operand_strides(output.view, shape)

@@ -22,6 +22,10 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
+    (r"read-only|modifiable lvalue",
+     "inputs, i and n cannot be assigned: declare what is written as an output"),
+    (r"is ambiguous|more than one instance of overloaded",
+     "the arguments have several types, or one that the function has no version for: cast them, as in max(x, T(0))"),
     (r"raw_array|no operator \"\[\]\"",
      "a raw parameter is the whole array: index it, x[k], or x[{i, j}] with an index for each axis"),
     (r"subscript|expression must have pointer-to-object type",
@@ -31,7 +35,9 @@ _HINTS = (
     (r"expected (?:a |',' or )?[^\w\s];", "the statement before this place lacks its semicolon"),
     (r"no match for|no operator|invalid operands",
      "there is no such operation for these types; cast one side, or declare another type"),
-    (r"static[_ ]assert",
+    (r"another type than the argument's dtype",
+     "convert the argument to the type that the preamble declares, or declare the parameter as T x"),
+    (r"than (?:in )?the argument's dtype",
      "the structure that the preamble declares and the argument's dtype must have one layout: "
      "numpy.dtype(..., align=True) lays fields out as C++ does"),
 )  # fmt: skip
@@ -46,6 +52,7 @@ _NAMES = {
     "post_map_expr": "a, the outputs, numbers and raw parameters, i, _fold_size, _in_ind.size() and _out_ind.size()",
     "map_expr": "the inputs, i, _J, _in_ind.size() and _out_ind.size()",
     "identity": "constants",
+    "reduce_type": "dtypes, C++ types, types such as T",
     "preamble": "types such as T but no parameters",
     "type_preamble": "neither types such as T nor parameters",
     "": "the kernel's parameters, i and n",

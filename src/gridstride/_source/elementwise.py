@@ -113,8 +113,9 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
     types = ", ".join(operand_type(role, source.operation, outputs, form.capacity) for role in elements)
     text = template("elementwise.cu").substitute(
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-        types=f"{type_lines(form.types)}\n{layout_lines(form.roles)}",
+        types=type_lines(form.types),
         preamble=section(f"preamble of {name}", source.preamble),
+        layouts=layout_lines(form.roles),
         threads=form.threads,
         name=entry(name),
         parameters=", ".join(_parameters(source, form)),
@@ -139,7 +140,9 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
     includes = [form.header, *needed_headers(whole, dtypes)]
     if uses_index(source) or any(role.kind == "raw" for role in form.roles):
         includes.append("gridstride/raw_array.h")
-    options = parse_options(source.options, target=target)
+    if any(role.is_declared for role in form.roles):
+        includes.append("gridstride/declared_types.h")
+    options = parse_options(source.options, target=target, kernel=name)
     return Program(
         text=apart_from_macros(text, source.sections(), options, declared_words(source.declaration)),
         name=name,

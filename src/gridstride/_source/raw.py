@@ -144,7 +144,11 @@ _LAYOUT = (
 @lru_cache(maxsize=1024)
 def _program(source: RawSource, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...]) -> Program:
     options = parse_options(
-        source.options, target=target, cooperative=source.cooperative, compiler=source.compiler
+        source.options,
+        target=target,
+        kernel=source.name,
+        cooperative=source.cooperative,
+        compiler=source.compiler,
     )
     return Program(
         text=source.text,

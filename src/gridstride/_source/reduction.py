@@ -69,6 +69,7 @@ class ReductionSource(NamedTuple):
             "reduce_expr": self.reduce_expr,
             "post_map_expr": self.post_map_expr,
             "identity": self.identity or "",
+            "reduce_type": self.reduce_type or "",
             "preamble": self.preamble,
             "type_preamble": self.type_preamble,
         }
@@ -194,7 +195,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     text = _Text(source, form)
     whole = "\n".join((*source.sections().values(), source.reduce_type or "", text.whole))
     dtypes = [dtype for role in text.roles for dtype in (role.stored, role.value)]
-    options = parse_options(source.options, target=target)
+    options = parse_options(source.options, target=target, kernel=name)
     declared = declared_words(source.declaration, source.reduce_type or "")
     return Program(
         text=apart_from_macros(text.whole, source.sections(), options, declared),
@@ -237,6 +238,8 @@ class _Text:
             yield self._form.finds_places
         if any(role.kind == "raw" for role in self.roles):
             yield "gridstride/raw_array.h"
+        if any(role.is_declared for role in self.roles):
+            yield "gridstride/declared_types.h"
 
     def _folding(self) -> str:
         """Return the function that folds, behind what it needs and before the one that joins parts."""
@@ -249,11 +252,10 @@ class _Text:
             common,
             shared=shared_line(form.shared, ", ".join(["gridstride_folding", *types])),
             type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-            types=self._type_lines(),
-            reduce_type=self._reduce_type,
-            first_input=self.roles[0].ctype,
-            first_output=source.declaration.outputs[0].ctype,
+            types="\n".join((self._type_lines(), *self._raw_types(of_preamble=False))),
+            reduce_type=self._reduce_type_line(),
             preamble=section(f"preamble of {name}", source.preamble),
+            layouts="\n".join((layout_lines(self.roles), *self._raw_types(of_preamble=True))),
             has_identity=flag(bool(source.identity)),
             threads=form.threads,
             parameters=self._parameters(["gridstride_space"], self.roles),
@@ -310,7 +312,21 @@ class _Text:
         widened_types = self._form.widened
         plain = type_lines(each for each in self._form.types if each[0] not in widened_types)
         wide = [widened_line(*each) for each in self._form.types if each[0] in widened_types]
-        return "\n".join((plain, *wide, layout_lines(self.roles)))
+        return "\n".join((plain, *wide))
+
+    def _reduce_type_line(self) -> str:
+        """Return the line that names the type in which values are folded."""
+        name = self._source.declaration.name
+        is_own = self._reduce_type == self._source.reduce_type
+        shown = f"\n{section(f'reduce_type of {name}', self._reduce_type)}\n" if is_own else self._reduce_type
+        return f"typedef {shown} _type_reduce;"
+
+    def _raw_types(self, of_preamble: bool) -> Iterator[str]:
+        """Yield the lines that name the types of the first input and output, which preambles may use or declare."""
+        known = words(self._source.type_preamble)
+        for name, role in (("out", self._results[0]), ("in", self.roles[0])):
+            if of_preamble == (role.is_declared and words(role.ctype).isdisjoint(known)):
+                yield f"typedef {role.ctype} type_{name}0_raw;"
 
     def _parameters(self, spaces: Iterable[str], roles: Iterable[Role], *own: str) -> str:
         """Return the list of parameters: spaces first, then the function's own."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._arguments.parameters import ParameterInfo, value_ctype
+from gridstride._arguments.parameters import ParameterInfo, is_identifier, value_ctype
 from gridstride._syntax.words import words
 
 DType = np.dtype[Any]
 
 _SMALL = ("float16", "bfloat16")
+#: What types of a preamble may be aligned to that say so themselves.
+_MOST_ALIGNED = 16
 
 
 class Role(NamedTuple):
@@ -63,12 +66,17 @@ class Role(NamedTuple):
         return self.ctype if self.stored == self.value else value_ctype(self.stored)
 
     @property
+    def is_declared(self) -> bool:
+        """Whether a preamble declares its type."""
+        return self.parameter.dtype is None and not self.parameter.is_placeholder
+
+    @property
     def alignment(self) -> int:
         """At multiples of how many bytes its elements must lie for the text; at most, for a type of a preamble."""
-        if not self.is_structure or self.parameter.is_placeholder:
+        if not self.is_structure or not self.is_declared:
             return alignment_of(self.stored)
         size = self.stored.itemsize
-        return min(size & -size, max(alignment_of(each) for each in _dtypes.scalars_of(self.stored)))
+        return min(size & -size, _MOST_ALIGNED)
 
 
 def type_lines(types: Iterable[tuple[str, DType]]) -> str:
@@ -77,24 +85,29 @@ def type_lines(types: Iterable[tuple[str, DType]]) -> str:
 
 
 def layout_lines(roles: Sequence[Role]) -> str:
-    """Return assertions that types which a preamble declares have the layout of their arguments' dtypes."""
-    declared = {
-        role.ctype: role.value for role in roles if role.value.names and not role.parameter.is_placeholder
-    }
-    lines = []
-    for ctype, dtype in declared.items():
-        if _dtypes.is_bfloat16(dtype):
-            continue
-        lines.append(
-            f'static_assert(sizeof({ctype}) == {dtype.itemsize}, "{ctype} has another size than the '
-            f"argument's dtype, {dtype.itemsize} bytes\");"
-        )
-        for name, field in (dtype.fields or {}).items():
-            lines.append(
-                f'static_assert(offsetof({ctype}, {name}) == {field[1]}, "member {name} of {ctype} stands elsewhere '
-                f"than in the argument's dtype, at byte {field[1]}\");"
+    """Return assertions that types which a preamble declares are those of their arguments' elements."""
+    declared = dict.fromkeys((role.ctype, role.value) for role in roles if role.is_declared)
+    return "\n".join(_layout_lines(ctype, dtype) for ctype, dtype in declared)
+
+
+def _layout_lines(ctype: str, dtype: DType) -> str:
+    if not dtype.names or _dtypes.is_bfloat16(dtype):
+        spelled = value_ctype(dtype)
+        checks = {
+            f"gridstride::stands_for<{ctype}, {spelled}>::value": f"{ctype} is another type than the argument's "
+            f"dtype, {_dtypes.name_of_dtype(dtype)}"
+        }
+    else:
+        checks = {
+            f"sizeof({ctype}) == {dtype.itemsize}": f"{ctype} has another size than the argument's dtype, "
+            f"{dtype.itemsize} bytes"
+        }
+        for name, _, offset in _members_of(dtype):
+            checks[f"offsetof({ctype}, {name}) == {offset}"] = (
+                f"member {name} of {ctype} stands elsewhere than in the argument's dtype, at byte {offset}"
             )
-    return "\n".join(lines)
+    lines = [f'static_assert({check}, "{message}");' for check, message in checks.items()]
+    return "\n".join((f'#line 1 "layout of {ctype}"', *lines))
 
 
 def needed_headers(text: str, dtypes: Iterable[DType]) -> tuple[str, ...]:
@@ -126,10 +139,12 @@ def _type_line(letter: str, dtype: DType) -> str:
 
 
 def _structure(name: str, dtype: DType) -> str:
-    """Return the declaration of a structure that is laid out as a dtype is; gaps are members of their own."""
+    """Return the declaration of a structure that is laid out as a dtype is; gaps are members of their own.
+
+    Fields whose names are no names in C++ are gaps.
+    """
     members, at = [], 0
-    for field_name, field in sorted((dtype.fields or {}).items(), key=lambda item: item[1][1]):
-        field_dtype, offset = field[0], field[1]
+    for field_name, field_dtype, offset in sorted(_members_of(dtype), key=itemgetter(2)):
         if offset > at:
             members.append(f"unsigned char gridstride_gap_{at}[{offset - at}];")
         members.append(_member(field_name, field_dtype))
@@ -137,6 +152,15 @@ def _structure(name: str, dtype: DType) -> str:
     if dtype.itemsize > at:
         members.append(f"unsigned char gridstride_gap_{at}[{dtype.itemsize - at}];")
     return f"struct __attribute__((packed, aligned({alignment_of(dtype)}))) {name} {{ {' '.join(members)} }};"
+
+
+def _members_of(dtype: DType) -> Iterator[tuple[str, DType, int]]:
+    """Yield name, dtype and offset of each field that C++ can name; none for a dtype that is no structure."""
+    if dtype.fields is None or _dtypes.is_bfloat16(dtype):
+        return
+    for name in dtype.names or ():
+        if is_identifier(name):
+            yield (name, *dtype.fields[name][:2])
 
 
 def _member(name: str, dtype: DType) -> str:

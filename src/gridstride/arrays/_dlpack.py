@@ -58,8 +58,15 @@ class DLPackAdapter(Adapter):
                 got=f"DLPack device type {int(device_type)}",
             )
         on_gpu = device_type in (CUDA, MANAGED)
-        capsule = _export(array, _LEGACY_DEFAULT_STREAM if on_gpu else None)
-        tensor, read_only = _open(capsule)
+        try:
+            capsule = _export(array, _LEGACY_DEFAULT_STREAM if on_gpu else None)
+            tensor, read_only = _open(capsule)
+        except BufferError as error:
+            raise ArgumentTypeError(
+                f"a {type(array).__name__} cannot be read by DLPack: {error}",
+                expected="an array that DLPack exports",
+                got=type(array).__name__,
+            ) from error
         dtype = _dtype(tensor.dtype)
         shape = tuple(tensor.shape[: tensor.ndim])
         strides = (

@@ -77,7 +77,10 @@ def _view(
             expected="an array without a mask",
             got=type(array).__name__,
         )
-    dtype = _dtype(shown)
+    try:
+        dtype = _dtype(shown)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(array, f"typestr {shown['typestr']!r}") from error
     check_dtype(dtype)
     data, shape = shown["data"], shown["shape"]
     if not isinstance(data, tuple | list) or len(data) != 2:

@@ -125,7 +125,7 @@ def check_dtype(dtype: np.dtype[Any]) -> None:
         )
     if not dtype.isnative:
         raise ArgumentTypeError(
-            f"an array of dtype {dtype.str} has its bytes swapped: pass x.astype(x.dtype.newbyteorder('='))",
+            f"an array of dtype {dtype} has its bytes swapped: pass x.astype(x.dtype.newbyteorder('='))",
             expected="native byte order",
-            got=f"dtype {dtype.str}",
+            got=f"dtype {dtype}",
         )

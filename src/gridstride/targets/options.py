@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 
 class CompileOptions(NamedTuple):
@@ -70,65 +70,91 @@ _KNOWN = (
 )
 
 
+_WITH_VALUE = re.compile(r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)=?(.*)", re.DOTALL)
+_STANDARD = re.compile(r"--?std=(?:gnu\+\+|c\+\+)(\w+)")
+_OPTIMIZATION = re.compile(r"-O([0-3])")
+_CHOICE = re.compile(r"--?(fmad|use_fast_math|extra-device-vectorization)=(true|false)")
+_CHOSEN = {
+    "fmad": "contraction",
+    "use_fast_math": "fast_math",
+    "extra-device-vectorization": "extra_vectorization",
+}
+_REGISTERS = re.compile(r"--?maxrregcount=(\d+)")
+
+
 def parse_options(
-    options: Iterable[str], *, target: str, cooperative: bool = False, compiler: str = "nvrtc"
+    options: Iterable[str],
+    *,
+    target: str,
+    kernel: str = "",
+    cooperative: bool = False,
+    compiler: str = "nvrtc",
 ) -> CompileOptions:
-    """Parse compiler options; an unknown one is a ValueError that names it and the target."""
+    """Parse compiler options; an unknown one is a ValueError that names it, the target and the kernel."""
+    try:
+        fields = _fields(options, target)
+    except (TypeError, ValueError) as error:
+        if not kernel:
+            raise
+        raise type(error)(f"`{kernel}`: {error}") from None
+    return CompileOptions(cooperative=cooperative, compiler=compiler, **fields)
+
+
+def _fields(options: Iterable[str], target: str) -> dict[str, Any]:
+    """Return what options say, by the fields of `CompileOptions`."""
+    fields: dict[str, Any] = {}
+    defines: dict[str, str | None] = {}
+    undefines: list[str] = []
+    includes: list[str] = []
+    words = _words(options)
+    for word in words:
+        match = _WITH_VALUE.fullmatch(word)
+        if match is None:
+            name, setting = _setting(word, target)
+            fields[name] = setting
+            continue
+        value = match[2].strip() or next(words, "")
+        if not value:
+            raise ValueError(f"option {word!r} needs a value")
+        if match[1] in ("-D", "--define-macro"):
+            name, equals, body = value.partition("=")
+            undefines = [other for other in undefines if other != name]
+            defines[name] = body if equals else None
+        elif match[1] in ("-U", "--undefine-macro"):
+            defines.pop(value, None)
+            undefines.append(value)
+        else:
+            includes.append(value)
+    macros = {"defines": tuple(defines.items()), "undefines": tuple(undefines)}
+    return {**fields, **macros, "include_dirs": tuple(includes)}
+
+
+def _words(options: Iterable[str]) -> Iterator[str]:
     if isinstance(options, str):
         raise TypeError(
             f"options must be a tuple of strings, got the string {options!r}: write ({options!r},)"
         )
-    words = list(options)
-    if not words:
-        return CompileOptions(cooperative=cooperative, compiler=compiler)
-    defines: dict[str, str | None] = {}
-    undefines: list[str] = []
-    includes: list[str] = []
-    fields: dict[str, object] = {}
-    while words:
-        word = words.pop(0)
+    for word in options:
         if not isinstance(word, str):
             raise TypeError(f"options must be strings, got {word!r}")
         if "\0" in word:
             raise ValueError(f"option {word!r} has a NUL character")
-        match = re.fullmatch(
-            r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)(?:=)?(.*)", word, re.S
-        )
-        if match:
-            value = match[2].strip() or (words.pop(0) if words else "")
-            if not value:
-                raise ValueError(f"option {word!r} needs a value")
-            if match[1] in ("-D", "--define-macro"):
-                name, equals, body = value.partition("=")
-                undefines = [other for other in undefines if other != name]
-                defines[name] = body if equals else None
-            elif match[1] in ("-U", "--undefine-macro"):
-                defines.pop(value, None)
-                undefines.append(value)
-            else:
-                includes.append(value)
-        elif word in _FLAGS:
-            name, flag = _FLAGS[word]
-            fields[name] = flag
-        elif match := re.fullmatch(r"--?std=(?:gnu\+\+|c\+\+)(\w+)", word):
-            standard = f"c++{match[1]}"
-            if standard not in _STANDARDS:
-                raise ValueError(f"option {word!r}: the standards are {', '.join(_STANDARDS)}")
-            fields["std"] = _STANDARDS[standard]
-        elif match := re.fullmatch(r"-O([0-3])", word):
-            fields["optimization"] = match[1]
-        elif match := re.fullmatch(r"--?(fmad|use_fast_math|extra-device-vectorization)=(true|false)", word):
-            key = {"fmad": "contraction", "use_fast_math": "fast_math"}.get(match[1], "extra_vectorization")
-            fields[key] = match[2] == "true"
-        elif match := re.fullmatch(r"--?maxrregcount=(\d+)", word):
-            fields["max_registers"] = int(match[1])
-        else:
-            raise ValueError(f"unknown compiler option {word!r} for target '{target}'; known are {_KNOWN}")
-    return CompileOptions(
-        defines=tuple(defines.items()),
-        undefines=tuple(undefines),
-        include_dirs=tuple(includes),
-        cooperative=cooperative,
-        compiler=compiler,
-        **fields,  # type: ignore[arg-type]
-    )
+        yield word
+
+
+def _setting(word: str, target: str) -> tuple[str, Any]:
+    """Return which field an option sets, and to what."""
+    if word in _FLAGS:
+        return _FLAGS[word]
+    if match := _STANDARD.fullmatch(word):
+        standard = f"c++{match[1]}"
+        if standard not in _STANDARDS:
+            raise ValueError(f"option {word!r}: the standards are {', '.join(_STANDARDS)}")
+        return "std", _STANDARDS[standard]
+    if match := _OPTIMIZATION.fullmatch(word):
+        return "optimization", match[1]
+    if match := _CHOICE.fullmatch(word):
+        return _CHOSEN[match[1]], match[2] == "true"
+    if match := _REGISTERS.fullmatch(word):
+        return "max_registers", int(match[1])
+    raise ValueError(f"unknown compiler option {word!r} for target '{target}'; known are {_KNOWN}")

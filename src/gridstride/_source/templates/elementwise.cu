@@ -1,6 +1,7 @@
 $type_preamble
 $types
 $preamble
+$layouts
 #line 1 "elementwise kernel"
 extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
     const long long n = gridstride_space.size;

@@ -1,10 +1,9 @@
 $type_preamble
 $types
-typedef $first_output type_out0_raw;
-typedef $first_input type_in0_raw;
 $preamble
+$layouts
 #line 1 "reduction kernel"
-typedef $reduce_type _type_reduce;
+$reduce_type
 typedef gridstride::folding<_type_reduce, $has_identity> gridstride_folding;
 
 extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._arguments.promotion import DType
 from gridstride.families.fuse import composed, functions, reductions
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -
     if own is not None:
         return own(tape, *args, **kwargs)
     if "dtype" in kwargs:
-        kwargs["dtype"] = dtype_of(kwargs["dtype"])
+        kwargs["dtype"] = _dtypes.dtype_of(kwargs["dtype"])
     ufunc = getattr(np, name, None)
     if name in composed.FUNCTIONS or not isinstance(ufunc, np.ufunc) or not functions.is_known(name):
         return composed.called(tape, name, args, kwargs)
@@ -67,19 +66,13 @@ def is_method(name: str) -> bool:
     )
 
 
-def dtype_of(given: Any) -> DType:
-    """Return the dtype of what NumPy or PyTorch takes for one."""
-    module, _, name = str(given).rpartition(".")
-    return _dtypes.dtype_of_name(name) if module == "torch" else _dtypes.dtype_of(given)
-
-
 def _reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     given = {_OPTIONS.get(key, key): value for key, value in kwargs.items()}
     given |= dict(zip(("axis", "keepdims"), args, strict=False))
     if name in ("max", "min") and given:
         raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
     if given.get("dtype") is not None:
-        given["dtype"] = dtype_of(given["dtype"])
+        given["dtype"] = _dtypes.dtype_of(given["dtype"])
     if "unbiased" in given:
         given["correction"] = int(given.pop("unbiased"))
     return reductions.reduced(tape, name, x, **given)
@@ -106,7 +99,7 @@ def _converted(dtype: str) -> Callable[..., Any]:
 
 def _to(tape: Tape, x: Any, dtype: Any) -> Any:
     try:
-        return x.astype(dtype_of(dtype))
+        return x.astype(_dtypes.dtype_of(dtype))
     except (TypeError, ValueError):
         raise tape.refusal(f"a conversion to {dtype!r}") from None
 

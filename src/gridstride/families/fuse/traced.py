@@ -165,7 +165,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         """Record a conversion."""
         if set(options) - {"copy"}:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
-        wanted = torch_functions.dtype_of(dtype)
+        wanted = _dtypes.dtype_of(dtype)
         if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES:
             raise self.tape.refusal(f"a conversion to {wanted}")
         return Traced(self.tape, self.tape.typed(self, wanted).code, wanted, has_axes=self.has_axes)
