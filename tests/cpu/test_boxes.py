@@ -11,7 +11,7 @@ import pytest
 import gridstride as gs
 from gridstride.targets import registry
 from gridstride.targets.block_loops import boxes, writers
-from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
+from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop, Walked
 from tests.array_values import values
 from tests.cpu.test_block_loops import ADD_TO, BOTH, NUMBERED, flat_view, forget_calls, in_soak
 
@@ -91,6 +91,24 @@ def test_parts_of_arrays(dtype: str, chosen: list[Loop]) -> None:
     TOTAL(x, y, z, out)
     np.testing.assert_array_equal(out, x + y - z)
     assert chosen
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16"])
+def test_larger_boxes(dtype: str, monkeypatch: pytest.MonkeyPatch, chosen: list[Loop]) -> None:
+    """Where layers have short runs, boxes have more threads, if those are enough for a device."""
+    usual = boxes._of_longer_runs
+    monkeypatch.setattr(
+        boxes,
+        "_of_longer_runs",
+        lambda walk, sides, box, limits: usual(walk, sides, box, limits._replace(multiprocessors=1)),
+    )
+    x = values((13, 2345, 11), dtype, 1).transpose(2, 1, 0)
+    y = values(x.shape, dtype, 2)
+    numbers = (np.arange(y.size).reshape(y.shape) % 5).astype(dtype)
+    out = np.zeros_like(y)
+    NUMBERED(x, y, out)
+    np.testing.assert_array_equal(out, x + y + numbers)
+    assert [loop.configuration.block[0] for loop in chosen] == [2 * THREADS]
 
 
 @pytest.mark.parametrize("axes", AXES, ids=str)

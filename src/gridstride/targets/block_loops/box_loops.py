@@ -1,0 +1,234 @@
+"""How boxes of permuted axes are launched: what the loop of include/gridstride/boxes.h is told."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.walks import (
+    IN_LAUNCH,
+    LARGEST_WORD,
+    THREADS,
+    ElementWalk,
+    Ints,
+    Loop,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    multiplier_and_shift,
+    numbering_bytes,
+    operand_bytes,
+)
+
+_HEADER = "gridstride/boxes.h"
+#: Bytes of a line of banks.
+_LINE = 128
+#: Words of a line of the cache at most, and the fewest of a piece of a run; pieces of a box.
+_LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
+#: Places that a thread writes at once, at most.
+_MOST_WRITTEN = 24
+
+
+class Sides(NamedTuple):
+    """Hold the axes in the orders of outputs and of turned inputs, inner ones first, and which operands are turned."""
+
+    x: Ints
+    y: Ints
+    turned: tuple[bool, ...]
+
+    def of(self, operands: Sequence[Walked]) -> Iterator[tuple[Walked, Ints]]:
+        """Return each operand with its order."""
+        for operand, turned in zip(operands, self.turned, strict=True):
+            yield operand, self.y if turned else self.x
+
+    def turned_of(self, operands: Sequence[Walked]) -> list[Walked]:
+        """Return the operands that are turned."""
+        return [operand for operand, order in self.of(operands) if order == self.y]
+
+
+class Taken(NamedTuple):
+    """Say how many boxes are taken at once, squares of words by a thread, by how many blocks of a multiprocessor."""
+
+    layers: int
+    squares: int
+    blocks: int
+    threads: int = THREADS
+
+
+class Box(NamedTuple):
+    """Say how a walk is cut into boxes.
+
+    Attributes
+    ----------
+    extents : tuple of int
+    taken : Taken
+    layered : int
+        The axis along which layers follow each other.
+    distance : int
+        From one to the next.
+    """
+
+    extents: Ints
+    taken: Taken
+    layered: int
+    distance: int
+
+
+class _Runs(NamedTuple):
+    """``box_runs`` of the header."""
+
+    unit: int
+    rows: int
+    cut: int
+    axes: int
+    length: int
+    runs: int
+    pieces: int
+    piece: int
+    multiplier: int
+    shift: int
+
+    def taken_by_words(self, words: int) -> _Runs:
+        """Return the runs with so many pieces, which are words that threads take one by one."""
+        multiplier, shift = multiplier_and_shift(max(1, words))
+        return self._replace(pieces=max(1, words), piece=1, multiplier=multiplier, shift=shift)
+
+
+def gap_of(walk: ElementWalk, sides: Sides, layers: int) -> int:
+    """Return the cells of a line of banks, after which one is left out."""
+    return _LINE // (layers * max(operand.itemsize for operand in sides.turned_of(walk.operands)))
+
+
+def cut_of(shape: Ints, order: Ints, extents: Sequence[int]) -> int | None:
+    """Return the first axis in an order along which a box is cut, with which its runs end."""
+    return next((axis for axis in order if extents[axis] < shape[axis]), None)
+
+
+def box_loop(walk: ElementWalk, sides: Sides, box: Box) -> Loop | None:
+    shape, ndim, extents, taken = walk.shape, len(walk.shape), box.extents, box.taken
+    gap = gap_of(walk, sides, taken.layers)
+    x_cut, y_cut = (cut_of(shape, order, extents) for order in (sides.x, sides.y))
+    if x_cut is None or y_cut is None:
+        return None
+    x, y = _with_cut_last(sides.x, x_cut, y_cut), _with_cut_last(sides.y, y_cut, x_cut)
+    several = (axis for axis in x if extents[axis] < shape[axis])
+    way = tuple(dict.fromkeys((box.layered, x_cut, y_cut, *several, *x)))
+    ways = sum(extents[axis] < shape[axis] for axis in way)
+    residues = box.distance // extents[box.layered]
+    counts = [-(-shape[axis] // extents[axis]) for axis in way]
+    counts[0] = -(-shape[box.layered] // (taken.layers * box.distance)) * residues
+    count, elements = prod(counts), prod(extents)
+    if count >= 2**31:
+        return None
+    x_runs = _runs(x, extents, way, x_cut, y_cut, taken.layers)
+    y_runs = _runs(y, extents, way, y_cut, x_cut, taken.layers)
+    if taken.layers > 1:
+        x_runs = x_runs.taken_by_words(x_runs.length // taken.layers)
+        y_runs = y_runs.taken_by_words(-(-y_runs.length // taken.layers) + 1)
+        if y_runs.runs * y_runs.pieces > taken.squares * taken.threads:
+            return None
+    capacity = capacity_for(ndim)
+
+    def ordered(values: Ints) -> Ints:
+        return tuple(values[axis] for axis in way)
+
+    def ints(values: Sequence[int]) -> bytes:
+        return struct.pack(f"<{capacity}i", *values, *(0 for _ in range(capacity - ndim)))
+
+    def along(order: Ints) -> Ints:
+        return tuple(extents[axis] for axis in order)
+
+    space = (
+        struct.pack(
+            "<2q8i2I",
+            prod(shape),
+            box.distance,
+            residues.bit_length() - 1,
+            count,
+            ways,
+            elements,
+            _together(y_runs.length, walk.operands),
+            *_parts(extents[x[0]], elements),
+        )
+        + struct.pack("<8i2I", *x_runs)
+        + struct.pack("<8i2I", *y_runs)
+        + ints(ordered(shape))
+        + ints(ordered(extents))
+        + ints([prod(along(y[: y.index(axis)])) for axis in x])
+        + ints([way.index(axis) for axis in x])
+        + ints([way.index(axis) for axis in y])
+        + axes_bytes(elements, along(x), capacity)
+        + axes_bytes(elements, along(y), capacity)
+        + axes_bytes(count, counts, capacity)
+        + numbering_bytes(0, ordered(walk.numbers), capacity)
+    )
+    how = configuration(count, taken.threads)
+    return Loop(
+        _HEADER,
+        f"boxes<{taken.layers}, {gap}, {taken.squares}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        IN_LAUNCH,
+        capacity,
+        space,
+        tuple(operand_bytes(each.address, 0, ordered(each.strides), capacity) for each in walk.operands),
+        how._replace(shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs.length, y_runs.length)),
+        "box_space",
+    )
+
+
+def _together(run: int, operands: Sequence[Walked]) -> int:
+    """Return the logarithm of how many threads bring a run: each a few words, where it has so many."""
+    words = run * max(operand.itemsize for operand in operands) // LARGEST_WORD
+    return min(5, max(0, (words // 8).bit_length()))
+
+
+def _parts(row: int, elements: int) -> Ints:
+    """Return the parts of rows that threads write into the table: all, those of a row, how long, and how to divide."""
+    parts = -(-row // _MOST_WRITTEN)
+    return elements // row * parts, parts, -(-row // parts), *multiplier_and_shift(parts)
+
+
+def _shared_bytes(
+    operands: Sequence[Walked], sides: Sides, box: Box, gap: int, x_run: int, y_run: int
+) -> int:
+    """Return the shared memory of places, of where runs begin, and of the cells of turned operands."""
+    elements = prod(box.extents)
+    shared = -(-elements // 8) * 16
+    for operand, order in sides.of(operands):
+        shared += (elements // (y_run if order == sides.y else x_run) + 1) // 2 * 16
+        if order == sides.y:
+            cells = -(-(elements + elements // gap + 1) * box.taken.layers * operand.itemsize // 16) * 16
+            runs = elements // y_run * box.taken.layers * ((y_run * operand.itemsize + 30) // 16 * 16)
+            shared += cells if box.taken.layers == 1 else max(cells, runs)
+    return shared
+
+
+def _with_cut_last(order: Ints, cut: int, other: int) -> Ints:
+    """Return an order with the axis last along which the other order's runs end, unless runs have it."""
+    if other in order[: order.index(cut) + 1]:
+        return order
+    return (*(axis for axis in order if axis != other), other)
+
+
+def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: int) -> _Runs:
+    """Return the runs of a box in one order."""
+    axes = order.index(cut) + 1
+    run, runs = (prod(extents[axis] for axis in some) for some in (order[:axes], order[axes:]))
+    words = -(-run // layers) + _LINE_WORDS
+    pieces = max(1, min(-(-_PIECES // runs), words // _PIECE))
+    piece = -(-words // pieces // _PIECE) * _PIECE
+    pieces = -(-words // piece)
+    rows = runs if other == cut else runs // extents[other]
+    return _Runs(
+        run // extents[cut],
+        rows,
+        way.index(cut),
+        axes,
+        run,
+        runs,
+        pieces,
+        piece,
+        *multiplier_and_shift(pieces),
+    )
