@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 #: In which sums lose what does not fit, in whatever order they are made.
 _INTEGERS = frozenset(_dtypes.ctype_of_dtype(np.dtype(code)) for code in "bhilqBHILQ")
 
+#: What is asked of truth values.
+_OF_FLAGS = {
+    f"{one}{sign}{other}": asked
+    for sign, asked in (("||", "any"), ("|", "any"), ("&&", "all"), ("&", "all"))
+    for one, other in (("a", "b"), ("b", "a"))
+}
+
 _FLOATS = frozenset(("float", "double"))
 
 
@@ -40,6 +47,9 @@ def handed_reduce(
     source: ReductionSource, form: ReductionForm, inputs: Sequence[Role], reduce_type: str
 ) -> str:
     """Return what a loop folds with: it is told where it folds small integers as they are stored, or their places."""
+    expression = "".join(source.reduce_expr.split())
+    if form.joins_flags and reduce_type == "bool" and expression in _OF_FLAGS:
+        return f"gridstride::as_flag_fold<{flag(_OF_FLAGS[expression] == 'any')}>(gridstride_reduce)"
     if len(inputs) != 1:
         return "gridstride_reduce"
     (only,) = inputs
@@ -50,7 +60,7 @@ def handed_reduce(
     if not is_integer or source.map_expr.strip() != only.parameter.name:
         return "gridstride_reduce"
     is_small = only.stored.itemsize <= _largest_added(form, reduce_type)
-    if is_small and "".join(source.reduce_expr.split()) in ("a+b", "b+a"):
+    if is_small and expression in ("a+b", "b+a"):
         return "gridstride::as_integer_sum(gridstride_reduce)"
     if is_byte and reduce_type == folded_ctype(only.stored):
         extreme = extreme_of(

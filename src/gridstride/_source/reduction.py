@@ -104,6 +104,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`; "" where values are no structures.
     exact_bytes : int
         See `FoldLoop`.
+    joins_flags : bool
+        See `FoldLoop`.
     """
 
     roles: tuple[Role, ...]
@@ -124,6 +126,7 @@ class ReductionForm(NamedTuple):
     linked: tuple[str, ...] = ()
     finds_places: str = ""
     exact_bytes: int = 0
+    joins_flags: bool = False
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -159,6 +162,7 @@ def reduction_form(
         loop.linked,
         loop.finds_places if in_structures else "",
         loop.exact_bytes,
+        loop.joins_flags,
     )
 
 

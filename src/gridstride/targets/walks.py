@@ -162,6 +162,8 @@ class FoldLoop(NamedTuple):
         Whether the loop makes a difference for structures of bytes and their places.
     widens : str
         Kinds of dtypes of which numbers in structures are better of four bytes than of fewer; "f" includes bfloat16.
+    joins_flags : bool
+        Whether the loop makes a difference for truth values of which any or all are to hold.
     linked : tuple of str
         As in `Program`.
     finds_places : str
@@ -184,6 +186,7 @@ class FoldLoop(NamedTuple):
     small_bytes: int = 2
     tells_places: bool = False
     widens: str = ""
+    joins_flags: bool = False
     linked: tuple[str, ...] = ()
     finds_places: str = ""
     exact_bytes: int = 0

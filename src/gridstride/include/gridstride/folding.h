@@ -70,6 +70,17 @@ __host__ __device__ inline byte_extreme<__reduce, __is_largest> as_byte_extreme(
     return byte_extreme<__reduce, __is_largest>(__do);
 }
 
+// A reduction of truth values that asks whether any of them holds, or whether all do: a target may fold them as integers.
+template <class __reduce, bool __is_any>
+struct flag_fold : __reduce {
+    __host__ __device__ explicit flag_fold(const __reduce& __do) : __reduce(__do) {}
+    __host__ __device__ bool operator()(bool __first, bool __second) const { return __is_any ? __first | __second : __first & __second; }
+};
+template <bool __is_any, class __reduce>
+__host__ __device__ inline flag_fold<__reduce, __is_any> as_flag_fold(const __reduce& __do) {
+    return flag_fold<__reduce, __is_any>(__do);
+}
+
 // Call a loop, given the map, unless the values that are folded are too large for it: then it is not even compiled.
 template <bool>
 struct calling {

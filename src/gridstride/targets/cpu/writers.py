@@ -134,6 +134,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         small_bytes=4,
         tells_numberless=True,
         widens="f",
+        joins_flags=True,
         linked=passages.linked_for(walk.inputs),
         finds_places=_FOUND_ALONG,
     )
@@ -195,6 +196,7 @@ def _loop_across(
         parts_outermost=True,
         tells_numberless=True,
         widens="f",
+        joins_flags=True,
         linked=passages.linked_for(walk.inputs),
         # Places are no wider than turns of so wide elements would be.
         finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",

@@ -111,6 +111,19 @@ struct brief_sum<__type, false, __reduce, __operand> {
     GRIDSTRIDE_INLINED static const integer_sum<__reduce>& reduce(const integer_sum<__reduce>& __do) { return __do; }
 };
 
+// Truth values are integers as large as what they are asked of, of which a comparison makes whole vectors.
+template <bool __is_any>
+struct joining_flags {
+    template <class __type>
+    GRIDSTRIDE_INLINED __type operator()(__type __first, __type __second) const { return __type(__is_any ? __first | __second : __first & __second); }
+};
+template <class __reduce, bool __is_any, class... __operands>
+struct brief<bool, flag_fold<__reduce, __is_any>, __operands...> {
+    typedef typename word_of<power_of_two_up_to(smaller(8, largest_stored<__operands...>()))>::type type;
+    static constexpr int most = 1 << 30;
+    GRIDSTRIDE_INLINED static joining_flags<__is_any> reduce(const flag_fold<__reduce, __is_any>&) { return joining_flags<__is_any>(); }
+};
+
 template <class __map> struct asks_for_numbers { static constexpr bool value = true; };
 template <class __map> struct asks_for_numbers<numberless<__map>> { static constexpr bool value = false; };
 

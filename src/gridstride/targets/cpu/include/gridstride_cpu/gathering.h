@@ -14,8 +14,17 @@ GRIDSTRIDE_INLINED void gather_every(char* __to, const char* __from, int __count
 }
 
 template <int __size>
+GRIDSTRIDE_INLINED void repeat_bytes(char* __to, const char* __from, int __count) {
+    char __same[__size];
+    __builtin_memcpy(__same, __from, __size);
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __count; ++__k) __builtin_memcpy(__to + __k * __size, __same, __size);
+}
+
+template <int __size>
 __attribute__((noinline)) void gather_bytes(char* __to, const char* __from, long long __step, int __count) {
     switch (__step) {
+    case 0: return repeat_bytes<__size>(__to, __from, __count);
     case -__size: return gather_every<__size, -1>(__to, __from, __count);
     case __size: __builtin_memcpy(__to, __from, (long long)__count * __size); return;
     case 2 * __size: return gather_every<__size, 2>(__to, __from, __count);
@@ -31,13 +40,6 @@ GRIDSTRIDE_LINKED(GRIDSTRIDE_GATHERING)
 template <class __stored>
 GRIDSTRIDE_INLINED void gather(__stored* __to, const char* __from, long long __step, int __count) {
     gather_bytes<sizeof(__stored)>(reinterpret_cast<char*>(__to), __from, __step, __count);
-}
-template <int __size>
-GRIDSTRIDE_INLINED void repeat_bytes(char* __to, const char* __from, int __count) {
-    char __same[__size];
-    __builtin_memcpy(__same, __from, __size);
-    GRIDSTRIDE_INDEPENDENT
-    for (long long __k = 0; __k < __count; ++__k) __builtin_memcpy(__to + __k * __size, __same, __size);
 }
 // Copy as many bytes as a word has, or up to twice as many.
 template <class __word>
