@@ -171,9 +171,10 @@ struct several<1, __in_tree> {
 
 // ---- neighboring results ----
 
-template <class __folding, bool __parts_outermost = true>
+// Where they are, or of structures where their members are.
+template <class __folding, bool __parts_outermost = true, class __values = const typename __folding::type*>
 struct neighbors {
-    const typename __folding::type* values;
+    __values values;
     int count;
 };
 
@@ -182,46 +183,43 @@ GRIDSTRIDE_INLINED bool is_direct(const char* __at, long long __step) {
     return __step == sizeof(__stored) && reinterpret_cast<unsigned long>(__at) % alignof(__stored) == 0;
 }
 
-template <class... __operands, class __post, class __type>
-GRIDSTRIDE_INLINED void assign_consecutive(const __post& __do_post, const __type* __values, long long __number,
+template <class... __operands, class __post, class __values>
+GRIDSTRIDE_INLINED void assign_consecutive(const __post& __do_post, const __values& __folded, long long __number,
                                            long long __step, int __count, typename __operands::stored* const... __items) {
     GRIDSTRIDE_INDEPENDENT
     for (long long __k = 0; __k < __count; ++__k)
-        __do_post(__number + __k * __step, __values[__k], element<__operands>(__items[__k]).get()...);
+        __do_post(__number + __k * __step, __folded[__k], element<__operands>(__items[__k]).get()...);
 }
 
-template <class __post, class __neighbors, int __axes, class... __placed>
-GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const __neighbors& __folded,
+template <class __post, class __values, int __axes, class... __placed>
+GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const __values& __folded, int __count,
                                          const fold_space<__axes>& __space, long long __result, __placed&&... __outputs) {
     long long __within;
     const long long __row = find_result(__space, __result, __within, __outputs...);
     const long long __step = __space.result.step, __number = __row + __within * __step;
     if (all_of(is_direct<typename __placed::stored>(__outputs.base, __outputs.source.step)...)) {
-        assign_consecutive<typename __placed::operand...>(__do_post, __folded.values, __number, __step, __folded.count,
-                                                          &__outputs.at(__within)...);
+        assign_consecutive<typename __placed::operand...>(__do_post, __folded, __number, __step, __count, &__outputs.at(__within)...);
         return;
     }
-    for (int __k = 0; __k < __folded.count; ++__k)
-        __do_post(__number + __k * __step, __folded.values[__k],
-                  element<typename __placed::operand>(__outputs.at(__within + __k)).get()...);
+    for (int __k = 0; __k < __count; ++__k)
+        __do_post(__number + __k * __step, __folded[__k], element<typename __placed::operand>(__outputs.at(__within + __k)).get()...);
 }
 
-template <class __post, class __folding, bool __parts_outermost, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding, __parts_outermost>& __folded,
+template <class __post, class __folding, bool __parts_outermost, class __values, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void assign(const __post& __do_post, const neighbors<__folding, __parts_outermost, __values>& __folded,
                                const fold_space<__axes>& __space, long long __result, const __operands&... __outputs) {
     // Where parts are joined, results of several rows are handed over at once.
     for (int __done = 0; __done < __folded.count;) {
         const long long __next = __result + __done, __left = __space.kept_row - __next % __space.kept_row;
         const int __some = int(__left < __folded.count - __done ? __left : __folded.count - __done);
-        assign_neighbors(__do_post, neighbors<__folding, __parts_outermost>{__folded.values + __done, __some}, __space, __next,
-                         placed<__operands>(__outputs)...);
+        assign_neighbors(__do_post, __folded.values + __done, __some, __space, __next, placed<__operands>(__outputs)...);
         __done += __some;
     }
 }
 
 // The parts of a result lie next to each other, or those of neighboring results.
-template <class __folding, bool __parts_outermost, int __axes>
-GRIDSTRIDE_INLINED void keep(const neighbors<__folding, __parts_outermost>& __folded, const fold_space<__axes>& __space,
+template <class __folding, bool __parts_outermost, class __values, int __axes>
+GRIDSTRIDE_INLINED void keep(const neighbors<__folding, __parts_outermost, __values>& __folded, const fold_space<__axes>& __space,
                              long long __result, int __part) {
     __folding* const __to = reinterpret_cast<__folding*>(__space.workspace) +
                             (__parts_outermost ? __part * __space.outputs + __result : __result * __space.parts + __part);

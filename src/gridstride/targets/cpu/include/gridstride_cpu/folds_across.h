@@ -265,7 +265,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
     const long long __width = __space.group < __most ? __space.group : __most, __whole = __space.fold.count;
     // On the stack as much as is needed, since each page of a frame is touched.
     const long long __room_width = __width < __elements ? __elements : __width;
-    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__room_width, __is_joined, __has_whole)));
+    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__room_width, __is_joined || lanes_of_members<__type>() > 1, __has_whole)));
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
@@ -299,7 +299,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
                 __from = __to;
             }
             const auto __joined = __is_joined ? __sums.result(__do, __count, __together, __end_of_together < __end) : __sums.joined;
-            finish_row<__folding>(__do_finish, __result, int(__part), __count, __is_joined, __joined, __sums.batched);
+            finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, __is_joined, __joined, __sums.batched);
         }
     }
 }

@@ -132,7 +132,10 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
                                   const __folding& __start, const fold_space<__axes>& __space, __inputs&&... __all) {
     typedef typename __folding::type __type;
     typedef short_rows<__type, __map, __reduce, __inputs...> __short;
+    typedef row_of_values<__type> __row;
     constexpr int __most = sizeof(__type) > 64 ? 1 : neighbors_along;
+    alignas(__row::alignment) char __room[__row::bytes(__most)];
+    __row __values(__room, __most);
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
     swallow(__all.look_ahead(__space.fold_row, __space.fold.count > 1 ? __all.source.strides[1] : __all.source.kept_strides[0])...);
@@ -147,18 +150,17 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         }
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        __type __values[__most];
         if (__space.parts == 1 && __space.fold.count == 1 && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest &&
             all_of(is_direct<typename __inputs::stored>(__all.base, __all.source.step)...) &&
             all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
             __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
         else for (int __k = 0; __k < __count; ++__k) {
-            __values[__k] = __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
-                                            : __start.value;
+            __values.set(__k, __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
+                                              : __start.value);
             __number += __space.kept_numbers.strides[0];
             swallow((__all.base += __all.source.kept_strides[0])...);
         }
-        __do_finish(__result, int(__part), neighbors<__folding, false>{__values, int(__count)});
+        __do_finish(__result, int(__part), neighbors<__folding, false, typename __row::shown_type>{__values.shown(), int(__count)});
         __piece += __count;
     }
 }

@@ -189,7 +189,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             if (!__count) __sums.join(__do, int(__some) * __together);
         }
         if (__count) {
-            finish_row<__folding>(__do_finish, __result, int(__part), __count, false, __sums.joined, __sums.batched);
+            finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, false, __sums.joined, __sums.batched);
             continue;
         }
         const auto __values = __sums.of_batches(__do, int(__some) * __together);
@@ -199,7 +199,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
         }
         __count = fold_block(__block, __values, __some, __do);
-        finish_row<__folding>(__do_finish, __result, int(__part), __count, true, __values, __sums.batched);
+        finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, true, __values, __sums.batched);
     }
 }
 

@@ -145,28 +145,34 @@ template <class __type> constexpr int lanes_of_members() { return 1; }
 
 #endif
 
-// A row of so many values in memory; of structures arrays of their members.
+// A row of so many values in memory; of structures arrays of their members. `shown` is what results are made of.
 template <class __type, bool __is_split = (lanes_of_members<__type>() > 1)>
 struct row_of_values {
     static constexpr long long alignment = alignof(__type) < 64 ? 64 : alignof(__type);
+    typedef const __type* shown_type;
     __type* values;
     GRIDSTRIDE_INLINED row_of_values(char* __room, long long) : values(reinterpret_cast<__type*>(__room)) {}
-    GRIDSTRIDE_INLINED static long long bytes(long long __count) { return (__count * sizeof(__type) + alignment - 1) / alignment * alignment; }
+    static constexpr long long bytes(long long __count) { return (__count * sizeof(__type) + alignment - 1) / alignment * alignment; }
     GRIDSTRIDE_INLINED const __type& get(long long __k) const { return values[__k]; }
     GRIDSTRIDE_INLINED void set(long long __k, const __type& __value) const { values[__k] = __value; }
     GRIDSTRIDE_INLINED row_of_values from(long long __k) const { return row_of_values(reinterpret_cast<char*>(values + __k), 0); }
+    GRIDSTRIDE_INLINED shown_type shown() const { return values; }
 };
 template <class __type>
 struct row_of_values<__type, true> : split_structures<__type, 0> {
     static constexpr long long alignment = 64;
+    typedef row_of_values shown_type;
     GRIDSTRIDE_INLINED row_of_values(char* __room, long long __count) { this->arrays.place(__room, padded(__count)); }
-    GRIDSTRIDE_INLINED static long long padded(long long __count) { return (__count + alignment - 1) / alignment * alignment; }
-    GRIDSTRIDE_INLINED static long long bytes(long long __count) { return padded(__count) * sizeof(__type); }
+    static constexpr long long padded(long long __count) { return (__count + alignment - 1) / alignment * alignment; }
+    static constexpr long long bytes(long long __count) { return padded(__count) * sizeof(__type); }
     GRIDSTRIDE_INLINED row_of_values from(long long __k) const {
         row_of_values __row = *this;
         __row.arrays.advance(__k);
         return __row;
     }
+    GRIDSTRIDE_INLINED shown_type shown() const { return *this; }
+    GRIDSTRIDE_INLINED __type operator[](long long __k) const { return this->get(__k); }
+    GRIDSTRIDE_INLINED row_of_values operator+(long long __k) const { return from(__k); }
 };
 
 }

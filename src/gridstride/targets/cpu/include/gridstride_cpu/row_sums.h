@@ -66,25 +66,26 @@ private:
 };
 
 // Hand the sums over.
-template <class __folding, class __finish, class __type>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+template <class __folding, class __finish, class __type, class __reduce>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce&, long long __result, int __part, int __count, bool __is_joined,
                                    const row_of_values<__type, false>& __joined, const row_of_values<__type, false>& __batched) {
     __do_finish(__result, __part, neighbors<__folding>{(__is_joined ? __joined : __batched).values, __count});
 }
-template <class __folding, class __finish, class __type, class __batch_row>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+// Structures are made in the room of joined ones, a few at once.
+template <class __folding, class __finish, class __type, class __reduce, class __batch_row>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce& __do, long long __result, int __part, int __count, bool __is_joined,
                                    const row_of_values<__type, true>& __joined, const __batch_row& __batched) {
-    constexpr int __most = 128;
+    constexpr int __most = 512;
     for (int __from = 0; __from < __count; __from += __most) {
-        const int __some = __count - __from < __most ? __count - __from : __most;
-        __type __values[__most];
-        for (int __k = 0; __k < __some; ++__k) __values[__k] = __is_joined ? __joined.get(__from + __k) : __batched.get(__from + __k);
-        __do_finish(__result + __from, __part, neighbors<__folding>{__values, __some});
+        const int __some = smaller(__most, __count - __from);
+        row_of_values<__type, true> __row = __joined.from(__is_joined ? __from : 0);
+        if (!__is_joined) sums_of_rows<__type, __batch_row>::add(__do, __row, __batched.from(__from), true, __some);
+        __do_finish(__result + __from, __part, neighbors<__folding, true, row_of_values<__type, true>>{__row, __some});
     }
 }
 // Of brief sums that were joined with others, or not.
-template <class __folding, class __finish, class __type, class __batch_row>
-GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, long long __result, int __part, int __count, bool __is_joined,
+template <class __folding, class __finish, class __type, class __reduce, class __batch_row>
+GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce&, long long __result, int __part, int __count, bool __is_joined,
                                    const row_of_values<__type, false>& __joined, const __batch_row& __batched) {
     constexpr int __most = buffer_bytes / int(sizeof(__type));
     for (int __from = 0; __from < __count; __from += __most) {

@@ -140,37 +140,43 @@ private:
 template <class __type, class __map, class __reduce, bool __is_largest, bool __is_first, class __input>
 struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_first>, __input> {
     typedef typename __input::stored stored;
+    typedef key_of<stored> keys;
     static constexpr bool exists = placed_word<stored>::exists;
     static constexpr int lanes = exists ? 2 : 8, longest = exists || sizeof(stored) == 8 ? 256 : 0;
 
+    // What was found in each row.
+    struct found {
+        alignas(64) typename keys::kept elements[neighbors_along];
+        alignas(64) int at[neighbors_along];
+    };
     template <int __axes>
-    static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map,
-                                      const found_extreme<__reduce, __is_largest, __is_first>&, const fold_space<__axes>& __space,
-                                      long long __number, __input& __its) {
-        fold(places<exists ? 1 : sizeof(stored) == 8 ? 2 : 0>(), __values, __rows, __followed, __do_map, __space, __number, __its);
+    GRIDSTRIDE_INLINED static void fold(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map,
+                                        const found_extreme<__reduce, __is_largest, __is_first>&, const fold_space<__axes>& __space, long long, __input& __its) {
+        found __found;
+        find(places<exists ? 1 : sizeof(stored) == 8 ? 2 : 0>(), __found, __rows, __followed, __space.fold_row, __its);
+        const long long __step = __space.position.step;
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __k = 0; __k < __rows; ++__k) {
+            stored __element = keys::element(__found.elements[__k]);
+            __values.set(__k, __do_map(0, __found.at[__k] * __step, element<typename __input::operand>(__element).get()));
+        }
     }
 
 private:
     template <class... __anything>
-    GRIDSTRIDE_INLINED static void fold(places<0>, const __anything&...) {}
-    template <int __axes>
-    GRIDSTRIDE_INLINED static void fold(places<2>, __type* __values, int __rows, long long, const __map& __do_map,
-                                        const fold_space<__axes>& __space, long long __number, __input& __its) {
+    GRIDSTRIDE_INLINED static void find(places<0>, const __anything&...) {}
+    static GRIDSTRIDE_APART void find(places<2>, found& __found, int __rows, long long, long long __length, __input& __its) {
         for (int __k = 0; __k < __rows; ++__k) {
             __its.find_row(__k);
-            const long long __place = wide_lanes<__is_largest, __is_first, stored>::place(__its.items, __space.fold_row, __its.ahead);
-            __values[__k] = __do_map(__number + __k * __space.kept_numbers.strides[0] + __place * __space.fold_numbers.step,
-                                     __place * __space.position.step, element<typename __input::operand>(const_cast<stored&>(__its.items[__place])).get());
+            __found.at[__k] = int(wide_lanes<__is_largest, __is_first, stored>::place(__its.items, __length, __its.ahead));
+            __found.elements[__k] = keys::kept_of(__its.items[__found.at[__k]]);
         }
     }
-    template <int __axes>
-    GRIDSTRIDE_INLINED static void fold(places<1>, __type* __values, int __rows, long long __followed, const __map& __do_map,
-                                        const fold_space<__axes>& __space, long long __number, __input& __its) {
+    static GRIDSTRIDE_APART void find(places<1>, found& __found, int __rows, long long __followed, long long __length, __input& __its) {
         typedef placed_lanes<__is_largest, __is_first, stored> __lanes;
         typedef typename __lanes::word word;
         constexpr int __count = __lanes::count;
-        const long long __length = __space.fold_row, __stride = __its.source.kept_strides[0];
-        const long long __kept_step = __space.kept_numbers.strides[0], __step = __space.fold_numbers.step, __position_step = __space.position.step;
+        const long long __stride = __its.source.kept_strides[0];
         // Rows behind which are enough others that may be looked at.
         const long long __seen = __stride < __length * long(sizeof(stored)) ? 0 : __followed - (__lanes::elements - 1 + __length) / __length;
         const long long __ahead = __its.ahead;
@@ -188,13 +194,21 @@ private:
                 __folded.fold(__best + __k * __count, __items, __ahead);
             }
             rows_of_lanes<word, __count>::join(keeping<__is_largest>(), __best);
-            for (int __k = 0; __k < __some; ++__k) {
-                const long long __place = __lanes::place_of(__best[__k]);
-                const stored* const __items = reinterpret_cast<const stored*>(__row + __k * __stride);
-                __values[__first + __k] = __do_map(__number + (__first + __k) * __kept_step + __place * __step, __place * __position_step,
-                                                   element<typename __input::operand>(const_cast<stored&>(__items[__place])).get());
-            }
+            int* const __at = __found.at + __first;
+            GRIDSTRIDE_LANES
+            for (long long __k = 0; __k < __count; ++__k) __at[__k] = int(__lanes::place_of(__best[__k]));
+            take_elements(places<(sizeof(stored) == 1)>(), __found.elements + __first, __best, __at, __row, __stride, __some);
         }
+    }
+    // Bytes are part of the words; of floats zeros of both signs are one there.
+    template <class __word>
+    GRIDSTRIDE_INLINED static void take_elements(places<1>, stored* __elements, const __word* __best, const int*, const char*, long long, int) {
+        GRIDSTRIDE_LANES
+        for (long long __k = 0; __k < placed_word<stored>::count; ++__k) __elements[__k] = stored(__best[__k] >> 8);
+    }
+    template <class __kept, class __word>
+    GRIDSTRIDE_INLINED static void take_elements(places<0>, __kept* __elements, const __word*, const int* __at, const char* __row, long long __stride, int __some) {
+        for (int __k = 0; __k < __some; ++__k) __elements[__k] = keys::kept_of(reinterpret_cast<const stored*>(__row + __k * __stride)[__at[__k]]);
     }
 };
 

@@ -3,6 +3,7 @@
 #define GRIDSTRIDE_CPU_SHORT_ROWS_H
 
 #include <gridstride_cpu/byte_rows.h>
+#include <gridstride_cpu/members.h>
 
 namespace gridstride {
 
@@ -174,7 +175,7 @@ struct short_rows {
                                                                       : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
     // After so many rows there are no others.
     template <int __axes>
-    static GRIDSTRIDE_APART void fold(__type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
+    static GRIDSTRIDE_APART void fold(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                       const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
         fold(places<are_turned>(), __values, __rows, __followed, __do_map, __do, __space, __number, __all...);
     }
@@ -182,7 +183,7 @@ struct short_rows {
 private:
     // Lanes become one result, and what is left of the row joins it.
     template <int __axes>
-    GRIDSTRIDE_INLINED static void fold(places<false>, __type* __values, int __rows, long long, const __map& __do_map, const __reduce& __do,
+    GRIDSTRIDE_INLINED static void fold(places<false>, row_of_values<__type> __values, int __rows, long long, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
         const long long __whole = __space.fold_row - __space.fold_row % lanes;
         for (int __k = 0; __k < __rows; ++__k) {
@@ -194,12 +195,12 @@ private:
             __type __value = halves<__type, lanes>::join(__do, __some);
             GRIDSTRIDE_ROLLED
             for (long long __from = __whole; __from < __space.fold_row; ++__from) __value = __do(__value, __at(__from));
-            __values[__k] = __value;
+            __values.set(__k, __value);
         }
     }
     // The lanes of several rows become as many results.
     template <int __axes>
-    GRIDSTRIDE_INLINED static void fold(places<true>, __type* __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
+    GRIDSTRIDE_INLINED static void fold(places<true>, row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
         typedef lanes_of_row<how, __type, lanes, __map, __reduce, __inputs...> __row;
         typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
@@ -218,9 +219,9 @@ private:
             }
             __turned::join(__row::reduce(__do), __rows_of_lanes);
             for (int __from = 0; __from < __row::count; __from += __turned::length) {
-                __type* const __to = __values + __first + __from;
+                const row_of_values<__type> __to = __values.from(__first + __from);
                 GRIDSTRIDE_LANES
-                for (long long __k = 0; __k < __turned::length; ++__k) __to[__k] = __folded.result(__rows_of_lanes[__from + __k]);
+                for (long long __k = 0; __k < __turned::length; ++__k) __to.set(__k, __folded.result(__rows_of_lanes[__from + __k]));
             }
         }
     }
