@@ -21,6 +21,8 @@ OPERATIONS: dict[str, tuple[str, str, str, str]] = {
     "an index without raw": ("T x", "y = x[i]", "line 1.*", "write 'raw T x' to index it"),
     "an input that is written": ("T x", "x = 3; y = x", "line 1.*", "declare what is written as an output"),
     "a raw input that is written": ("T x, raw T r", "r[i] = x; y = x", "line 1.*", "written as an output"),
+    "a choice of two types": ("T x", "float16 k = x; y = k > 0 ? k : 0", "line 1.*", "cast one side"),
+    "an intrinsic of halves": ("T x", "float16 k = x; y = __hmul(k, k)", "line 1.*", r"take __float2half\(x\)"),
     "Python's power": ("T x", "y = x ** 2", "line 1.*", r"write pow\(x, y\) or x \* x"),
 }  # fmt: skip
 #: Expressions of a reduction, with the text that is wrong and the hint.

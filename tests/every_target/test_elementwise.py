@@ -61,6 +61,9 @@ def test_float16_is_converted_exactly(xp: ModuleType) -> None:
         bits = random.integers(0, 2**32, 200_000, np.uint64).astype(np.uint32).view("f4")
         numbers = np.concatenate([finite, *middles, bits]).astype("f4")
         expected = numbers.astype("f2")
+    twice = gs.ElementwiseKernel("T x", "T y", "y = __hadd(x, x)", "twice")  # not that of ints
+    finite = every[np.abs(wide) < 30_000]
+    np.testing.assert_array_equal(gs.asnumpy(twice(xp.asarray(finite))), finite + finite)
     narrow = gs.asnumpy(gs.ElementwiseKernel("T x", "float16 y", "y = x", "narrow")(xp.asarray(numbers)))
     np.testing.assert_array_equal(narrow, expected)
     np.testing.assert_array_equal(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gridstride
+import gridstride as gs
 from gridstride import _dtypes, arrays
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import bind_elementwise
@@ -52,6 +53,12 @@ def test_a_declaration_says(text: str, name: str, ctype: str, dtype: str | None,
     assert info.is_const == ("const" in text)
     assert ParameterInfo(text, True).is_const
     assert info.dtype == (None if dtype is None else np.dtype(dtype))
+
+
+def test_declarations_are_text() -> None:
+    for read in (ParameterInfo, gs._get_param_info):
+        with pytest.raises(TypeError, match=r"such as 'T x.*, got int"):
+            read(3)  # type: ignore[arg-type]
 
 
 def test_lists_of_parameters_are_split_outside_of_angle_brackets() -> None:

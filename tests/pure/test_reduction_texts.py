@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
+from gridstride._syntax.words import may_name
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,19 @@ OTHER = f"__device__ best better(best a, best b) {{ return {FIRST_LARGEST}; }}"
 )
 def test_texts_that_may_keep_another_structure(preamble: str, map_expr: str, reduce_expr: str) -> None:
     assert placed_extreme_of(preamble, map_expr, reduce_expr, "x", "T", "best") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("x * i", True),
+        ("x * ii", False),
+        ("#define AT(a) a##b", True),
+        ('#include "own.h"', True),
+        ("#include <other/gridstride/own.h>", True),
+        ("# include <gridstride/view.h>\nfloat f(float x);", False),
+        ("#include <gridstride/view.h>\n#include <own.h>", True),
+    ],
+)
+def test_whether_a_text_may_ask_for_numbers_of_elements(text: str, may: bool) -> None:
+    assert may_name(text, "i", "_J") is may

@@ -59,6 +59,8 @@ class ParameterInfo:
     __slots__ = ("ctype", "dtype", "is_const", "name", "raw")
 
     def __init__(self, param: str, is_const: bool = False) -> None:
+        if not isinstance(param, str):
+            raise TypeError(f"a declaration is text such as 'T x', got {type(param).__name__}")
         words = param.split()
         self.raw = "raw" in words[:-2]
         self.is_const = is_const or "const" in words[:-2]
@@ -156,6 +158,8 @@ def _get_param_info(s: str, is_const: bool = False) -> tuple[ParameterInfo, ...]
     ValueError
         Where a declaration is not understood.
     """
+    if not isinstance(s, str):
+        raise TypeError(f"declarations are text such as 'T x, T y', got {type(s).__name__}")
     return tuple(ParameterInfo(part, is_const) for part in _parts(s))
 
 

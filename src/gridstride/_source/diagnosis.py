@@ -33,7 +33,10 @@ _HINTS = (
     (r"unary '\*'|operand of \"\*\" must be a pointer|indirection requires pointer",
      "C++ has no operator ** and no pointers here: write pow(x, y) or x * x"),
     (r"expected (?:a |',' or )?[^\w\s];", "the statement before this place lacks its semicolon"),
-    (r"no match for|no operator|invalid operands",
+    (r"\b(?:__half|__nv_bfloat16)\b",
+     "float16 and bfloat16 are calculated with as float: write x + y or exp(x); functions of __half take "
+     "__float2half(x)"),
+    (r"no match for|no operator|invalid operands|have different types|operand types are incompatible",
      "there is no such operation for these types; cast one side, or declare another type"),
     (r"another type than the argument's dtype",
      "convert the argument to the type that the preamble declares, or declare the parameter as T x"),

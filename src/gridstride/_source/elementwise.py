@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +18,6 @@ from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
 _JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
-_OWN_INCLUDES = re.compile(r"#[ \t]*include[ \t]*<gridstride/[^>\n]*>")
 _OWN_LINES = f'#line 1 "{OWN_LABEL}"'
 
 
@@ -165,9 +163,8 @@ def uses_index(source: ElementwiseSource) -> bool:
 
 
 def uses_numbers(source: ElementwiseSource) -> bool:
-    """Return whether the texts may ask for the numbers of elements, also by a macro; no file of ours has one."""
-    text = " ".join((*source.sections().values(), *source.options))
-    return may_name(_OWN_INCLUDES.sub("", text), "i", "_ind")
+    """Return whether the texts may ask for the numbers of elements, also by a macro."""
+    return may_name(" ".join((*source.sections().values(), *source.options)), "i", "_ind")
 
 
 def shared_line(function: str, types: str) -> str:

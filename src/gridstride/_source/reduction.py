@@ -263,6 +263,8 @@ class _Text:
             has_identity=flag(bool(source.identity)),
             threads=form.threads,
             parameters=self._parameters(["gridstride_space"], self.roles),
+            # By value: where a loop stores something, a compiler loads again what is known by reference.
+            numbers="".join(f", {role.parameter.name}" for role in self.roles if is_number(role)),
             elements="".join(f", {role.input_ctype} {role.parameter.name}" for role in self._inputs),
             map_expr=section(f"map_expr of {name}", source.map_expr),
             loop=form.loop,
@@ -339,6 +341,11 @@ class _Text:
         return ", ".join(
             [*declared, *own, *(_parameter(role, self._outputs, capacity, post) for role in roles)]
         )
+
+
+def is_number(role: Role) -> bool:
+    """Return whether a number is passed by value."""
+    return role.kind == "scalar" and not role.is_structure
 
 
 def entry(name: str) -> str:

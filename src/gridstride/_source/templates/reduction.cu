@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
     (void)_in_ind, (void)_out_ind, (void)_fold_size;
 $shared
 $structures
-    auto gridstride_map = [&](const long long i, const long long _J$elements) -> _type_reduce {
+    auto gridstride_map = [&$numbers](const long long i, const long long _J$elements) -> _type_reduce {
         (void)i, (void)_J;
         return gridstride::value_of<_type_reduce>::from(
 $map_expr

@@ -88,6 +88,9 @@ struct as_float {
     GRIDSTRIDE_COMPOUND(type, +) GRIDSTRIDE_COMPOUND(type, -) GRIDSTRIDE_COMPOUND(type, *) GRIDSTRIDE_COMPOUND(type, /)
 GRIDSTRIDE_COMPOUNDS(float16)
 GRIDSTRIDE_COMPOUNDS(bfloat16)
+// CUDA has a function of this name that halves sums of ints, to which these would become ints.
+__host__ __device__ inline float16 __hadd(float16 __a, float16 __b) { return float(__a) + float(__b); }
+__host__ __device__ inline bfloat16 __hadd(bfloat16 __a, bfloat16 __b) { return float(__a) + float(__b); }
 #undef GRIDSTRIDE_COMPOUNDS
 #undef GRIDSTRIDE_COMPOUND
 
