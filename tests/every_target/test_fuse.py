@@ -163,6 +163,15 @@ def _in_place(x: Any) -> Any:
     return x
 
 
+class Exported:
+    """An array of a library that is not known."""
+
+    shape = (3,)
+
+    def __dlpack__(self) -> object:
+        raise AssertionError
+
+
 def _calls_another_library(x: Any) -> Any:
     if not isinstance(x, np.ndarray):
         raise TypeError(f"sin requires ndarray or scalar arguments, got {type(x)} at position 0.")
@@ -193,6 +202,8 @@ def _calls_another_library(x: Any) -> Any:
         (lambda x: None, "NoneType"),
         (lambda x: x + [1.0], "list"),  # noqa: RUF005 - no list is meant
         (np.where, "where"),
+        (np.vectorize(lambda x: x + 1), "an array of Python objects"),
+        (lambda x: x + Exported(), "an array that is no argument"),
         (_in_place, "in place"),
         (_calls_another_library, r"another library: write NumPy's of the same name \(test_fuse.py, line"),
     ],

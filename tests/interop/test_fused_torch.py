@@ -148,6 +148,14 @@ def test_numbers_choices_and_options() -> None:
         check(together, tensor("float32", 5, 7), tensor("int32", 7), h)
 
 
+def test_powers_and_steps_keep_integers() -> None:
+    for x in (tensor("bool", 7), tensor("int8", 7), torch.tensor([-2, 0, 3])):
+        for function in (torch.square, lambda x: x**2, lambda x: x.square() + 1):
+            check(function, x)
+        check(lambda x: torch.heaviside(x, x * x), x)
+    check(lambda x: torch.heaviside(x, x * 0 + 5), torch.tensor([-2.0, 0.0, float("nan")]))
+
+
 def test_methods() -> None:
     def together(x: Any, k: Any) -> tuple[Any, ...]:
         return (
@@ -184,7 +192,12 @@ def test_reductions(function: Function, dtype: str) -> None:
         (lambda x: torch.sqrt(torch.sum(x)), "must come last"),
         (lambda x: torch.cat([x.sum(), x]), "must come last"),
         (lambda x: torch.mul(other=2, input=x.sum()), "must come last"),
-        (lambda x: x + torch.ones(3), "neither traced nor a number"),
+        (lambda x: x + torch.ones(3), r"an array that is no argument, of shape \(3,\)"),
+        (lambda x: -torch.nn.functional.leaky_relu(x), r"leaky_relu\(\).*\(test_fused_torch.py, line \d+"),
+        (
+            lambda x: x.to(device="cpu"),
+            r"trace to\(\) with these arguments \(missing a required argument: 'dtype'\)",
+        ),
         (lambda x: torch.nn.functional.relu(x, inplace=True), "in place"),
         (lambda x: torch.sin(x, out=x), "into an output"),
         (lambda x: x.reshape(-1), "'reshape'"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,21 @@ def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     function = FUNCTIONS.get("conj" if name == "conjugate" else name)
     if function is not None:
-        try:
-            return function(tape, *args, **kwargs)
-        except TypeError as error:
-            if "argument" in str(error) and "fused function" not in str(error):
-                raise tape.refusal(f"{name}() with these arguments ({error})") from None
-            raise
+        return checked(tape, name, function, args, kwargs)
     if name in reductions.NAMES:
         return reductions.reduced(tape, name, *args, **kwargs)
     raise tape.refusal(f"{name}(), which is not elementwise or not known here")
+
+
+def checked(
+    tape: Tape, name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Call what records a function; arguments that it does not take are refused by the function's own name."""
+    try:
+        inspect.signature(function).bind(tape, *args, **kwargs)
+    except TypeError as error:
+        raise tape.refusal(f"{name}() with these arguments ({error})") from None
+    return function(tape, *args, **kwargs)
 
 
 def real(tape: Tape, x: Any) -> Any:

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-import numpy as np
-
 _OWN = str(Path(__file__).parent)
-_NUMPY = str(Path(np.__file__).parent)
+#: Whose functions may call what records.
+_LIBRARIES = ("numpy", "torch", "cupy")
 
 
 def refusal(kernel: str, what: str) -> TypeError:
@@ -34,13 +33,21 @@ def foreign_refusal(kernel: str, error: TypeError) -> TypeError:
 def place_of_user() -> str:
     """Return the file, line and text of the user's statement that is under way; "" where there is none."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_OWN, _NUMPY, "<__array_function__")):
+    while frame is not None and _is_of_library(frame):
         if frame.f_code.co_name == "_trace" and frame.f_code.co_filename.startswith(_OWN):
             return ""
         frame = frame.f_back
     if frame is None:
         return ""
     return _shown(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__"))
+    return (
+        frame.f_code.co_filename.startswith((_OWN, "<__array_function__"))
+        or name.partition(".")[0] in _LIBRARIES
+    )
 
 
 def _shown(name: str, line: int) -> str:

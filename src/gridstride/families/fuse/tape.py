@@ -103,9 +103,11 @@ class Tape:
         operand = without_axes(operand)
         if is_number(operand):
             return Number.constant(self, operand)
-        if isinstance(operand, np.ndarray) or hasattr(operand, "__array_interface__"):
+        if isinstance(operand, Traced | Reduced):
+            raise self.refusal("an array of Python objects, such as vectorize() makes")
+        if hasattr(operand, "__array_interface__") or hasattr(operand, "__dlpack__"):
             raise self.refusal(
-                f"an array that is no argument, of shape {np.shape(operand)}: pass it to the function"
+                f"an array that is no argument, of shape {tuple(np.shape(operand))}: pass it to the function"
             )
         raise self.refusal(f"a value of type {type(operand).__name__}, which is neither traced nor a number")
 

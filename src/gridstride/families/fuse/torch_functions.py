@@ -47,7 +47,7 @@ def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -
         return _reduced(tape, name, *args, **kwargs)
     own = _OWN.get(name)
     if own is not None:
-        return own(tape, *args, **kwargs)
+        return composed.checked(tape, name, own, args, kwargs)
     if "dtype" in kwargs:
         kwargs["dtype"] = _dtypes.dtype_of(kwargs["dtype"])
     ufunc = getattr(np, name, None)
@@ -104,6 +104,10 @@ def _to(tape: Tape, x: Any, dtype: Any) -> Any:
         raise tape.refusal(f"a conversion to {dtype!r}") from None
 
 
+def _heaviside(tape: Tape, x: Any, values: Any) -> Any:
+    return np.where(np.equal(x, 0), values, np.greater(x, 0))
+
+
 def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
     if inplace:
         raise tape.refusal("a change in place of an array by relu()")
@@ -115,5 +119,6 @@ _OWN: dict[str, Callable[..., Any]] = {
     "rsub": lambda tape, x, y: np.subtract(y, x), "div": _divided, "divide": _divided,
     "sigmoid": lambda tape, x: 1 / (1 + np.exp(-x)), "expit": lambda tape, x: 1 / (1 + np.exp(-x)),
     "reciprocal": lambda tape, x: 1 / x, "rsqrt": lambda tape, x: 1 / np.sqrt(x), "relu": _relu, "to": _to,
+    "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
 }  # fmt: skip

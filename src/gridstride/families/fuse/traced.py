@@ -124,11 +124,12 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __pow__(self, exponent: Any) -> Any:
         """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
         quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
-        if quick is None or (
-            self.dtype.kind not in "fc" and (quick is not np.square or type(exponent) is float)
-        ):
-            return np.power(self, exponent)
-        return quick(self)
+        if quick is not None and self.dtype.kind in "fc":
+            return quick(self)
+        is_bool_of_others = self.dtype.kind == "b" and self.tape.rules is not NUMPY
+        if quick is np.square and type(exponent) is int and not is_bool_of_others:
+            return quick(self)
+        return np.power(self, exponent)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
