@@ -48,6 +48,11 @@ def increment() -> gs.ElementwiseKernel:
     return gs.ElementwiseKernel("T x", "T y", "y = x + T(1)", "increment_of_columns")
 
 
+@cache
+def add() -> gs.ElementwiseKernel:
+    return gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add_columns")
+
+
 @pytest.mark.parametrize("dtype", SIZES)
 @pytest.mark.parametrize("columns", [2, 3, 4, 5, 7, 8, 9, 15, 17])
 def test_sums_of_short_rows(dtype: str, columns: int) -> None:
@@ -80,6 +85,17 @@ def test_short_axes_in_another_order(dtype: str, length: int) -> None:
         x = at_the_end(numbered(shape, dtype)).transpose(order)
         out = np.empty(x.shape, dtype)
         np.testing.assert_array_equal(increment()(x, out), x + x.dtype.type(1))
+
+
+@pytest.mark.parametrize("dtype", SIZES)
+@pytest.mark.parametrize("repeated", [3, 5, 49, 70])
+def test_elements_that_rows_repeat(dtype: str, repeated: int) -> None:
+    for rows in (2, 129, 5003):
+        x, zeros = at_the_end(numbered((rows, 1), dtype)), np.zeros((rows, repeated), dtype)
+        np.testing.assert_array_equal(add()(x, zeros), x + zeros)
+        x = at_the_end(numbered((rows, 1, repeated), dtype))
+        zeros = np.zeros((rows, 4, repeated), dtype)
+        np.testing.assert_array_equal(add()(x, zeros), x + zeros)
 
 
 def test_rows_far_apart_within_others() -> None:

@@ -64,6 +64,40 @@ def test_broadcast_axes(shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(kernel(np.broadcast_to(y, shape), y), np.broadcast_to(y + y, shape))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows_of_broadcast_operands(dtype: str) -> None:
+    kernel = add()
+    for shape, others in {
+        (700, 3): [(700, 1), (1, 3)],
+        (90, 65): [(90, 1), (1, 65)],
+        (20, 64, 49): [(64, 1), (64, 49), (20, 1, 49), (20, 64, 1), (20, 1, 1)],
+        (3, 400, 50): [(400, 1), (3, 400, 1), (1, 50)],
+        (300, 7, 9): [(300, 7, 1), (300, 1, 9), (7, 1), (9,)],
+        (2, 3, 9, 5, 7): [(3, 1, 5, 1), (2, 1, 9, 1, 7), (9, 1, 1), (3, 9, 1, 7)],
+    }.items():
+        # Whole rows, and the last of rows that are cut; of memory in order, and of every second element.
+        x = numbers(shape, dtype)
+        for other in others:
+            y = numbers((*other[:-1], 2 * other[-1]), dtype)
+            for each in (y[..., ::2], y[..., : other[-1]], y[..., ::2].copy()):
+                np.testing.assert_array_equal(kernel(x, each), x + each)
+            for another in others:
+                z = numbers(another, dtype)[::-1]
+                expected = y[..., ::2] + z
+                np.testing.assert_array_equal(kernel(y[..., ::2], z), expected)
+                np.testing.assert_array_equal(kernel(z, y[..., ::2]), expected)
+
+
+def test_periods_of_all_lengths() -> None:
+    kernel = add()
+    for length in (2, 5, 63, 64, 65, 1000, 1023, 1025, 3000):
+        for repeated in (1, 3, 10):
+            x, y = numbers((7, length, repeated), "int16"), numbers((length, 1), "int16")
+            for row in (x, x[:, ::-1], x[:, : length - 1]):
+                each = y[: row.shape[1]]
+                np.testing.assert_array_equal(kernel(row, each), row + each)
+
+
 @pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_steps(step: int, dtype: str) -> None:
@@ -123,7 +157,7 @@ def test_choices(itemsize: int) -> None:
     # Rows of chunks that are permuted whole.
     for shape in ((1, 2, 2), (1, 3, 17), (1, 8, 8)):
         chunk = shape[1] * shape[2]
-        assert tile(shape, (0, 2, 1))[0] == (1024 // chunk * chunk if chunk * itemsize <= 384 else shape[1])
+        assert tile(shape, (0, 2, 1))[0] == (16384 // chunk * chunk if chunk * itemsize <= 384 else shape[1])
     assert not tile((1, 9, 5, 40), (0, 2, 1, 3))[2]
 
 

@@ -89,24 +89,20 @@ class Tiling(NamedTuple):
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     """Return tiles of long rows; where inputs lie along another axis than the results, of rows and columns of it."""
     turned = turned_axis(walk)
-    has_chunks = turned > 0 and _has_short_chunks(walk, turned)
-    if has_chunks:
+    if turned and _has_short_chunks(walk, turned):
         turned = 0
     long = _turned_width(walk, turned) if turned else _MERGED_ROW
     row_axes = _row_axes(walk, turned, long)
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
     inner = prod(walk.shape[: row_axes - 1])
     last, column = walk.shape[row_axes - 1 : row_axes + 1]
-    if row_axes == 1 and not turned:
-        long = _CHANNEL_ROW // largest_item(walk) if _has_columns(walk) else _LONGEST_ROW
+    if not turned and not _has_columns(walk, row_axes):
+        long = _LONGEST_ROW
+    elif not turned and row_axes == 1:
+        long = _CHANNEL_ROW // largest_item(walk)
     piece = min(last, max(1, long // inner))
     width = inner * piece
-    if turned:
-        height = _turned_height(walk, row_axes, width, column)
-    elif has_chunks:
-        height = max(1, _TURNED_TILE // (width * sum(each.itemsize for each in walk.operands)))
-    else:
-        height = max(1, _TILE // width)
+    height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
     return Tiling(
         walk, row_axes, piece, width, min(column, height), _is_streamed(walk, width, row_axes, limits)
     )
@@ -134,9 +130,9 @@ def _is_picked(walk: ElementWalk, operand: Walked) -> bool:
     return walk.shape[0] >= _PICKED_ROW and abs(operand.strides[0]) <= _PICKED * operand.itemsize
 
 
-def _has_columns(walk: ElementWalk) -> bool:
-    """Return whether rows of a tile share lines of the cache, as the channels of pixels do."""
-    return any(0 < abs(each.strides[1]) < abs(each.strides[0]) for each in walk.operands)
+def _has_columns(walk: ElementWalk, row_axes: int) -> bool:
+    """Return whether rows of a tile share lines of the cache, as the channels of pixels do, or pages."""
+    return any(0 < abs(each.strides[row_axes]) < abs(each.strides[row_axes - 1]) for each in walk.operands)
 
 
 def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:

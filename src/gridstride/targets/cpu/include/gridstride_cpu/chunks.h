@@ -16,10 +16,11 @@ constexpr int permuted_bytes = 16, window_bytes = 16;
 constexpr int permuted_bytes = 0, window_bytes = 1;
 #endif
 constexpr int most_chunk_bytes = 384, most_permutations = 32;
+constexpr int window_of_chunks = 4096;  // bytes of permuted chunks that are kept
 
 // The chunks of a row: element k of one comes from `places[k]` bytes behind its first byte in memory.
 struct permuted_chunks {
-    int count;          // of elements, or 0
+    int count;          // of elements
     long long start;    // of a chunk's bytes, from its first element
     long long step;     // from chunk to chunk
     long long ahead;    // of a chunk, to that which is fetched meanwhile
@@ -29,6 +30,9 @@ struct permuted_chunks {
     int vectors, windows;
     char* table;        // for each vector and window which bytes come from there, and masks of these
     const char* end;    // of readable memory
+    int some;           // chunks that are permuted at once
+    const char* row;    // of which these are permuted, or null
+    int first, last;
 };
 
 // Make the table of a group; `room` bytes suffice for it, else there is none.
@@ -74,34 +78,54 @@ GRIDSTRIDE_INLINED permuted_vector permuted(const char* __window, permuted_vecto
     return __builtin_shuffle(vector_at(__window), vector_at(__window + permuted_bytes), __places);
 #endif
 }
-// A vector of a group.
-GRIDSTRIDE_INLINED permuted_vector permuted_from(const char* __from, const char* __table, int __windows) {
-    permuted_vector __all = permuted(__from, vector_at(__table));
-    for (int __k = 1; __k < __windows; ++__k) {
-        __table += 2 * permuted_bytes;
-        const permuted_vector __mask = vector_at(__table + permuted_bytes);
-        __all = (__all & ~__mask) | (permuted(__from + __k * window_bytes, vector_at(__table)) & __mask);
+// A vector of each of several groups, whose bytes come from one window or more.
+GRIDSTRIDE_INLINED void permute_vectors(char* __to, const char* __from, const permuted_chunks& __its, const char* __table,
+                                        int __groups, long long __bytes, long long __step, bool __fetches) {
+    const permuted_vector __places = vector_at(__table);
+    const long long __ahead = __its.ahead;
+    const int __windows = __its.windows;
+    for (int __k = 0; __k < __groups; ++__k, __to += __bytes, __from += __step) {
+        permuted_vector __some = permuted(__from, __places);
+        if (__fetches) __builtin_prefetch(__from + __ahead);
+        for (int __k = 1; __k < __windows; ++__k) {
+            if (__fetches) __builtin_prefetch(__from + __ahead + __k * window_bytes);
+            const char* const __others = __table + __k * 2 * permuted_bytes;
+            const permuted_vector __mask = vector_at(__others + permuted_bytes);
+            __some = (__some & ~__mask) | (permuted(__from + __k * window_bytes, vector_at(__others)) & __mask);
+        }
+        __builtin_memcpy(__to, &__some, sizeof(__some));
     }
-    return __all;
 }
 #endif
 
-// Permute whole groups of chunks, as far as their windows can be read; return how many chunks that were.
+// Permute whole groups of chunks; return how many chunks that were.
 GRIDSTRIDE_APART int permute_groups(char* __to, const char* __from, const permuted_chunks& __its, int __chunks, int __bytes) {
-    int __done = 0;
 #if defined(__SSSE3__)
-    const char* const __last = __its.end - __its.windows * window_bytes;
-    for (; __done + __its.group <= __chunks && __from <= __last; __done += __its.group) {
-        for (int __k = 0; __k < __its.windows; ++__k) __builtin_prefetch(__from + __its.ahead + __k * window_bytes);
-        for (int __k = 0; __k < __its.vectors; ++__k) {
-            const permuted_vector __some = permuted_from(__from, __its.table + __k * __its.windows * 2 * permuted_bytes, __its.windows);
-            __builtin_memcpy(__to + __k * permuted_bytes, &__some, sizeof(__some));
-        }
-        __to += __its.group * __bytes;
-        __from += __its.group * __its.step;
+    const long long __step = __its.group * __its.step, __window = __its.windows * window_bytes, __room = __its.end - __window - __from;
+    const int __all = __chunks / __its.group, __group = __its.group * __bytes;
+    int __groups = __all;
+    if (__room < 0)
+        __groups = 0;
+    else if (__room < (__groups - 1) * __step)
+        __groups = int(__room / __step) + 1;
+    // Backwards: what follows a group's last vector is overwritten by the next group's first one.
+    auto __permute = [&](char* __to, const char* __from, int __groups, bool __fetches) {
+        for (int __k = __its.vectors - 1; __k >= 0; --__k)
+            permute_vectors(__to + __k * permuted_bytes, __from, __its, __its.table + __k * __its.windows * 2 * permuted_bytes,
+                            __groups, __group, __step, __fetches && __k == __its.vectors - 1);
+    };
+    __permute(__to, __from, __groups, true);
+    // Behind the last ones there may be nothing.
+    char __last[most_chunk_bytes + window_bytes];
+    for (int __k = __groups; __k < __all; ++__k) {
+        const char* const __at = __from + __k * __step;
+        __builtin_memcpy(__last, __at, __its.end - __at < __window ? __its.end - __at : __window);
+        __permute(__to + (long long)__k * __group, __last, 1, false);
     }
+    return __all * __its.group;
+#else
+    return 0;
 #endif
-    return __done;
 }
 
 // Bring a row of chunks to where elements are consecutive; there is room for a vector behind them.
@@ -113,6 +137,20 @@ GRIDSTRIDE_INLINED void permute_row(char* __to, const char* __from, const permut
     __from += __done * __its.step;
     for (; __done < __chunks; ++__done, __from += __its.step)
         for (int __k = 0; __k < __its.count; ++__k, __to += __size) __builtin_memcpy(__to, __from + __its.places[__k], __size);
+}
+
+// Some elements of a row of chunks, in a window of those that were permuted last.
+template <int __size>
+GRIDSTRIDE_INLINED char* permuted_window(char* __window, const char* __row, permuted_chunks& __its, long long __from, int __count,
+                                         int __width) {
+    const int __first = int(__from) / __its.count, __last = (int(__from) + __count - 1) / __its.count + 1;
+    if (__its.row != __row || __first < __its.first || __last > __its.last) {
+        __its.row = __row;
+        __its.first = __first;
+        __its.last = smaller(__first + __its.some, __width / __its.count);
+        permute_row<__size>(__window, __row + __its.start + __first * __its.step, __its, __its.last - __first);
+    }
+    return __window + (__from - (long long)__its.first * __its.count) * __size;
 }
 
 }

@@ -6,6 +6,15 @@
 
 namespace gridstride {
 
+// As much as one instruction stores.
+#if defined(__AVX512F__)
+typedef long long longest_vector __attribute__((vector_size(64)));
+#elif defined(__AVX__)
+typedef long long longest_vector __attribute__((vector_size(32)));
+#else
+typedef long long longest_vector __attribute__((vector_size(16)));
+#endif
+
 template <int __size, int __times>
 GRIDSTRIDE_INLINED void gather_every(char* __to, const char* __from, int __count) {
     GRIDSTRIDE_INDEPENDENT

@@ -25,10 +25,6 @@ struct tile_space {
     numbering<__axes> numbers;
 };
 
-// Bytes of the elements of a row that are handled at once. A processor looks a few hundred instructions ahead: where
-// these are few it reads the next ones while it stores some.
-constexpr int chunk_bytes = 1024;
-
 // Elements that are handled at once where buffers are needed, since all lie on the stack.
 template <class... __operands>
 constexpr int buffered_up_to(int __most) {
@@ -79,9 +75,8 @@ struct carried : passage {
         buffer = memory.get().bytes;
         repeated = nullptr;
     }
-    GRIDSTRIDE_INLINED int turn(int __width, int __height) {
-        if (!__operand::is_written && how == way::turned)
-            turn_tile<bytes>(*this, __width, __height);
+    GRIDSTRIDE_INLINED int bring(const tile_shape& __tiles, int __width, int __height) {
+        if (!__operand::is_written && has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height);
         return 0;
     }
     GRIDSTRIDE_INLINED int begin(const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
@@ -162,7 +157,7 @@ template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axes>& __space, const tile_shape& __tiles,
                                  const found_tile& __its, __carried&... __all) {
     const int __width = __its.width, __height = __its.height;
-    swallow(__all.turn(__width, __height)...);
+    swallow(__all.bring(__tiles, __width, __height)...);
     const long long __down = __space.numbers.strides[__space.row_axes], __step = __space.numbers.step;
     const bool __is_one_row = __width == __space.width && __down == __width * __step && all_of(__all.is_one_row(__width)...);
     const int __rows = __is_one_row ? 1 : __height, __count = __is_one_row ? __width * __height : __width;
@@ -177,10 +172,8 @@ template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
     const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.length};
     placed_value<tile_memory, (sizeof...(__carried) > most_on_stack)> __memory;
-    swallow((settle(__all, __tiles, __space.is_streamed, __memory.get()), 0)...);
-    // What was just read is in a cache.
-    auto __is_read = [&](const char* __at) { return !all_of((__all.data != __at || !__all.is_read)...); };
-    swallow((__all.is_streamed = __all.is_streamed && !__is_read(__all.data))...);
+    passage* const __passages[] = {&__all..., nullptr};
+    settle(__passages, sizeof...(__all), __tiles, __space.is_streamed, __memory.get());
     const share_of_pieces __share(__space.tiles);
     // A tile is run when the next one is found, which is fetched meanwhile.
     found_tile __next = {};

@@ -6,7 +6,7 @@
 #define GRIDSTRIDE_CPU_PASSAGES_H
 
 #include <gridstride_cpu/chunks.h>
-#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/pieces.h>
 #include <gridstride_cpu/shares.h>
 #include <gridstride_cpu/streaming.h>
 #include <gridstride_cpu/turning.h>
@@ -18,11 +18,13 @@ constexpr int rows_ahead = 8;  // that are fetched before they are needed, where
 
 // How the elements of a row are come by.
 enum class way {
-    direct,   // they are consecutive
-    same,     // there is one
-    turned,   // they are consecutive along columns, or rows are made of short chunks: a tile is brought into order at once
-    stepped,  // they are a step apart
-    pieces,   // rows have several axes
+    direct,    // they are consecutive
+    same,      // there is one
+    turned,    // they are consecutive along columns: a tile is turned at once
+    periodic,  // so many of them follow each other again and again: they are brought into order once
+    permuted,  // rows are made of short chunks of memory
+    stepped,   // they are a step apart
+    pieces,    // rows have several axes
 };
 
 // The shape of tiles: the members of `tile_space` whose type does not depend on the room for axes.
@@ -33,7 +35,7 @@ struct tile_shape {
 
 // Memory for the tiles of operands that are turned, and for the last lines of rows of results.
 struct tile_memory {
-    static constexpr int bytes_count = tile_bytes + 1024, offsets_count = 1024, lines_count = 256;
+    static constexpr int bytes_count = tile_bytes + 2 * chunk_bytes, offsets_count = 1024, lines_count = 256;
     int bytes_used = 0, offsets_used = 0, lines_used = 0;
     alignas(64) char bytes[bytes_count];
     alignas(64) char lines[lines_count * line_bytes];
@@ -57,19 +59,26 @@ struct passage {
     char* buffer;
     const char* repeated;  // the element that fills so much of the buffer
     int filled;
-    char* tile;       // with what is turned
-    turned_columns columns;  // that are turned, or
-    permuted_chunks chunks;  // that are permuted
+    char* tile;       // with what is turned, repeated or permuted
+    const char* brought;     // the corner of what the tile holds, or null
+    int brought_width, brought_height;
+    int period;              // elements of a row that are repeated
+    long long ahead;         // of a piece, to that which is fetched meanwhile; 0: it lies in a later row
+    turned_columns columns;
+    permuted_chunks chunks;
     unfinished_line* unfinished;  // of rows, of which there are so many, and their bytes
     char* lines;
     int unfinished_count;
 
     GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
+    GRIDSTRIDE_INLINED bool has_tile() const { return how == way::turned || how == way::periodic; }
     GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
     GRIDSTRIDE_INLINED char* row(int __y) const { return corner + __y * down; }
     // Whether the rows of a tile are one.
     GRIDSTRIDE_INLINED bool is_one_row(long long __width) const {
-        return how == way::direct ? down == __width * size : how == way::same ? down == 0 : how == way::turned;
+        return how == way::direct ? down == __width * size
+             : how == way::same ? down == 0
+             : how == way::periodic ? down == 0 && __width % period == 0 : how == way::turned;
     }
     // Elements by which a chunk is shorter, so that the next one begins a line.
     GRIDSTRIDE_INLINED int excess(int __y) const {
@@ -78,11 +87,12 @@ struct passage {
 };
 
 // Where an element of a row is, from its first one.
-GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shape& __tiles, long long __x) {
+GRIDSTRIDE_INLINED long long offset_in_row(const passage& __its, const tile_shape& __tiles, unsigned __x) {
     long long __offset = 0;
     for (int __axis = 0; __axis + 1 < __tiles.row_axes; ++__axis) {
-        __offset += __x % __tiles.length[__axis] * __its.stride(__axis);
-        __x /= __tiles.length[__axis];
+        const unsigned __length = unsigned(__tiles.length[__axis]), __quotient = __x / __length;
+        __offset += (__x - __quotient * __length) * __its.stride(__axis);
+        __x = __quotient;
     }
     return __offset + __x * __its.stride(__tiles.row_axes - 1);
 }
@@ -94,7 +104,7 @@ GRIDSTRIDE_INLINED long long row_length(const tile_shape& __tiles) {
 }
 
 #if defined(GRIDSTRIDE_LINKS_PASSAGES)
-void settle(passage&, const tile_shape&, bool, tile_memory&);
+void settle(passage* const*, int, const tile_shape&, bool, tile_memory&);
 void finish_lines(const passage&);
 void fetch_row_ahead(const passage&, int, int, int);
 #else
@@ -171,9 +181,13 @@ GRIDSTRIDE_APART void reserve_chunks(passage& __its, const tile_shape& __tiles, 
         __chunks.start += __reach < 0 ? __reach : 0;
         __count *= __tiles.length[__axis];
     }
-    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + 2 * line_bytes - 1) / line_bytes * line_bytes;
-    const bool __is_piece = __its.step == __its.size && __tiles.length[0] * __its.size >= square_bytes;
-    if (__is_piece || __extent > most_chunk_bytes || __memory.bytes_used + __bytes > tile_memory::bytes_count ||
+    const long long __chunk = __count * __its.size;
+    const int __some = larger(window_of_chunks / int(__chunk), chunk_bytes / int(__chunk) + 2);
+    const long long __bytes = (__some * __chunk + window_bytes + 2 * line_bytes - 1) / line_bytes * line_bytes;
+    const bool __is_piece = (__its.step == 0 || __its.step == __its.size) &&
+                            __tiles.length[0] * __its.size >= larger(square_bytes, permuted_bytes);
+    if (__is_piece || __extent > most_chunk_bytes || __chunk > window_of_chunks ||
+        __memory.bytes_used + __bytes > tile_memory::bytes_count ||
         __memory.offsets_used + __count > tile_memory::offsets_count)
         return;
     long long* const __places = __memory.offsets + __memory.offsets_used;
@@ -184,9 +198,11 @@ GRIDSTRIDE_APART void reserve_chunks(passage& __its, const tile_shape& __tiles, 
     __chunks.ahead = __chunks.step * larger(int(bytes_ahead) / __chunks.extent);
     __chunks.end = end_of(__its, __tiles);
     __chunks.count = int(__count);
+    __chunks.row = nullptr;
     __its.tile = __memory.bytes + __memory.bytes_used;
     const int __table = plan_group(__chunks, __its.size, __its.tile + __bytes, int(tile_memory::bytes_count - __memory.bytes_used - __bytes));
-    __its.how = way::turned;
+    __chunks.some = __chunks.group ? (__some + __chunks.group - 1) / __chunks.group * __chunks.group : __some;
+    __its.how = way::permuted;
     __memory.bytes_used += int(__bytes) + __table;
     __memory.offsets_used += int(__count);
 }
@@ -206,15 +222,57 @@ GRIDSTRIDE_APART void finish_lines(const passage& __its) {
     for (int __k = 0; __k < __its.unfinished_count; ++__k) finish(__its.unfinished[__k], __its.lines + __k * line_bytes);
 }
 
-GRIDSTRIDE_APART void settle(passage& __its, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
-    __its.down = __its.strides[__tiles.row_axes];
-    __its.how = way_of(__its, __tiles);
-    __its.is_streamed = can_stream && __is_streamed && !__its.is_read && __its.how == way::direct &&
-                        __memory.lines_used < tile_memory::lines_count;
-    __its.chunks.count = 0;
-    if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
-    if (__its.how == way::pieces && !__its.is_written) reserve_chunks(__its, __tiles, __memory);
-    if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
+// How many elements follow each other again and again in the rows of a tile, or come in each of several rows; 0: none.
+GRIDSTRIDE_APART int period_of(const passage& __its, const tile_shape& __tiles) {
+    int __moved = 0;  // axes up to the last one along which elements differ
+    long long __period = 1;
+    bool __is_constant = true;
+    for (int __axis = 0; __axis < __tiles.ndim; ++__axis) {
+        if (__tiles.length[__axis] == 1 || __its.stride(__axis) == 0) continue;
+        if (__axis >= __tiles.row_axes) __is_constant = false;
+        else __moved = __axis + 1;
+    }
+    for (int __axis = 0; __axis < __moved; ++__axis) __period *= __tiles.length[__axis];
+    if (__its.down != 0 && __tiles.height > 1) return 0;
+    if (__moved < __tiles.row_axes) return __period <= tile_memory::bytes_count ? int(__period) : 0;
+    return __tiles.height > 1 || (__is_constant && __period == __tiles.width) ? __tiles.width : 0;
+}
+
+// Take memory for elements that are repeated and a chunk that begins with the last of them.
+GRIDSTRIDE_APART void reserve_period(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    const int __period = period_of(__its, __tiles);
+    const long long __bytes = ((__period + 1LL) * __its.size + chunk_bytes + 2 * line_bytes - 1) / line_bytes * line_bytes;
+    if (!__period || __memory.bytes_used + __bytes > tile_memory::bytes_count) return;
+    __its.how = way::periodic;
+    __its.period = __period;
+    __its.tile = __memory.bytes + __memory.bytes_used;
+    __memory.bytes_used += int(__bytes);
+}
+
+// Settle how operands get to where they are consecutive: those that lie along columns first, which tiles are made for.
+GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
+    for (int __k = 0; __k < __count; ++__k) {
+        passage& __its = *__all[__k];
+        __its.down = __its.strides[__tiles.row_axes];
+        __its.how = way_of(__its, __tiles);
+        __its.brought = nullptr;
+        const long long __pieces = bytes_ahead / __its.size / __tiles.length[0];
+        __its.ahead = __tiles.width * __its.size > bytes_ahead ? offset_in_row(__its, __tiles, __pieces * __tiles.length[0]) : 0;
+        if (__its.how == way::turned) reserve_tile(__its, __tiles, __memory);
+        // What was just read is in a cache.
+        bool __is_read = false;
+        for (int __other = 0; __other < __count; ++__other)
+            __is_read = __is_read || (__all[__other]->is_read && __all[__other]->data == __its.data);
+        __its.is_streamed = can_stream && __is_streamed && __its.is_written && !__is_read && __its.how == way::direct &&
+                            __memory.lines_used < tile_memory::lines_count;
+        if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
+    }
+    for (int __k = 0; __k < __count; ++__k) {
+        passage& __its = *__all[__k];
+        if (__its.is_written || (__its.how != way::pieces && __its.how != way::stepped)) continue;
+        reserve_period(__its, __tiles, __memory);
+        if (__its.how == way::pieces) reserve_chunks(__its, __tiles, __memory);
+    }
 }
 
 // Where rows are short pieces no processor guesses what comes next: a later row, or one of the next tile.
@@ -238,7 +296,7 @@ GRIDSTRIDE_INLINED void fill(passage& __its, const char* __at, int __count) {
 // Elements of which there are so many more in the row. Processors look ahead only within a page, and not while a chunk
 // is stored.
 template <int __size>
-GRIDSTRIDE_INLINED void gather_ahead(char* __to, const char* __from, long long __step, int __count, long long __left) {
+GRIDSTRIDE_APART void gather_ahead(char* __to, const char* __from, long long __step, int __count, long long __left) {
     constexpr int __some = 256 / __size > 0 ? 256 / __size : 1;
     const long long __apart = __step < 0 ? -__step : __step, __line = __step < 0 ? -line_bytes : line_bytes;
     const long long __lines = __apart <= line_bytes ? __some * __apart / line_bytes : 0;
@@ -249,30 +307,23 @@ GRIDSTRIDE_INLINED void gather_ahead(char* __to, const char* __from, long long _
         gather_bytes<__size>(__to, __from, __step, smaller(__some, __count));
     }
 }
+// Some elements of a row of several axes.
 template <int __size>
-GRIDSTRIDE_INLINED void gather_pieces(const passage& __its, const tile_shape& __tiles, int __y, long long __from,
+GRIDSTRIDE_APART void gather_pieces(char* __to, const passage& __its, const tile_shape& __tiles, int __y, long long __from,
                                       int __count) {
     const char* const __row = __its.row(__y);
-    const int __piece = int(__tiles.length[0]);
-    const long long __ahead = rows_ahead * __its.down +
+    const long long __ahead = __its.ahead ? __its.ahead : rows_ahead * __its.down +
         (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
-    const long long __length = __tiles.row_axes > 2 ? __tiles.length[1] : __from + __count;
+    equal_pieces __pieces = {__its.step, __its.strides[1], __ahead, int(__tiles.length[0])};
+    const int __length = __tiles.row_axes > 2 ? int(__tiles.length[1]) : __count + 1;
     for (int __done = 0; __done < __count;) {
-        // As many pieces as lie one stride apart; the first one may have begun.
-        int __begun = int((__from + __done) % __piece);
-        const char* __at = __row + offset_in_row(__its, __tiles, __from + __done);
-        for (long long __k = (__from + __done) / __piece % __length; __k < __length && __done < __count; ++__k) {
-            const int __some = smaller(__piece - __begun, __count - __done);
-            char* const __to = __its.buffer + (long long)__done * __size;
-            for (int __k = 0; __k < __some * __size; __k += line_bytes) __builtin_prefetch(__at + __ahead + __k);
-            if (__its.step == __size)
-                copy_short(__to, __at, __some * __size);
-            else
-                gather_bytes<__size>(__to, __at, __its.step, __some);
-            __at += __its.strides[1] - __begun * __its.step;
-            __done += __some;
-            __begun = 0;
-        }
+        // As many pieces as lie one stride apart; the first one may have begun, and the last one be cut.
+        const unsigned __first = unsigned(__from) + __done, __before = __first / __pieces.length;
+        const int __begun = int(__first % __pieces.length);
+        const int __left = __tiles.row_axes > 2 ? __length - int(__before % __length) : __length;
+        const int __some = smaller(__left * __pieces.length - __begun, __count - __done);
+        bring_pieces<__size>(__to + (long long)__done * __size, __row + offset_in_row(__its, __tiles, __first), __pieces, __begun, __some);
+        __done += __some;
     }
 }
 
@@ -281,6 +332,7 @@ template <int __size>
 __attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tiles, int __y, int __width, long long __from,
                                        int __count) {
     if (__its.how == way::turned) return __its.tile + ((long long)__y * __width + __from) * __size;
+    if (__its.how == way::periodic) return __its.tile + (long long)(unsigned(__from) % unsigned(__its.period)) * __size;
     if (__its.is_streamed) {
         const int __line = __y % __its.unfinished_count;
         return __its.buffer + go_on(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer,
@@ -288,12 +340,14 @@ __attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tile
     }
     if (!__its.is_read) return __its.buffer;
     const char* const __row = __its.row(__y);
+    if (__its.how == way::permuted)
+        return permuted_window<__size>(__its.tile, __row, __its.chunks, __from, __count, __width);
     if (__its.how == way::same)
         fill<__size>(__its, __row, __count);
     else if (__its.how == way::stepped)
         gather_ahead<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count, __width - __from);
     else
-        gather_pieces<__size>(__its, __tiles, __y, __from, __count);
+        gather_pieces<__size>(__its.buffer, __its, __tiles, __y, __from, __count);
     return __its.buffer;
 }
 template <int __size>
@@ -306,12 +360,20 @@ __attribute__((noinline)) void put(const passage& __its, int __y, long long __fr
     } else
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
+// Fill the tile of an operand that has one, unless it holds these elements.
 template <int __size>
-__attribute__((noinline)) void turn_tile(passage& __its, int __width, int __height) {
-    if (__its.chunks.count) {
-        for (int __y = 0; __y < __height; ++__y)
-            permute_row<__size>(__its.tile + (long long)__y * __width * __size, __its.row(__y) + __its.chunks.start,
-                                __its.chunks, __width / __its.chunks.count);
+__attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __tiles, int __width, int __height) {
+    if (__its.brought == __its.corner && __its.brought_width == __width && __its.brought_height == __height) return;
+    __its.brought = __its.corner;
+    __its.brought_width = __width;
+    __its.brought_height = __height;
+    if (__its.how == way::periodic) {
+        const int __count = smaller(__its.period, __width);
+        if (__tiles.row_axes == 1)
+            gather_ahead<__size>(__its.tile, __its.corner, __its.step, __count, __count);
+        else
+            gather_pieces<__size>(__its.tile, __its, __tiles, 0, 0, __count);
+        repeat_period(__its.tile, (long long)__count * __size, (long long)__its.period * __size + larger(chunk_bytes, __size));
         return;
     }
     turned_columns& __columns = __its.columns;
@@ -325,7 +387,7 @@ __attribute__((noinline)) void turn_tile(passage& __its, int __width, int __heig
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
     start template void put<size>(const passage&, int, long long, int);                       \
-    start template void turn_tile<size>(passage&, int, int);
+    start template void bring_tile<size>(passage&, const tile_shape&, int, int);
 GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 
 }

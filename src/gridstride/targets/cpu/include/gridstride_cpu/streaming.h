@@ -14,23 +14,15 @@ constexpr bool can_stream = true;
 constexpr bool can_stream = false;
 #endif
 
-// As much as one instruction stores.
-#if defined(__AVX512F__)
-typedef long long streamed_vector __attribute__((vector_size(64)));
-#elif defined(__AVX__)
-typedef long long streamed_vector __attribute__((vector_size(32)));
-#else
-typedef long long streamed_vector __attribute__((vector_size(16)));
-#endif
-GRIDSTRIDE_INLINED void store_past_caches(char* __to, streamed_vector __value) {
+GRIDSTRIDE_INLINED void store_past_caches(char* __to, longest_vector __value) {
 #if defined(__clang__)
-    __builtin_nontemporal_store(__value, reinterpret_cast<streamed_vector*>(__to));
+    __builtin_nontemporal_store(__value, reinterpret_cast<longest_vector*>(__to));
 #elif defined(__AVX512F__)
-    __builtin_ia32_movntdq512(reinterpret_cast<streamed_vector*>(__to), __value);
+    __builtin_ia32_movntdq512(reinterpret_cast<longest_vector*>(__to), __value);
 #elif defined(__AVX__)
-    __builtin_ia32_movntdq256(reinterpret_cast<streamed_vector*>(__to), __value);
+    __builtin_ia32_movntdq256(reinterpret_cast<longest_vector*>(__to), __value);
 #elif defined(__SSE2__)
-    __builtin_ia32_movntdq(reinterpret_cast<streamed_vector*>(__to), __value);
+    __builtin_ia32_movntdq(reinterpret_cast<longest_vector*>(__to), __value);
 #else
     __builtin_memcpy(__to, &__value, sizeof(__value));
 #endif
@@ -79,8 +71,8 @@ GRIDSTRIDE_INLINED void stream(unfinished_line& __last, char* __bytes, const cha
     }
     for (; __at + line_bytes <= __end; __at += line_bytes) {
 #pragma GCC unroll 4
-        for (int __k = 0; __k < line_bytes; __k += sizeof(streamed_vector)) {
-            streamed_vector __some;
+        for (int __k = 0; __k < line_bytes; __k += sizeof(longest_vector)) {
+            longest_vector __some;
             __builtin_memcpy(&__some, __buffer + __at + __k, sizeof(__some));
             store_past_caches(__line + __at + __k, __some);
         }

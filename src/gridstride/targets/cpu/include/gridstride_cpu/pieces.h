@@ -1,0 +1,79 @@
+// Short pieces of memory that rows are made of, or one element in place of each: copied and repeated by few vectors.
+#ifndef GRIDSTRIDE_CPU_PIECES_H
+#define GRIDSTRIDE_CPU_PIECES_H
+
+#include <gridstride_cpu/gathering.h>
+#include <gridstride_cpu/shares.h>
+
+namespace gridstride {
+
+// Repeat an element; what follows so many may be overwritten, as far as a vector reaches.
+template <int __size>
+struct repeating {
+    static GRIDSTRIDE_INLINED void run(char* __to, const char* __from, int __count) { repeat_bytes<__size>(__to, __from, __count); }
+};
+template <class __word>
+struct repeating_words {
+    static GRIDSTRIDE_INLINED void run(char* __to, const char* __from, int __count) {
+        typedef __word __vector __attribute__((vector_size(sizeof(longest_vector))));
+        __word __one;
+        __builtin_memcpy(&__one, __from, sizeof(__word));
+        const __vector __same = __one - __vector{};
+        for (; __count > 0; __count -= sizeof(__vector) / sizeof(__word), __to += sizeof(__vector))
+            __builtin_memcpy(__to, &__same, sizeof(__vector));
+    }
+};
+template <> struct repeating<1> : repeating_words<signed char> {};
+template <> struct repeating<2> : repeating_words<short> {};
+template <> struct repeating<4> : repeating_words<int> {};
+template <> struct repeating<8> : repeating_words<long long> {};
+
+// Pieces of as many elements.
+struct equal_pieces {
+    long long step;   // from element to element
+    long long apart;  // from piece to piece
+    long long ahead;  // to what is fetched meanwhile
+    int length;
+};
+
+// Bring so many pieces, or so many elements of one, to where they are consecutive; there is room for a vector behind them.
+template <int __size>
+GRIDSTRIDE_INLINED void bring_each(char* __to, const char* __from, const equal_pieces& __its, int __pieces, int __count) {
+    const long long __bytes = (long long)__count * __size, __step = __its.step;
+    if (__step == 0) {
+        for (; __pieces > 0; --__pieces, __to += __bytes, __from += __its.apart) repeating<__size>::run(__to, __from, __count);
+        return;
+    }
+    for (; __pieces > 0; --__pieces, __to += __bytes, __from += __its.apart) {
+        for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__from + __its.ahead + __k);
+        if (__step == __size)
+            copy_short(__to, __from, __bytes);
+        else
+            gather_bytes<__size>(__to, __from, __step, __count);
+    }
+}
+
+// Bring so many elements of pieces, of the first of which some are left out.
+template <int __size>
+GRIDSTRIDE_APART void bring_pieces(char* __to, const char* __from, const equal_pieces& __its, int __begun, int __count) {
+    while (__count > 0) {
+        const bool __is_whole = !__begun && __count >= __its.length;
+        const int __pieces = __is_whole ? __count / __its.length : 1;
+        const int __some = __is_whole ? __its.length : smaller(__its.length - __begun, __count);
+        bring_each<__size>(__to, __from, __its, __pieces, __some);
+        __to += (long long)__pieces * __some * __size;
+        __from += __pieces * __its.apart - __begun * __its.step;
+        __count -= __pieces * __some;
+        __begun = 0;
+    }
+}
+
+// Repeat the first bytes of memory, as many as lie `period` apart, up to its end.
+GRIDSTRIDE_APART void repeat_period(char* __memory, long long __period, long long __bytes) {
+    for (long long __done = __period; __done < __bytes; __done *= 2)
+        __builtin_memcpy(__memory + __done, __memory, __done * 2 <= __bytes ? __done : __bytes - __done);
+}
+
+}
+
+#endif
