@@ -242,6 +242,11 @@ class ArgumentRangeError(_ArgumentError, OverflowError):
     """
 
 
+def with_article(noun: str) -> str:
+    """Return a noun behind its article: an int32 array, a uint8 array."""
+    return f"an {noun}" if noun[:1].lower() in "aeio" else f"a {noun}"
+
+
 def _rebuild(cls: type[Exception], message: str, fields: dict[str, object]) -> Exception:
     error = cls(message)
     error.__dict__.update(fields)

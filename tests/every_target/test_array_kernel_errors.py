@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
         lambda: ADD(ones(2), 1, ones(2, dtype="i4")),
         ArgumentTypeError,
         "z",
-        "got a int32 array.*float64, which it cannot hold: pass",
+        "got an int32 array.*float64, which it cannot hold: pass",
     ),
     "output that is none": (lambda: ADD(1, 2, 3), ArgumentTypeError, "z", "got the int 3. Pass an array"),
     "raw number": (lambda: PICK(3.0, size=3), ArgumentTypeError, "x", "got the float 3.0. Pass an array"),

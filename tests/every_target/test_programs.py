@@ -102,7 +102,7 @@ def test_counts_of_integers_ask_for_those_that_the_kernel_takes() -> None:
     grid = (blocks_for(n, 256),)
     values = gs.random.randint(0, kinds, size=n)
     with pytest.raises(
-        TypeError, match=r"`count`: argument 0, parameter `values` \(`const int \*`\), got a int64"
+        TypeError, match=r"`count`: argument 0, parameter `values` \(`const int \*`\), got an int64"
     ):
         count(grid, (256,), (values, counts, values.size, kinds))
     assert not gs.asnumpy(counts).any()

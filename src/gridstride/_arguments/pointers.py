@@ -11,6 +11,7 @@ from gridstride import _dtypes, arrays
 from gridstride._arguments.slot import Slot
 from gridstride._arguments.structs import LayoutQuery, check_components, check_layout
 from gridstride.arrays.view import ArrayView
+from gridstride.errors import with_article
 from gridstride.targets.base import Access, CType
 
 _CHAR = (np.dtype(np.int8), np.dtype(np.uint8))
@@ -126,7 +127,7 @@ def _check_layout(slot: Slot, value: Any, view: ArrayView, pointee: CType) -> No
             value,
             "It is not C-contiguous and a bare pointer knows no strides: pass a contiguous copy "
             "(ascontiguousarray), or declare the parameter as gridstride::view<T, N> from <gridstride/view.h>",
-            got=f"a {view.dtype} array of shape {tuple(view.shape)} with strides {view.strides}",
+            got=f"{with_article(str(view.dtype))} array of shape {tuple(view.shape)} with strides {view.strides}",
         )
     if view.size and pointee.alignment > 1 and view.address % pointee.alignment:
         raise slot.wrong_type(

@@ -10,6 +10,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.parameters import ParameterInfo
 from gridstride._arguments.scalars import number_kind
+from gridstride.errors import with_article
 
 DType = np.dtype[Any]
 
@@ -72,7 +73,7 @@ def promote(given: Sequence[DType | Weak]) -> DType:
     if common is None:
         return _WEAK_DTYPES[highest.type]
     if common.names and not _dtypes.is_bfloat16(common):
-        raise TypeError(f"{common} and a {highest} have no dtype in common")
+        raise TypeError(f"{common} and {with_article(str(highest))} have no dtype in common")
     if highest.kind <= rank_of(common):
         return common
     if _dtypes.is_bfloat16(common):

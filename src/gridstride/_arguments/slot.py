@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridstride import arrays
-from gridstride.errors import ArgumentRangeError, ArgumentTypeError
+from gridstride.errors import ArgumentRangeError, ArgumentTypeError, with_article
 from gridstride.targets.base import Parameter
 
 
@@ -50,7 +50,7 @@ def describe(value: Any) -> str:
     """Return a few words about a value: dtype and shape of arrays, type and value of numbers."""
     view = None if np.isscalar(value) or value is None else arrays.view(value)
     if view is not None:
-        return f"a {view.dtype} array of shape {tuple(view.shape)}"
+        return f"{with_article(str(view.dtype))} array of shape {tuple(view.shape)}"
     if isinstance(value, np.generic):
         return f"the {value.dtype} scalar {value!r}"
     if isinstance(value, bool | int | float | complex):

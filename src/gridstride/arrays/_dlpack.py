@@ -31,7 +31,7 @@ from gridstride.arrays.view import (
     Shape,
     strides_unless_contiguous,
 )
-from gridstride.errors import ArgumentTypeError
+from gridstride.errors import ArgumentTypeError, with_article
 
 _READ_ONLY = 0x1
 _BFLOAT, _BOOL = 4, 6
@@ -52,7 +52,7 @@ class DLPackAdapter(Adapter):
         device_type, device = array.__dlpack_device__()
         if device_type not in (HOST, CUDA, PINNED, MANAGED):
             raise ArgumentTypeError(
-                f"a {type(array).__name__} lies on a device of DLPack type {int(device_type)}, "
+                f"{with_article(type(array).__name__)} lies on a device of DLPack type {int(device_type)}, "
                 f"which no target runs on: copy it to the host or to a CUDA device",
                 expected="host or CUDA memory",
                 got=f"DLPack device type {int(device_type)}",
@@ -63,7 +63,7 @@ class DLPackAdapter(Adapter):
             tensor, read_only = _open(capsule)
         except BufferError as error:
             raise ArgumentTypeError(
-                f"a {type(array).__name__} cannot be read by DLPack: {error}",
+                f"{with_article(type(array).__name__)} cannot be read by DLPack: {error}",
                 expected="an array that DLPack exports",
                 got=type(array).__name__,
             ) from error

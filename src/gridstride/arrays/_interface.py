@@ -16,7 +16,7 @@ from gridstride.arrays.view import (
     Shape,
     strides_unless_contiguous,
 )
-from gridstride.errors import ArgumentTypeError
+from gridstride.errors import ArgumentTypeError, with_article
 
 _LEGACY_DEFAULT_STREAM = 1  # how the CUDA array interface names the stream whose handle is 0
 
@@ -43,8 +43,8 @@ class InterfaceAdapter(Adapter):
 def refuse_to_allocate(like: object) -> NoReturn:
     """Raise the TypeError for outputs wanted beside an array whose library is unknown."""
     raise TypeError(
-        f"a {type(like).__name__} is known only by an interface. Pass the outputs, or an array of a library: "
-        f"numpy.asarray, or from_dlpack of any, makes one without a copy"
+        f"{with_article(type(like).__name__)} is known only by an interface. Pass the outputs, or an array of a "
+        f"library: numpy.asarray, or from_dlpack of any, makes one without a copy"
     )
 
 
@@ -62,7 +62,7 @@ def _view_of_interface(array: Any) -> ArrayView | None:
 
 def _unreadable(array: Any, reason: str) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"a {type(array).__name__} shows an array interface that cannot be read: {reason}",
+        f"{with_article(type(array).__name__)} shows an array interface that cannot be read: {reason}",
         expected="an array interface",
         got=type(array).__name__,
     )
@@ -73,7 +73,7 @@ def _view(
 ) -> ArrayView:
     if shown.get("mask") is not None:
         raise ArgumentTypeError(
-            f"a {type(array).__name__} with a mask would lose it: pass data and mask apart",
+            f"{with_article(type(array).__name__)} with a mask would lose it: pass data and mask apart",
             expected="an array without a mask",
             got=type(array).__name__,
         )

@@ -12,7 +12,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride.arrays.adapter import Adapter, Allocation, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import CUDA, HOST, ArrayView, Shape, make_view
-from gridstride.errors import ArgumentTypeError
+from gridstride.errors import ArgumentTypeError, with_article
 
 _TENSORS = frozenset({"Tensor"})
 _WITHOUT_VALUES = frozenset({"FakeTensor", "FunctionalTensor"})
@@ -179,7 +179,7 @@ def _without_memory(tensor: Any) -> ArgumentTypeError:
 
 def _refusal(tensor: Any, what: str, remedy: str) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"a {type(tensor).__name__} {what} cannot be passed to a kernel: {remedy}",
+        f"{with_article(type(tensor).__name__)} {what} cannot be passed to a kernel: {remedy}",
         expected="a strided tensor on the CPU or a CUDA device",
-        got=f"a {type(tensor).__name__} {what}",
+        got=f"{with_article(type(tensor).__name__)} {what}",
     )

@@ -17,7 +17,7 @@ from gridstride.arrays._numpy import NumPyAdapter
 from gridstride.arrays._torch import TorchAdapter
 from gridstride.arrays.adapter import Adapter, StreamSwitch, descends_from, library_module
 from gridstride.arrays.view import ArrayView
-from gridstride.errors import ArgumentTypeError
+from gridstride.errors import ArgumentTypeError, with_article
 
 Viewer = Callable[[Any], ArrayView | None]
 
@@ -149,7 +149,7 @@ def _viewer_for(kind: type, argument: object) -> Viewer:
     if adapter is None:
         return _no_array
     refusal = adapter.refusal(kind)
-    return adapter.view if refusal is None else _refuser(f"a {kind.__name__}", refusal)
+    return adapter.view if refusal is None else _refuser(with_article(kind.__name__), refusal)
 
 
 def _adapter_for(kind: type, argument: object) -> Adapter | None:

@@ -28,6 +28,7 @@ from gridstride.targets.base import (
     Parameter,
     Program,
 )
+from gridstride.targets.unshared import Unshared
 
 if TYPE_CHECKING:
     from gridstride.targets.walks import LoopWriters
@@ -40,7 +41,7 @@ _LIMITS = Limits(
 )  # fmt: skip
 
 
-class NullTarget:
+class NullTarget(Unshared):
     """Record every call in `calls`; memory and handles are numbers, nothing runs."""
 
     name = "null"
@@ -48,6 +49,7 @@ class NullTarget:
     memory_device_type = HOST
     features: frozenset[str] = frozenset({"no memory"})
     array_protocol = "__array_interface__"
+    unshared = "the null target has no memory or events that processes could share"
     tiers: tuple[str, ...] = ("null",)
     writers: LoopWriters | None = None
 
@@ -155,15 +157,6 @@ class NullTarget:
     ) -> None:
         self.calls.append(("fill", address, value, size, stream))
 
-    def memory_handle(self, address: int) -> bytes:
-        raise NotImplementedError("the null target has no memory that processes could share")
-
-    def open_memory_handle(self, handle: bytes, device: int) -> int:
-        raise NotImplementedError("the null target has no memory that processes could share")
-
-    def close_memory_handle(self, address: int, device: int) -> None:
-        raise NotImplementedError("the null target has no memory that processes could share")
-
     def create_stream(self, non_blocking: bool) -> int:
         handle = next(self._handles)
         if non_blocking:
@@ -189,12 +182,6 @@ class NullTarget:
         if flags & EventFlags.INTERPROCESS:
             raise NotImplementedError("the null target has no events that processes could share")
         return next(self._handles)
-
-    def event_handle(self, event: int) -> bytes:
-        raise NotImplementedError("the null target has no events that processes could share")
-
-    def open_event_handle(self, handle: bytes) -> int:
-        raise NotImplementedError("the null target has no events that processes could share")
 
     def destroy_event(self, event: int) -> None:
         self.calls.append(("destroy_event", event))

@@ -12,22 +12,20 @@ from pathlib import Path
 
 from gridstride import _syntax
 from gridstride._syntax import lexical
-from gridstride.errors import CompileError, CUDAError
-from gridstride.targets.base import FunctionRecord, ObjectCode, Program, TierObstacle
+from gridstride.errors import CompileError
+from gridstride.targets.base import ObjectCode, Program, TierObstacle
 from gridstride.targets.cpu import (
-    abi,
     account,
     calling,
     core_library,
     diagnostics,
-    host,
     implicit,
     library,
+    object_code,
     passages,
     prelude,
     preprocessed,
     rewrite,
-    signatures,
     toolchain,
     unit,
     user_files,
@@ -35,12 +33,10 @@ from gridstride.targets.cpu import (
 from gridstride.targets.cpu.account import line_and_column
 from gridstride.targets.cpu.edits import Refusal, Rewritten
 from gridstride.targets.cpu.flat import flatten
-from gridstride.targets.cpu.shared import SharedLayout
+from gridstride.targets.cpu.object_code import FIBERS, FLAT
 
 # What the host has in its headers, a device has not.
 _OWN_HEADERS_ONLY = ("-nostdinc", "-nostdinc++")
-#: The tiers of this target.
-FLAT, FIBERS = "flat", "fibers"
 
 
 def compile_program(program: Program) -> ObjectCode:
@@ -134,6 +130,12 @@ class _Compilation:
         if user_files.has_headers(self.program) or rewrite.needs_preprocessing(with_options.encode()):
             return self._preprocessed()
         return self._direct()
+
+    def _object_code(self, code: bytes) -> ObjectCode:
+        made = object_code.read(code, self.account, self.texts, self.flat_names, self.obstacles)
+        listing = self._output(user_files.LISTING)
+        files = user_files.dependencies(self.program, listing, self.folder, self._core_folders, self.started)
+        return made._replace(dependencies=files)
 
     # ---- the two ways to a text without __shared__ ----
 
@@ -343,63 +345,6 @@ class _Compilation:
             raise self.account.error(
                 f"the compiler reported success and wrote no {name}", self.account.log
             ) from None
-
-    # ---- what the compiler wrote ----
-
-    def _object_code(self, code: bytes) -> ObjectCode:
-        try:
-            kernel_library = library.KernelLibrary(code, self.program.name)
-        except CUDAError as error:
-            raise self.account.error(f"what the compiler wrote is no kernel library: {error}") from error
-        try:
-            self._check_kernels()
-            self._check_shared(kernel_library)
-            functions = {
-                name: self._record(name, kernel) for name, kernel in kernel_library.kernels().items()
-            }
-            globals_ = {name: name for name in kernel_library.globals()}
-            constants = kernel_library.constants()
-        finally:
-            kernel_library.close()
-        listing = self._output(user_files.LISTING)
-        read = user_files.dependencies(self.program, listing, self.folder, self._core_folders, self.started)
-        return ObjectCode("shared object", code, functions, globals_, constants, read, self.account.log)
-
-    def _record(self, name: str, kernel: abi.Kernel) -> FunctionRecord:
-        signature = signatures.signature(kernel, self._parameter_names(name, kernel))
-        obstacle = self.obstacles.get(name)
-        tier = FLAT if name in self.flat_names else FIBERS
-        return FunctionRecord(name, signature, tier, (obstacle,) if obstacle else ())
-
-    def _parameter_names(self, name: str, kernel: abi.Kernel) -> list[str]:
-        """Return the names of a kernel's parameters as far as its declaration is found."""
-        wanted = (_syntax.normalize_name(name), _syntax.base_name(name))
-        for text in self.texts:
-            for function in _syntax.functions(text):
-                if function.name in wanted and len(function.parameters) == kernel.parameter_count:
-                    return [parameter.name for parameter in function.parameters]
-        return []
-
-    def _check_kernels(self) -> None:
-        """Refuse device functions that were asked for as kernels, which the compiler cannot tell apart."""
-        functions = _syntax.functions(self.program.text) if self.program.kernels else ()
-        devices = {function.name for function in functions if function.is_device}
-        devices -= {function.name for function in functions if function.is_kernel}
-        for name in self.program.kernels:
-            if _syntax.base_name(name) in devices:
-                raise self.account.no_kernel(name)
-
-    def _check_shared(self, kernel_library: library.KernelLibrary) -> None:
-        """Refuse kernels with more static shared memory than a device gives them."""
-        layout = SharedLayout()
-        layout.place(kernel_library.shared_slots())
-        for name in self.program.kernels:
-            size = layout.bytes_of(name) - layout.common
-            if size > host.SHARED_MEMORY_PER_BLOCK:
-                raise self.account.error(
-                    f"kernel {name!r} declares {size} bytes of __shared__ memory, and "
-                    f"{host.SHARED_MEMORY_PER_BLOCK} is the most; declare it extern and pass shared_mem"
-                )
 
     # ---- headers ----
 

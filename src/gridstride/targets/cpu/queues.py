@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from gridstride import _forks, _native
 from gridstride.targets.cpu import host
+from gridstride.targets.cpu.events import Event
 from gridstride.targets.cpu.operations import (
     Execution,
     Operation,
@@ -28,29 +29,6 @@ from gridstride.targets.cpu.recording import Recording
 
 #: Stream handles that exist without being created, as in CUDA: default, legacy default, per thread.
 _DEFAULT, _LEGACY, _PER_THREAD = 0, 1, 2
-
-
-@dataclass(eq=False, slots=True)
-class Event:
-    """Mark a place in a stream.
-
-    Attributes
-    ----------
-    timing : bool
-        Whether its time may be asked for.
-    recorded : float or None
-        When the work in front of it was complete, in seconds.
-    marker : Operation or None
-        The place in the queue, in deferred mode.
-    recording, nodes
-        The capture it was recorded in, and the place there.
-    """
-
-    timing: bool
-    recorded: float | None = None
-    marker: Operation | None = None
-    recording: Recording | None = None
-    nodes: tuple[Operation, ...] = ()
 
 
 @dataclass(eq=False, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import TypeVar
 
 from gridstride import config
 from gridstride.targets.base import (
@@ -21,25 +20,24 @@ from gridstride.targets.base import (
     Program,
 )
 from gridstride.targets.cpu import host, library, toolchain
+from gridstride.targets.cpu.events import Event
 from gridstride.targets.cpu.fingerprint import fingerprint
-from gridstride.targets.cpu.queues import Event, Queues
+from gridstride.targets.cpu.handles import Handles, unknown
+from gridstride.targets.cpu.queues import Queues
 from gridstride.targets.cpu.recording import Recording
 from gridstride.targets.cpu.runtime import CpuFunction, CpuModule
 from gridstride.targets.cpu.writers import CpuLoops
+from gridstride.targets.unshared import Unshared
 from gridstride.targets.walks import LoopWriters
 
 DLPACK_HOST = 1
-
-Value = TypeVar("Value")
-
-_NOT_BETWEEN_PROCESSES = "the CPU target shares no memory or events between processes; use multiprocessing's"
 
 
 class _Thread(threading.local):
     device = 0
 
 
-class CpuTarget:
+class CpuTarget(Unshared):
     """Compile CUDA C++ with a host compiler and run it on all processors."""
 
     name = "cpu"
@@ -59,6 +57,7 @@ class CpuTarget:
         }
     )
     array_protocol = "__array_interface__"
+    unshared = "the CPU target shares no memory or events between processes; use multiprocessing's"
     tiers: tuple[str, ...] = ("flat", "fibers")
     writers: LoopWriters | None = CpuLoops()
 
@@ -68,10 +67,10 @@ class CpuTarget:
         self._pools = host.CountingPools(self._memory)
         self._deferral = config.cpu_deferral()
         self._queues = Queues(self._deferral)
-        self._events: dict[int, Event] = {}
-        self._graphs: dict[int, Recording] = {}
-        self._executables: dict[int, Recording] = {}
         self._handles = itertools.count(0x1000)
+        self._events = Handles[Event]("event", self._handles)
+        self._graphs = Handles[Recording]("graph", self._handles)
+        self._executables = Handles[Recording]("executable graph", self._handles)
 
     # devices
     def warm_up(self) -> None:
@@ -208,18 +207,6 @@ class CpuTarget:
             stream, f"fill {size} bytes with {value}", partial(ctypes.memset, address, value, size), accesses
         )
 
-    def memory_handle(self, address: int) -> bytes:
-        """Refuse: host memory of one process is not seen by others."""
-        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
-
-    def open_memory_handle(self, handle: bytes, device: int) -> int:
-        """Refuse: host memory of one process is not seen by others."""
-        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
-
-    def close_memory_handle(self, address: int, device: int) -> None:
-        """Refuse: host memory of one process is not seen by others."""
-        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
-
     # streams and events
     def create_stream(self, non_blocking: bool) -> int:
         """Return a new stream."""
@@ -232,7 +219,7 @@ class CpuTarget:
         try:
             self._queues.remove_stream(stream)
         except KeyError:
-            raise _unknown("stream", stream, "destroy_stream") from None
+            raise unknown("stream", stream, "destroy_stream") from None
 
     def is_blocking(self, stream: int) -> bool:
         """Return whether a stream waits for the default stream, and that one for it."""
@@ -253,54 +240,33 @@ class CpuTarget:
     def create_event(self, flags: int) -> int:
         """Return a new event."""
         if flags & EventFlags.INTERPROCESS:
-            raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
-        handle = next(self._handles)
-        self._events[handle] = Event(not flags & EventFlags.NO_TIMING)
-        return handle
-
-    def event_handle(self, event: int) -> bytes:
-        """Refuse: events of one process are not seen by others."""
-        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
-
-    def open_event_handle(self, handle: bytes) -> int:
-        """Refuse: events of one process are not seen by others."""
-        raise NotImplementedError(_NOT_BETWEEN_PROCESSES)
+            raise NotImplementedError(self.unshared)
+        return self._events.add(Event(not flags & EventFlags.NO_TIMING))
 
     def destroy_event(self, event: int) -> None:
         """Forget an event."""
-        if self._events.pop(event, None) is None:
-            raise _unknown("event", event, "destroy_event")
+        self._events.remove(event, "destroy_event")
 
     def record_event(self, event: int, stream: int) -> None:
         """Mark the work issued to a stream so far; its time is that at which this work is complete."""
-        self._queues.record_event(self._event(event, "record_event"), stream, self.current_device())
+        self._queues.record_event(self._events.get(event, "record_event"), stream, self.current_device())
 
     def synchronize_event(self, event: int) -> None:
         """Run the work in front of an event."""
-        self._queues.synchronize_event(self._event(event, "synchronize_event"))
+        self._queues.synchronize_event(self._events.get(event, "synchronize_event"))
 
     def event_done(self, event: int) -> bool:
         """Return whether the work in front of an event is complete; each question lets one piece run."""
-        return self._queues.event_done(self._event(event, "event_done"))
+        return self._queues.event_done(self._events.get(event, "event_done"))
 
     def elapsed(self, start: int, end: int) -> float:
         """Return the milliseconds between two recorded events."""
-        times = []
-        for which, handle in (("start", start), ("end", end)):
-            event = self._event(handle, "elapsed")
-            if event.marker is not None and not event.marker.done:
-                raise host.device_error(
-                    "CUDA_ERROR_NOT_READY", f"the work in front of the {which} event has not run", "elapsed"
-                )
-            if event.recorded is None or not event.timing:
-                reason = "was never recorded" if event.timing else "was created without timing"
-                raise host.device_error("CUDA_ERROR_INVALID_HANDLE", f"the {which} event {reason}", "elapsed")
-            times.append(event.recorded)
-        return 1000.0 * (times[1] - times[0])
+        since = self._events.get(start, "elapsed").time("start")
+        return 1000.0 * (self._events.get(end, "elapsed").time("end") - since)
 
     def wait_event(self, stream: int, event: int) -> None:
         """Let a stream wait for an event."""
-        self._queues.wait_event(stream, self.current_device(), self._event(event, "wait_event"))
+        self._queues.wait_event(stream, self.current_device(), self._events.get(event, "wait_event"))
 
     @property
     def is_deferred(self) -> bool:
@@ -320,9 +286,7 @@ class CpuTarget:
 
     def end_capture(self, stream: int) -> int:
         """Return the graph of what was recorded."""
-        handle = next(self._handles)
-        self._graphs[handle] = self._queues.end_capture(stream, self.current_device())
-        return handle
+        return self._graphs.add(self._queues.end_capture(stream, self.current_device()))
 
     def capture_of(self, stream: int) -> int:
         """Return a number that names the capture a stream takes part in; 0 for none."""
@@ -330,35 +294,31 @@ class CpuTarget:
 
     def instantiate(self, graph: int) -> int:
         """Return an executable of a graph, which outlives it."""
-        handle = next(self._handles)
-        self._executables[handle] = _found(self._graphs, graph, "graph", "instantiate")
-        return handle
+        return self._executables.add(self._graphs.get(graph, "instantiate"))
 
     def upload_graph(self, executable: int, stream: int) -> None:
         """Check the handles: there is nothing to prepare."""
-        _found(self._executables, executable, "executable graph", "upload_graph")
+        self._executables.get(executable, "upload_graph")
         self._queues.check_stream(stream, "upload_graph")
 
     def launch_graph(self, executable: int, stream: int) -> None:
         """Run what was recorded, in stream order."""
-        recording = _found(self._executables, executable, "executable graph", "launch_graph")
+        recording = self._executables.get(executable, "launch_graph")
         self._submit(
             stream, f"graph of {len(recording.nodes)}", partial(self._queues.replay, recording.nodes)
         )
 
     def graph_dot(self, graph: int) -> str:
         """Return a picture of a graph in the DOT language."""
-        return _found(self._graphs, graph, "graph", "graph_dot").dot()
+        return self._graphs.get(graph, "graph_dot").dot()
 
     def destroy_graph(self, graph: int) -> None:
         """Forget a graph."""
-        _found(self._graphs, graph, "graph", "destroy_graph")
-        del self._graphs[graph]
+        self._graphs.remove(graph, "destroy_graph")
 
     def destroy_executable(self, executable: int) -> None:
         """Forget an executable; launches that are queued keep what they need."""
-        _found(self._executables, executable, "executable graph", "destroy_executable")
-        del self._executables[executable]
+        self._executables.remove(executable, "destroy_executable")
 
     def start_profiler(self) -> None:
         """Return: profilers of the host need no sign."""
@@ -436,17 +396,3 @@ class CpuTarget:
                 f"{self.more_devices(device)}"
             )
             raise host.device_error("CUDA_ERROR_INVALID_DEVICE", message, "device")
-
-    def _event(self, event: int, call: str) -> Event:
-        return _found(self._events, event, "event", call)
-
-
-def _found(known: Mapping[int, Value], handle: int, what: str, call: str) -> Value:
-    try:
-        return known[handle]
-    except KeyError:
-        raise _unknown(what, handle, call) from None
-
-
-def _unknown(what: str, handle: int, call: str) -> Exception:
-    return host.device_error("CUDA_ERROR_INVALID_HANDLE", f"{handle:#x} is no {what} that exists", call)
