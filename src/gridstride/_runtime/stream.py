@@ -8,12 +8,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gridstride import _native, arrays
+from gridstride import _native
 from gridstride._runtime import tracking
 from gridstride._runtime.capture import capture_in
 from gridstride._runtime.current import current_stream, exchange_stream, on_device
 from gridstride._runtime.device import require_target
 from gridstride._runtime.foreign_events import let_wait, record_in
+from gridstride._runtime.foreign_streams import foreign_handle, has_cuda_streams
 from gridstride._runtime.library_streams import enter_in_libraries, put_back, use_in_libraries
 from gridstride.targets import registry
 from gridstride.targets.base import Target
@@ -86,7 +87,7 @@ class BaseStream(_native.StreamRecord):
         TypeError
             For a stream of a target whose streams are not CUDA's.
         """
-        if not _has_cuda_streams(self.target):
+        if not has_cuda_streams(self.target):
             raise TypeError(f"{self!r} is no CUDA stream")
         return 0, self.ptr
 
@@ -362,33 +363,17 @@ def stream_handle(stream: Any, target: Target) -> int:
         return stream.ptr
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
-    handle = _foreign_handle(stream)
+    handle = foreign_handle(stream)
     if handle is None:
         raise TypeError(
             f"stream must be a gridstride, CuPy or PyTorch stream, an object with __cuda_stream__ or a raw "
             f"handle, got {type(stream).__name__}"
         )
-    if not _has_cuda_streams(target):
+    if not has_cuda_streams(target):
         raise TypeError(
             f"a {type(stream).__name__} is a CUDA stream, and the call runs on target {target.name!r}"
         )
     return handle
-
-
-def _has_cuda_streams(target: Target) -> bool:
-    return arrays.CUDA in target.device_types
-
-
-def _foreign_handle(stream: Any) -> int | None:
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        # A property in the protocol's first version, a method since.
-        version_and_handle = protocol() if callable(protocol) else protocol
-        return int(version_and_handle[1])
-    library = type(stream).__module__.partition(".")[0]
-    attribute = {"cupy": "ptr", "torch": "cuda_stream"}.get(library, "")
-    handle = getattr(stream, attribute, None)
-    return None if handle is None else int(handle)
 
 
 class _ThreadStreams(threading.local):
@@ -402,7 +387,7 @@ _thread_streams = _ThreadStreams()
 def _per_thread_handle(target: Target) -> int:
     """Return the handle of the calling thread's default stream; a target without the notion gets one stream a
     thread and device."""
-    if _has_cuda_streams(target):
+    if has_cuda_streams(target):
         return _PER_THREAD_STREAM
     key = target, target.current_device()
     stream = _thread_streams.by_device.get(key)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gridstride._module import Function, LazyModule
+from gridstride._lazy_module import LazyModule
+from gridstride._module import Function
 from gridstride._source.raw import RawSource, declared_kernels
 from gridstride._syntax import KernelDeclaration, base_name
 

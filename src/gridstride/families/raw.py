@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from gridstride._module import Function, LazyModule, Module, default_place
+from gridstride._lazy_module import LazyModule, default_place
+from gridstride._module import Function, Module
 from gridstride._source.raw import RawSource, content_of
 from gridstride.errors import CompileError
 from gridstride.families.names import checked_name

@@ -11,7 +11,7 @@ import numpy as np
 from gridstride import _native, _store, arrays
 from gridstride._compilation.encoding import decode, encode
 from gridstride._compilation.functions import forget_programs
-from gridstride._module import default_place
+from gridstride._lazy_module import default_place
 from gridstride.families.elementwise import ElementwiseKernel
 from gridstride.families.raw import RawKernel
 from gridstride.families.reduction import ReductionKernel
