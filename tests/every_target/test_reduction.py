@@ -21,15 +21,21 @@ READS_LITTLE = writers.reads_little
 
 TOTAL = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 LARGEST = gs.ReductionKernel("T x", "T y", "x", "a > b ? a : b", name="largest")
-PLACE = gs.ReductionKernel(
-    "T x", "int64 k, T v", "candidate{x, _J}", "earlier(a, b)", "k = a.place; v = a.value", name="argmax",
-    reduce_type="candidate",
-    preamble="""
-    struct candidate { T value; long long place; };
-    __device__ candidate earlier(candidate a, candidate b) {
-        return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
-    }""",
-)  # fmt: skip
+
+
+def place_kernel(name: str) -> gs.ReductionKernel:
+    return gs.ReductionKernel(
+        "T x", "int64 k, T v", "candidate{x, _J}", "earlier(a, b)", "k = a.place; v = a.value", name=name,
+        reduce_type="candidate",
+        preamble="""
+        struct candidate { T value; long long place; };
+        __device__ candidate earlier(candidate a, candidate b) {
+            return a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b;
+        }""",
+    )  # fmt: skip
+
+
+PLACE = place_kernel("argmax")
 MOMENTS = gs.ReductionKernel(
     "T x", "float64 mean, float64 variance", "moments{1, double(x), 0}", "joined(a, b)",
     "mean = a.mean; variance = a.squares / a.count", "moments{0, 0, 0}", "moments_of", reduce_type="moments",
@@ -418,9 +424,15 @@ def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     assert 1 <= len(loaded_texts) <= 6
 
 
-def call_in_twelve_layouts(xp: ModuleType, dtype: str, longest: int, name: str) -> None:
+def call_in_twelve_layouts(
+    xp: ModuleType, dtype: str, longest: int, name: str, are_places: bool = False
+) -> None:
     """Call a new kernel with a thousand shapes of axes up to a length, in one of twelve layouts each."""
-    fresh = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", name)
+    fresh = (
+        place_kernel(name)
+        if are_places
+        else gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", name)
+    )
     random = np.random.default_rng(1)
     for count in range(1000):
         x = xp.ones(tuple(random.integers(1, longest, 3, endpoint=True).tolist()), dtype)

@@ -64,8 +64,6 @@ _MOST_STORED = 8
 _PACKETS = 8
 #: Axes of rows along which threads count on; along more they divide.
 _COUNTED_AXES = 3
-#: Elements that are little to fold, if not in structures.
-_LITTLE = 1 << 18
 #: Rows on their way to a thread at once, as in the loops' names below.
 _AT_ONCE = 4
 
@@ -328,17 +326,7 @@ def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     )
 
 
-def reads_little(walk: FoldWalk) -> bool:
-    """Return whether so few elements are folded that any loop takes a moment; layouts make no difference."""
-    return not walk.in_structures and 0 < prod(walk.kept) * prod(walk.fold) <= _LITTLE
-
-
-def fold_of_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    """Return one of two loops for any fold: others would save a microsecond, and take long to compile."""
-    return _rows(walk, limits, for_any=True) if folds_innermost(walk) else _across(walk, limits)
-
-
-def _rows(walk: FoldWalk, limits: Limits, for_any: bool = False) -> FoldLoop:
+def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     length = packet_length([each.itemsize for each in walk.inputs])
     row, *outer = walk.fold
     packets, results = -(-row // length), prod(walk.kept)
@@ -356,8 +344,8 @@ def _rows(walk: FoldWalk, limits: Limits, for_any: bool = False) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
-    are_words = not for_any and row % length == 0 and has_words(walk, length, along=True)
-    axes = len(outer) if not for_any and len(outer) <= _COUNTED_AXES and max(outer) < 1 << 31 else 0
+    are_words = row % length == 0 and has_words(walk, length, along=True)
+    axes = len(outer) if len(outer) <= _COUNTED_AXES and max(outer) < 1 << 31 else 0
     name = f"fold_rows<{_AT_ONCE}, {flag(are_words)}, {axes}, {counter_of(walk)}>"
     return fold_loop((_ROWS, name), walk, space, inputs, how)
 

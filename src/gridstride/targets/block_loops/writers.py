@@ -9,8 +9,9 @@ from __future__ import annotations
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.exchanged import exchanged_rows
 from gridstride.targets.block_loops.flat_rows import flat_rows
-from gridstride.targets.block_loops.folds_across import fold_across, fold_of_little, reads_little
+from gridstride.targets.block_loops.folds_across import fold_across
 from gridstride.targets.block_loops.folds_along import fold_along
+from gridstride.targets.block_loops.little_folds import little_fold, reads_little
 from gridstride.targets.block_loops.rows import even_rows, packets_of_rows, rows
 from gridstride.targets.block_loops.short_folds import (
     fold_of_few,
@@ -22,7 +23,7 @@ from gridstride.targets.block_loops.short_folds import (
     short_fold,
     small_fold,
 )
-from gridstride.targets.block_loops.spaces import has_bytes, packet_length
+from gridstride.targets.block_loops.spaces import packet_length
 from gridstride.targets.block_loops.strips import strip_loop
 from gridstride.targets.block_loops.tiles import turned_tiles
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
@@ -51,11 +52,10 @@ class BlockLoops:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         if is_small(walk):
             return small_fold(walk)
-        is_little = reads_little(walk)
-        if is_narrow(walk) and (has_bytes(walk) or not is_little):
+        if reads_little(walk):
+            return little_fold(walk, limits)
+        if is_narrow(walk):
             return narrow_fold(walk, limits)
-        if is_little:
-            return fold_of_little(walk, limits)
         if has_short_rows(walk):
             return fold_of_few(walk) if has_few(walk) else short_fold(walk)
         return fold_across(walk, limits) or fold_along(walk, limits)
