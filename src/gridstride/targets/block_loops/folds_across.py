@@ -21,6 +21,7 @@ from gridstride.targets.block_loops.spaces import (
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
+    results_make_a_row,
     room_of,
     threads_for,
 )
@@ -129,7 +130,7 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     if _begins_with_words(walk, 0):
         most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
     each = max(1, min(most, count // (THREADS * _BLOCKS * limits.multiprocessors)))
-    kept_row = prod(walk.kept) if row % length == 0 and _results_make_a_row(walk) else row
+    kept_row = prod(walk.kept) if row % length == 0 and results_make_a_row(walk) else row
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
     )
@@ -140,14 +141,6 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_across(walk, capacity)
     return fold_loop(
         (_FEW, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True
-    )
-
-
-def _results_make_a_row(walk: FoldWalk) -> bool:
-    """Return whether all results lie, and are counted, as those of one row do."""
-    steps = [walk.results, *(each.strides for each in walk.outputs)]
-    return all(
-        step[axis] == step[axis - 1] * walk.kept[axis - 1] for step in steps for axis in range(1, len(step))
     )
 
 

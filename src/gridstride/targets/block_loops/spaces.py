@@ -127,6 +127,14 @@ def room_of(walk: FoldWalk) -> int:
     return capacity_for(max(len(walk.kept), len(walk.fold)))
 
 
+def results_make_a_row(walk: FoldWalk) -> bool:
+    """Return whether all results lie, and are counted, as those of one row do."""
+    steps = [walk.results, *(each.strides for each in walk.outputs)]
+    return all(
+        step[axis] == step[axis - 1] * walk.kept[axis - 1] for step in steps for axis in range(1, len(step))
+    )
+
+
 def has_words(walk: FoldWalk, length: int, along: bool) -> bool:
     """Return whether all packets of rows, of folded elements or of results, are words, but for the last of a row."""
     for each in walk.inputs:

@@ -1,0 +1,73 @@
+"""The folds of pairs of rows, which GPUs have, run on the CPU target, and when they are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from gridstride.targets import registry
+from gridstride.targets.block_loops import pairs, writers
+from gridstride.targets.walks import FoldLoop, FoldWalk, Ints, Walked
+from tests.cpu.test_block_loops import forget_calls
+from tests.every_target import test_folds_of_pairs as every_target
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Let calls take loops for blocks of threads; return the names of those for pairs that are taken."""
+    names: list[str] = []
+    usual = pairs.fold_of_pairs
+
+    def fold(walk: FoldWalk, limits: writers.Limits) -> FoldLoop | None:
+        loop = usual(walk, limits)
+        names.extend([] if loop is None else [loop.name])
+        return loop
+
+    monkeypatch.setattr(writers, "fold_of_pairs", fold)
+    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    forget_calls(every_target)
+    yield names
+    forget_calls(every_target)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70)], ids=str)
+def test_folds_of_pairs(dtype: str, shape: tuple[int, int, int], taken: list[str]) -> None:
+    every_target.test_folds_of_pairs(np, dtype, shape)
+    assert taken
+
+
+def test_outputs_and_numbers_and_weights(taken: list[str]) -> None:
+    every_target.test_outputs_and_numbers_and_weights(np)
+    assert taken
+
+
+def test_several_planes_of_pairs(taken: list[str]) -> None:
+    every_target.test_several_planes_of_pairs(np)
+    assert taken
+
+
+def test_choices() -> None:
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+
+    def name(kept: Ints, fold: int, x: Ints, y: Ints) -> str:
+        size, none = 4, (0,) * len(kept)
+        inputs = tuple(
+            Walked(at << 30, size, tuple(size * step for step in steps), (size,))
+            for at, steps in ((1, x), (2, y))
+        )
+        results = tuple(int(np.prod(kept[:axis])) for axis in range(len(kept)))
+        output = Walked(3 << 30, size, tuple(size * step for step in results), written=True)
+        walk = FoldWalk(kept, (fold,), none, (0,), (0,), results, inputs, (output,))
+        return writers.BlockLoops().reduction(walk, limits).name.split(":")[0]
+
+    for fold in (2, 3, 64):
+        assert name((8192, 8192), fold, (0, fold), (fold, 0)) == "pairs<4, 8, false, true>"
+    assert name((300, 300, 700), 3, (0, 3, 900), (3, 0, 900)) == "pairs<2, 8, false, true>"
+    # Few results, few columns, long rows, and inputs of which one is elsewhere for each result.
+    assert not name((300, 300), 64, (0, 64), (64, 0)).startswith("pairs")
+    assert not name((10, 1 << 20), 3, (0, 3), (3, 0)).startswith("pairs")
+    assert not name((8192, 8192), 5000, (0, 5000), (5000, 0)).startswith("pairs")
+    assert not name((8192, 8192), 3, (3, 3 * 8192), (3, 0)).startswith("pairs")

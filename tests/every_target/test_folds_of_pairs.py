@@ -1,0 +1,60 @@
+"""Folds of each row of one array with each row of another: the same calls on every target, compared with NumPy."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.array_values import Array, values
+
+SQUARES = gs.ReductionKernel(
+    "T x, T y", "float64 z", "(x - y) * (x - y)", "a + b", "z = a", "0", "squares_of_pairs"
+)
+LARGEST = gs.ReductionKernel(
+    "T x, U y", "T z", "x < T(y) ? T(y) - x : x - T(y)", "a > b ? a : b", "z = a", None, "largest_of_pairs"
+)
+WEIGHTED = gs.ReductionKernel(
+    "T x, T y, T w", "T z", "w * (x - y) + T(i % 3) + T(_J % 2)", "a + b", "z += a", "0", "weighted_pairs"
+)
+
+
+def rows(count: int, length: int, dtype: str, seed: int) -> Array:
+    return values((count, length), dtype, seed) % (7 if dtype == "int8" else 20)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70), (300, 129, 9)], ids=str)
+def test_folds_of_pairs(xp: ModuleType, dtype: str, shape: tuple[int, int, int]) -> None:
+    n, m, k = shape
+    x, y = rows(n, k, dtype, 1), rows(m, k, dtype, 2)
+    wide = x[:, None].astype("float64"), y[None].astype("float64")
+    for given, other in (
+        (xp.asarray(x), xp.asarray(y)),
+        (xp.asarray(x.T.copy()).T, xp.asarray(y)[::-1][::-1]),
+    ):
+        result = gs.asnumpy(SQUARES(given[:, None], other[None], axis=2))
+        expected = ((wide[0] - wide[1]) ** 2).sum(2)
+        np.testing.assert_array_equal(result, expected)
+    result = gs.asnumpy(LARGEST(xp.asarray(x)[:, None], xp.asarray(y)[None], axis=2))
+    np.testing.assert_array_equal(result, np.abs(wide[0] - wide[1]).max(2).astype(dtype))
+
+
+def test_outputs_and_numbers_and_weights(xp: ModuleType) -> None:
+    n, m, k = 60, 145, 35
+    x, y, w = (values((length, k), "int32", seed) % 20 for seed, length in ((1, n), (2, m), (3, 1)))
+    numbers, places = np.arange(n * m * k).reshape(n, m, k) % 3, np.arange(k) % 2
+    expected = (w[0] * (x[:, None] - y[None]) + numbers + places).sum(2)
+    room = xp.zeros((n + 2, m + 3), "int32") + 5
+    WEIGHTED(xp.asarray(x)[:, None], xp.asarray(y)[None], xp.asarray(w)[None], room[1:-1, 1:-2], axis=2)
+    around = np.full((n + 2, m + 3), 5, "int32")
+    around[1:-1, 1:-2] += expected
+    np.testing.assert_array_equal(gs.asnumpy(room), around)
+
+
+def test_several_planes_of_pairs(xp: ModuleType) -> None:
+    x, y = values((3, 70, 1, 19), "float32", 1) % 20, values((3, 1, 90, 19), "float32", 2) % 20
+    result = gs.asnumpy(SQUARES(xp.asarray(x), xp.asarray(y), axis=3))
+    np.testing.assert_array_equal(result, ((x - y) ** 2).sum(3))
