@@ -60,7 +60,7 @@ struct deinterleaved_operand {
     }
 };
 
-// An input of rows. Words may begin in rows before the part, so these wait too.
+// An input of rows, in order or backwards. Words may begin in rows before the part, so these wait too.
 template <class __operand, class __shape>
 struct deinterleaved_operand<__operand, other_side, __shape> {
     typedef __operand operand;
@@ -81,16 +81,18 @@ struct deinterleaved_operand<__operand, other_side, __shape> {
         return 0;
     }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared, const plane_part<false>& __part) {
-        const char* const __at = corner - shape::phases * __part.height * size;
+        const char* const __at = corner - shape::phases * source.step;
         const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 16);
-        rows.begin(__shared, __past, __part.width + shape::phases, __part);
+        rows.begin(__shared, __past, __part.width + shape::phases, source.step, __part);
         if (size != shape::size) rows.turn = 0;
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
         constexpr int __round = turning_threads * 16;
-        const int __begin = rows.first + (__part.x > 0 ? 0 : shape::phases * rows.pitch);
-        const int __end = rows.first + (shape::phases + __part.to) * rows.pitch;
+        const int __first = __part.x > 0 ? 0 : shape::phases, __last = shape::phases + __part.to;
+        const bool __is_forward = rows.pitch > 0;
+        const int __begin = rows.byte(__is_forward ? __first : __last - 1, 0);
+        const int __end = rows.byte(__is_forward ? __last : __first - 1, 0);
         const char* const __from = corner - shape::phases * rows.pitch - rows.first;
 #pragma unroll 4
         for (int __at = __begin / 16 * 16 + threadIdx.x * 16; __at < __end; __at += __round)

@@ -7,13 +7,13 @@
 
 namespace gridstride {
 
-// Four bytes of a line, wherever words begin, from the two words that they touch; the line goes on behind them.
+// Four bytes of a line, wherever words begin, from the two words that they touch.
 struct line_word {
     unsigned low, high;
-    GRIDSTRIDE_INLINED void load(const char* __from) {
+    GRIDSTRIDE_INLINED void load(const char* __from, int __second) {
         const unsigned* const __words = reinterpret_cast<const unsigned*>(__from);
         low = __words[0];
-        high = __words[1];
+        high = __words[__second];
     }
     GRIDSTRIDE_INLINED unsigned joined(unsigned __past) const { return __funnelshift_r(low, high, __past * 8); }
 };
@@ -28,6 +28,10 @@ struct few_lines {
     static constexpr bool in_words = true;
     static constexpr int size = sizeof(__stored), length = 4 / size, apart = 32 * length, chunk = __words * apart;
 
+    template <bool __backwards>
+    static GRIDSTRIDE_INLINED unsigned in_order(unsigned __word) {
+        return __backwards ? __byte_perm(__word, 0, size == 1 ? 0x0123 : 0x1032) : __word;
+    }
     // The word at a byte of the rows, from a word of each line: bytes of two of these, then of one more in each round.
     static GRIDSTRIDE_INLINED unsigned turned(const unsigned (&__from)[__lines], int __byte) {
         unsigned __all = 0;
@@ -54,9 +58,10 @@ struct few_lines {
         return __all;
     }
 
-    template <class __memory>
+    template <bool __backwards, class __memory>
     static GRIDSTRIDE_INLINED void bring(const __memory& __rows, const char* __corner, long long __step,
                                          const plane_part<false>& __part) {
+        constexpr int __direction = __backwards ? -1 : 1;
         // Words are taken whose line goes on behind them; elements where it ends.
         const long long __left = __part.x_side.length - __part.x;
         const int __end = __left > __part.width ? __part.width : int(__left - 1) / length * length;
@@ -66,16 +71,16 @@ struct few_lines {
 #pragma unroll 1
             for (int __c = __places.first; __c < __chunks; __c += __places.beside) {
                 const int __x = __c * chunk + threadIdx.x % 32 * length;
-                bring_words(__rows, __corner + __x * size, __step, __x, __end);
+                bring_words<__backwards>(__rows, __corner + (__backwards ? 1 - length - __x : __x) * size, __step, __x, __end);
             }
 #pragma unroll 1
         for (int __k = threadIdx.x; __k < (__part.to - __end) * __lines; __k += turning_threads) {
             const int __y = __k % __lines, __x = __end + __k / __lines;
             copy(*reinterpret_cast<__stored*>(__rows.at(__rows.byte(__x, __y))),
-                 *reinterpret_cast<const __stored*>(__corner + __x * size + __y * __step));
+                 *reinterpret_cast<const __stored*>(__corner + __direction * __x * size + __y * __step));
         }
     }
-    template <class __memory>
+    template <bool __backwards, class __memory>
     static GRIDSTRIDE_INLINED void bring_words(const __memory& __rows, const char* __place, long long __step, int __x, int __end) {
         line_word __waiting[__lines][__words];
         unsigned __past[__lines];
@@ -83,9 +88,12 @@ struct few_lines {
         for (int __l = 0; __l < __lines; ++__l) {
             const char* const __from = __place + __l * __step;
             __past[__l] = past_word(__from);
+            // What lies behind words of lines that go backwards may be none of theirs.
+            const int __second = __backwards && __past[__l] == 0 ? 0 : 1;
 #pragma unroll
             for (int __w = 0; __w < __words; ++__w)
-                if (__x + __w * apart < __end) __waiting[__l][__w].load(__from - __past[__l] + __w * 128);
+                if (__x + __w * apart < __end)
+                    __waiting[__l][__w].load(__from - __past[__l] + (__backwards ? -__w : __w) * 128, __second);
         }
         __syncwarp();  // else the compiler waits for the first line before it loads the others
 #pragma unroll
@@ -94,7 +102,7 @@ struct few_lines {
             unsigned __from[__lines];
 #pragma unroll
             for (int __l = 0; __l < __lines; ++__l)
-                __from[__l] = __waiting[__l][__w].joined(__past[__l]);
+                __from[__l] = in_order<__backwards>(__waiting[__l][__w].joined(__past[__l]));
 #pragma unroll
             for (int __m = 0; __m < __lines; ++__m)
                 if (__row < __end)

@@ -27,16 +27,17 @@ struct line_part {
             if (__all || __begin + 4 < __end * size) high[__w] = __from[__w * 32 + 1];
         }
     }
-    // Store the elements of a word in rows, at bytes further on than these.
+    // Store the elements of a word in rows, at bytes further on than these, as many as are left.
     template <bool __has_gaps>
     GRIDSTRIDE_INLINED void store(int __w, const row_memory<__stored, __has_gaps>& __rows, const int (&__bytes)[length],
-                                  int __further) const {
+                                  int __further, int __left) const {
         typedef typename word<size>::type bits;
         const unsigned __word = __funnelshift_r(low[__w], high[__w], past * 8);
         const unsigned __turned = __funnelshift_r(__word, __word, __rows.turn * size * 8);
 #pragma unroll
         for (int __j = 0; __j < length; ++__j)
-            *reinterpret_cast<bits*>(__rows.at(__bytes[__j] + __further)) = static_cast<bits>(__turned >> __j * size * 8);
+            if ((__j + __rows.turn) % length < __left)
+                *reinterpret_cast<bits*>(__rows.at(__bytes[__j] + __further)) = static_cast<bits>(__turned >> __j * size * 8);
     }
 };
 template <class __stored, int __words>
@@ -51,7 +52,7 @@ struct line_part<__stored, __words, false> {
     }
     template <bool __has_gaps>
     GRIDSTRIDE_INLINED void store(int __w, const row_memory<__stored, __has_gaps>& __rows, const int (&__bytes)[1],
-                                  int __further) const {
+                                  int __further, int) const {
         copy(*reinterpret_cast<__stored*>(__rows.at(__bytes[0] + __further)), items[__w]);
     }
 };
@@ -63,10 +64,14 @@ struct many_lines {
     static constexpr bool in_words = false;  // whether words of rows are stored, or elements
     static constexpr int size = sizeof(__stored), length = line::length, at_once = __at_once, chunk = line::words * line::apart;
 
-    template <class __memory>
-    static GRIDSTRIDE_INLINED void bring(const __memory& __rows, const char* __corner, long long __step,
+    template <bool __backwards, class __memory>
+    static GRIDSTRIDE_INLINED void bring(const __memory& __memory_of_rows, const char* __corner, long long __step,
                                          const plane_part<false>& __part) {
-        const bool __is_inside = __part.to == __part.width && __part.x + __part.width < __part.x_side.length;
+        // Lines that go backwards are taken as they lie in memory, for rows of which the last comes first.
+        const __memory __rows = __backwards ? __memory_of_rows.turned_over(__part.to) : __memory_of_rows;
+        if (__backwards) __corner -= (__part.to - 1) * size;
+        const bool __goes_on = __backwards ? __part.x > 0 : __part.x + __part.width < __part.x_side.length;
+        const bool __is_inside = __part.to == __part.width && __goes_on;
         const int __chunks = __part.width / chunk;
         const warp_places __places(__chunks);
         const int __lines = (__part.height + __places.below - 1) / __places.below, __first = __places.row * __lines;
@@ -101,7 +106,8 @@ struct many_lines {
         for (int __k = 0; __k < __count; ++__k)
 #pragma unroll
             for (int __w = 0; __w < line::words; ++__w)
-                if (__all || __x + __w * line::apart < __end) __lines[__k].store(__w, __rows, __to[__w], __k * size);
+                if (__all || __x + __w * line::apart < __end)
+                    __lines[__k].store(__w, __rows, __to[__w], __k * size, __all ? length : __end - __x - __w * line::apart);
         __place += __count * __step;
 #pragma unroll
         for (int __w = 0; __w < line::words; ++__w)
@@ -117,7 +123,8 @@ template <class __stored, int __lines, int __at_once, int __words>
 struct lines_of<__stored, __lines, __at_once, __words, true> { typedef few_lines<__stored, __lines, __words> type; };
 
 // An operand that lies as the last one.
-template <class __operand, int __length, int __kind, bool __has_gaps, int __lines, int __at_once, int __words>
+template <class __operand, int __length, int __kind, bool __has_gaps, int __lines, int __at_once, int __words,
+          bool = (__kind >= other_side)>
 struct interleaved_operand {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -148,8 +155,8 @@ struct interleaved_operand {
 };
 
 // An input of lines.
-template <class __operand, int __length, bool __has_gaps, int __lines, int __at_once, int __words>
-struct interleaved_operand<__operand, __length, other_side, __has_gaps, __lines, __at_once, __words> {
+template <class __operand, int __length, int __kind, bool __has_gaps, int __lines, int __at_once, int __words>
+struct interleaved_operand<__operand, __length, __kind, __has_gaps, __lines, __at_once, __words, true> {
     typedef __operand operand;
     typedef typename __operand::stored stored;
     typedef typename lines_of<stored, __lines, __at_once, __words>::type lines;
@@ -171,12 +178,12 @@ struct interleaved_operand<__operand, __length, other_side, __has_gaps, __lines,
     GRIDSTRIDE_INLINED int phase() const { return 0; }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __phase, const plane_part<false>& __part) {
         const int __first = __phase * size, __at = lines::in_words ? (__first + 3) / 4 * 4 : __first;
-        rows.begin(__shared, __at, __part.width, __part);
+        rows.begin(__shared, __at, __part.width, 1, __part);
         before = __at - __first;
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
-        lines::bring(rows, corner, source.strides[0], __part);
+        lines::template bring<__kind == other_side_backwards>(rows, corner, source.strides[0], __part);
         return 0;
     }
     // No gap is within a packet.

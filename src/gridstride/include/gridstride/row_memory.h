@@ -7,7 +7,8 @@
 
 namespace gridstride {
 
-constexpr int other_side = 3;  // how an input lies that the output does not lie like
+// How an input lies that the output does not lie like; where its lines go backwards, `interleaved` is told.
+constexpr int other_side = 3, other_side_backwards = 4;
 
 template <int __size>
 struct row_word {
@@ -21,15 +22,17 @@ struct row_memory {
 
     char* waiting;
     int first;  // byte of the first row
-    int pitch;
+    int pitch;  // from a row to the next one, which may lie before it
     int turn;   // see below
 
-    GRIDSTRIDE_INLINED void begin(char*& __shared, int __first, int __rows, const plane_part<false>& __part) {
+    // A step leads from a row to the next; where that lies before it, the first row is the last one in memory.
+    GRIDSTRIDE_INLINED void begin(char*& __shared, int __first, int __rows, long long __step, const plane_part<false>& __part) {
+        const int __row = __part.height * size;
         waiting = __shared;
-        first = __first;
-        pitch = __part.height * size;
+        pitch = __step < 0 ? -__row : __row;
+        first = __first + (__step < 0 ? ((__rows - 1) * __row + 15) / 16 * 16 : 0);
         turn = turn_of(__part.height);
-        const int __bytes = __rows * pitch + 32;
+        const int __bytes = __rows * __row + 32;
         __shared += (with_gaps(__bytes) + 15) / 16 * 16;
     }
     // Neighboring threads take elements of rows that are as many words apart as a row has elements. So if that is even, they
@@ -40,6 +43,13 @@ struct row_memory {
     }
     static GRIDSTRIDE_INLINED int with_gaps(int __byte) {
         return __has_gaps ? __byte + int(static_cast<unsigned>(__byte) / (32 * word)) * word : __byte;
+    }
+    // So many rows, the last one first.
+    GRIDSTRIDE_INLINED row_memory turned_over(int __rows) const {
+        row_memory __all = *this;
+        __all.first += (__rows - 1) * pitch;
+        __all.pitch = -pitch;
+        return __all;
     }
     GRIDSTRIDE_INLINED int byte(int __row, int __at) const { return first + __row * pitch + __at * size; }
     GRIDSTRIDE_INLINED char* at(int __byte) const { return waiting + with_gaps(__byte); }

@@ -19,6 +19,8 @@ _MEETING = 16
 _FEW = 20
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
+#: How an input lies whose lines go backwards, as the header has it.
+_BACKWARDS = ALONG_Y + 1
 #: Bytes of elements, and of what a block has of an operand.
 _SIZES, _STRETCH = (1, 2, 4, 8), 24576
 
@@ -42,6 +44,9 @@ def _are_rows_and_lines(plane: Plane) -> bool:
         if operand.written and has_rows != plane.turned[-1]:
             return False
         steps = operand.strides[x], operand.strides[y]
+        # What does not lie as outputs do may lie backwards.
+        if has_rows != plane.turned[-1]:
+            steps = abs(steps[0]), steps[1]
         if steps != (plane.column * size, size) if has_rows else steps[0] != size:
             return False
     return True
@@ -51,7 +56,11 @@ def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
     rows, sizes = plane.column, _sizes(plane, of_rows=False)
     smallest, largest = min(sizes), max(sizes)
     if (
-        smallest < LEAST_WORD and rows > _FEW and plane.are_words(lines=False) and _is_one_size(plane)
+        smallest < LEAST_WORD
+        and rows > _FEW
+        and plane.are_words(lines=False)
+        and _is_one_size(plane)
+        and not plane.is_backwards()
     ):  # which strips take as packets
         return None
     lines, at_once, words = _lines(rows, smallest)
@@ -93,9 +102,8 @@ def _lines(rows: int, size: int) -> tuple[int, int, int]:
 
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     size, rows = plane.walk.operands[-1].itemsize, plane.column
-    if _is_one_size(plane) and (
-        rows % _MEETING == 0 or (size >= LEAST_WORD and plane.are_words(lines=False))
-    ):  # which strips take as packets
+    are_words = size >= LEAST_WORD and plane.are_words(lines=False) and not plane.is_backwards()
+    if _is_one_size(plane) and (rows % _MEETING == 0 or are_words):  # which strips take as packets
         return None
     length, phases, sizes = max(1, LEAST_WORD // size), SECTOR // size, _sizes(plane, of_rows=True)
     if max(operand.itemsize for operand in plane.walk.operands) * length > LARGEST_WORD:
@@ -114,7 +122,7 @@ def _kinds(plane: Plane, length: int) -> str:
     return ", ".join(
         str(BETWEEN_WORDS + begins_as(operand, last, plane.walk.shape, length))
         if has_rows == plane.turned[-1]
-        else str(ALONG_Y)
+        else str(_BACKWARDS if plane.turned[-1] and operand.strides[plane.sides.x[0]] < 0 else ALONG_Y)
         for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
     )
 

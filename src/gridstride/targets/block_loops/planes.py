@@ -55,6 +55,10 @@ class Plane(NamedTuple):
         """Return the operands that are turned."""
         return [operand for operand, turned in zip(self.walk.operands, self.turned, strict=True) if turned]
 
+    def is_backwards(self) -> bool:
+        """Return whether an operand goes backwards along the side x."""
+        return any(operand.strides[self.sides.x[0]] < 0 for operand in self.walk.operands)
+
     def is_shifted(self) -> bool:
         """Return whether rows of the last operand begin between two words, so that parts are shifted to them."""
         last, shape = self.walk.operands[-1], self.walk.shape

@@ -22,7 +22,7 @@ _STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
 
 def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over strips, where operands lie along different axes; packets have a length."""
-    if any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
+    if not walk.operands or any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
         return None
     strip = _strip_of(walk, length)
     if strip is None:
@@ -34,7 +34,8 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
             return loop
     from gridstride.targets.block_loops.interleaving import interleaving
 
-    return interleaving(strip, limits) or _picked_strips(strip, limits) or _strips(strip, limits)
+    loop = interleaving(strip, limits)
+    return loop if loop or strip.is_backwards() else _picked_strips(strip, limits) or _strips(strip, limits)
 
 
 def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
@@ -47,25 +48,46 @@ def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
     for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
         if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= _LONG):
             continue
-        turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in walk.operands)
+        seen = _with_results_forwards(walk, x)
+        turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in seen.operands)
         has_short_rows = walk.shape[y] * max(operand.itemsize for operand in walk.operands) < 2 * LARGEST_WORD
         is_needed = (
             x == 0
             or has_short_rows
-            or any(operand.strides[x] == operand.itemsize for operand in walk.operands)
+            or any(abs(operand.strides[x]) == operand.itemsize for operand in seen.operands)
         )
         fits = all(
-            each or operand.strides[x] in (0, operand.itemsize)
-            for operand, each in zip(walk.operands, turned, strict=True)
+            each
+            or operand.strides[x] in (0, operand.itemsize)
+            or (operand.strides[x] == -operand.itemsize and not operand.written)
+            for operand, each in zip(seen.operands, turned, strict=True)
         )
         if any(turned) and is_needed and fits:
-            return Plane(walk, Sides((x,), (y,)), turned, length)
+            return Plane(seen, Sides((x,), (y,)), turned, length)
     return None
 
 
+def _with_results_forwards(walk: ElementWalk, axis: int) -> ElementWalk:
+    """Return the walk from the other end of an axis, where results go backwards along it and are not numbered."""
+    last = walk.operands[-1]
+    if not last.written or last.strides[axis] >= 0 or walk.numbers[axis]:
+        return walk
+    operands = tuple(
+        operand._replace(
+            address=operand.address + operand.strides[axis] * (walk.shape[axis] - 1),
+            strides=(*operand.strides[:axis], -operand.strides[axis], *operand.strides[axis + 1 :]),
+        )
+        for operand in walk.operands
+    )
+    return walk._replace(operands=operands)
+
+
 def _lies_along_both(operand: Walked, x: int, y: int, rows: int) -> bool:
-    """Return whether an operand is consecutive along y and then along x, a few gaps aside where it is read."""
-    pitch, rest = divmod(operand.strides[x], operand.itemsize)
+    """Return whether an operand is consecutive along y and then along x, a few gaps aside where it is read.
+
+    What is read may go backwards along x.
+    """
+    pitch, rest = divmod(operand.strides[x] if operand.written else abs(operand.strides[x]), operand.itemsize)
     return (
         operand.strides[y] == operand.itemsize
         and rest == 0

@@ -1,0 +1,64 @@
+"""The loops over pixels whose lines go backwards, which GPUs have, run on the CPU target, and when they are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from gridstride.targets import registry
+from gridstride.targets.block_loops import strips, writers
+from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
+from tests.cpu.test_block_loops import forget_calls
+from tests.every_target import test_flipped_pixels as every_target
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Let calls take loops for blocks of threads; return the names of those for strips that are taken."""
+    names: list[str] = []
+    usual = strips.strip_loop
+
+    def strip(walk: ElementWalk, length: int, limits: writers.Limits) -> Loop | None:
+        loop = usual(walk, length, limits)
+        names.extend([] if loop is None else [loop.name.split("<")[0]])
+        return loop
+
+    monkeypatch.setattr(writers, "strip_loop", strip)
+    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    forget_calls(every_target)
+    yield names
+    forget_calls(every_target)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("shape", [(3, 1301, 3), (4, 1000, 21)], ids=str)
+def test_flipped_pixels(dtype: str, shape: Ints, taken: list[str]) -> None:
+    every_target.test_flipped_pixels(np, dtype, shape)
+    assert {"interleaved", "deinterleaved"} <= set(taken)
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "float32"), ("float32", "uint8")])
+def test_flipped_pixels_of_another_size(dtypes: tuple[str, str], taken: list[str]) -> None:
+    every_target.test_flipped_pixels_of_another_size(np, dtypes)
+    assert {"interleaved", "deinterleaved"} <= set(taken)
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_choices(itemsize: int) -> None:
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    shape, pixels, lines = (1920, 1080, 3), (3, 5760, 1), (1, 1920, 1080 * 1920)
+
+    def name(x: Ints, z: Ints, shape: Ints) -> str:
+        operands = (
+            Walked(1 << 20, itemsize, tuple(itemsize * each for each in x)),
+            Walked(1 << 30, itemsize, tuple(itemsize * each for each in z), written=True),
+        )
+        return writers.BlockLoops().elementwise(ElementWalk(shape, (0,) * len(shape), operands), limits).name
+
+    assert name((-3, *pixels[1:]), lines, shape).startswith("deinterleaved<3")
+    order = (2, 0, 1)
+    to_pixels = [tuple(each[axis] for axis in order) for each in (lines, (-3, *pixels[1:]), shape)]
+    assert name(*to_pixels).startswith("interleaved")
+    assert ", 4, 2>" in name(*to_pixels)

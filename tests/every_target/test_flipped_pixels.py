@@ -1,0 +1,66 @@
+"""Pixels of which the lines go backwards while their parts change places: the same calls on every target."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.array_values import values
+
+COPY = gs.ElementwiseKernel("T x", "U z", "z = U(x)", "flipped_pixels")
+ADD_TO = gs.ElementwiseKernel("T x, T y", "T z", "z += x - y", "flipped_and_added")
+NUMBERED = gs.ElementwiseKernel("T x", "T z", "z = x + T(i % 5)", "flipped_and_numbered")
+
+#: Lines that end within words and parts of blocks, and pixels of a few parts and of many.
+SHAPES = ((3, 1301, 3), (2, 2049, 2), (301, 4), (5, 259, 7), (4, 1000, 21))
+ROOM = 32  # elements before and after an output
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_flipped_pixels(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
+    size = int(np.prod(shape))
+    turned = (*shape[:-2], shape[-1], shape[-2])
+    given = values((size + ROOM,), dtype, 1)
+    for start, out_start in ((0, 0), (1, 0), (3, 5)):
+        there = xp.asarray(given)[start : start + size]
+        here = given[start : start + size]
+        for axis, shape_of in ((-2, shape), (-1, turned)):
+            x, expected = (each.reshape(shape_of) for each in (there, here))
+            flip = (..., *(slice(None, None, -1 if each == axis else 1) for each in (-2, -1)))
+            x, expected = x[flip].swapaxes(-1, -2), expected[flip].swapaxes(-1, -2)
+            y = values(expected.shape, dtype, 2)
+            room = xp.zeros(size + 2 * ROOM, dtype)
+            out = room[ROOM + out_start : ROOM + out_start + size].reshape(expected.shape)
+            COPY(x, out)
+            np.testing.assert_array_equal(gs.asnumpy(out), expected)
+            ADD_TO(x, xp.asarray(y), out)
+            np.testing.assert_array_equal(gs.asnumpy(out), expected + expected - y)
+            ADD_TO(x, x, out)
+            np.testing.assert_array_equal(gs.asnumpy(out), expected + expected - y)
+            numbers = (np.arange(size).reshape(expected.shape) % 5).astype(dtype)
+            NUMBERED(x, out)
+            np.testing.assert_array_equal(gs.asnumpy(out), expected + numbers)
+            around = gs.asnumpy(room)
+            assert not around[: ROOM + out_start].any()
+            assert not around[ROOM + out_start + size :].any()
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "float32"), ("float32", "uint8"), ("float16", "float64")])
+def test_flipped_pixels_of_another_size(xp: ModuleType, dtypes: tuple[str, str]) -> None:
+    images = np.random.default_rng(1).integers(0, 100, (2, 5, 701, 3)).astype(dtypes[0])
+    there = xp.asarray(images)
+    for view in (
+        lambda a: a[:, :, ::-1].transpose(0, 3, 1, 2),
+        lambda a: a[:, ::-1, ::-1].transpose(0, 3, 1, 2),
+    ):
+        out = xp.zeros(view(images).shape, dtypes[1])
+        COPY(view(there), out)
+        np.testing.assert_array_equal(gs.asnumpy(out), view(images).astype(dtypes[1]))
+        back = xp.zeros(images.shape, dtypes[1])
+        planes = xp.asarray(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
+        COPY(planes[..., ::-1].transpose(0, 2, 3, 1), back)
+        np.testing.assert_array_equal(gs.asnumpy(back), images[:, :, ::-1].astype(dtypes[1]))
