@@ -42,7 +42,12 @@ _SHORT, _MOST_ROWS = 16, 64
 _LONG = THREADS
 #: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
 #: shifted tiles, where planes are small.
-_MOST_COVERED, _MOST_SHIFTED = 1.5, 3
+_MOST_COVERED, _MOST_COVERED_SPLIT, _MOST_COVERED_SMALL, _MOST_SHIFTED = 2.5, 1.5, 4, 3
+#: The same from which on other tiles of small elements are better than those between words.
+_WASTED = 1.04
+#: Which part of what the first tiles cover smaller ones must, to be better: of elements of four bytes or less and sides
+#: of one axis, and of others.
+_FAR_FEWER, _FEWER = 0.5, 0.75
 #: The longest side of planes of which boxes are made rather than tiles that begin between words.
 _SMALL_PLANE = 128
 #: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
@@ -128,12 +133,15 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     whole = Plane(walk, sides, turned, length)
     if (loop := _instead_of_packets(whole, limits)) is not None:
         return loop
+    plane = whole.in_words()
     if not whole.are_words(lines=True):
-        small = _of_small_planes(whole, limits)
-        loop = small or _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        loop = _of_small_planes(whole, limits) or _of_several_sizes(whole, limits)
+        if loop is None and not _are_covered_badly(whole):
+            loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        elif loop is None and not plane.are_words(lines=True):
+            loop = _instead_of_shifted(whole, limits) or _picked_tiles(whole, limits)
         if loop is not None:
             return loop
-    plane = whole.in_words()
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
     rooms = {
         shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
@@ -142,17 +150,46 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     shapes = [shape for shape, room in rooms.items() if room <= limits.shared_memory_per_block]
     if not shapes:
         return None
-    best = shapes[0]
+    best, fewer = shapes[0], _FEWER if is_split or length < LARGEST_WORD // 4 else _FAR_FEWER
     for shape in shapes[1:]:
-        if _covered(plane, shape) < 0.75 * _covered(plane, best):
+        if _covered(plane, shape) <= fewer * _covered(plane, best):
             best = shape
-    is_wasted = _covered(plane, best) > _MOST_COVERED * plane.row * plane.column
+    most = (
+        _MOST_COVERED_SPLIT if is_split else _MOST_COVERED_SMALL if length >= 8 and words else _MOST_COVERED
+    )
+    is_wasted = _covered(plane, best) > most * plane.row * plane.column
     is_short = best[0] * best[1] < THREADS * plane.length
     is_flat = not is_split and len(walk.shape) == 2
     if (is_wasted or is_short) and not is_flat and (loop := _of_any_axes(walk, limits)) is not None:
         return loop
     name = f"tiles<{flag(is_split)}, {flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
     return plane.loop(_TILES, name, *best, rooms[best])
+
+
+def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
+    """Return a loop over tiles of any axes, where operands of several sizes are turned and begin between words."""
+    sizes, words = {operand.itemsize for operand in plane.operands()}, plane.in_words()
+    is_small = max(operand.itemsize for operand in plane.walk.operands) < LARGEST_WORD // 2
+    if len(plane.operands()) == 1 or not is_small or (words.length > 1 and words.are_words(lines=True)):
+        return None
+    return permuted_tiles(plane.walk, limits) if sizes != {plane.walk.operands[-1].itemsize} else None
+
+
+def _are_covered_badly(plane: Plane) -> bool:
+    """Return whether tiles between words cover planes of small elements badly, of which there are several."""
+    size = max(operand.itemsize for operand in plane.walk.operands)
+    if len(plane.walk.shape) == 2 or size > _SMALL or max(map(len, plane.sides)) > 1:
+        return False
+    row, column = plane.row + SECTOR // size - 1, plane.column
+    width, height = _SHIFTED_WIDTHS[0] // size, _SHIFTED_HEIGHT // size
+    return -(-row // width) * width * -(-column // height) * height > _WASTED * plane.row * plane.column
+
+
+def _instead_of_shifted(plane: Plane, limits: Limits) -> Loop | None:
+    """Return a loop over tiles for planes of bytes that those between words cover badly, or over these."""
+    if max(operand.itemsize for operand in plane.walk.operands) == 1:
+        return permuted_tiles(plane.walk, limits)
+    return _shifted_tiles(plane, limits)
 
 
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
@@ -163,6 +200,9 @@ def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int],
     if plane.length != length or not plane.are_words(lines=True) or (length >= 8 and is_split):
         return shapes
     if length == 2 and len(plane.operands()) > 1:
+        return shapes
+    # Between sectors long rows of tiles are better.
+    if length == 8 and not plane._replace(length=2 * length).are_words(lines=True):
         return shapes
     return (*_OF_WORDS.get(length, ()), *shapes)
 
