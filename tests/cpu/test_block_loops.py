@@ -535,7 +535,7 @@ def test_many_short_rows_with_a_row_and_a_column(dtype: str, row: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("uint16", "float16", "complex64")])
-@pytest.mark.parametrize("shape", [(700, 5, 33), (60, 3, 4, 50), (9, 40, 24)])
+@pytest.mark.parametrize("shape", [(700, 5, 33), (60, 3, 4, 50), (9, 40, 24), (900, 8, 8), (500, 5, 7)])
 def test_rows_of_several_axes_with_inputs_that_are_repeated(
     monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...]
 ) -> None:
@@ -679,6 +679,8 @@ def test_what_is_repeated_beside_rows_of_whole_words_is_brought_once(itemsize: i
         if itemsize * shape[-1] % 16 or itemsize < 4 or len(inputs[0]) != len(shape):
             name = _loop(shape, *inputs, itemsize=itemsize)
             assert name.startswith("flat_rows<"), (shape, inputs, name)
+    for shape in ((n, 8, 8), (n, 5, 7), (n, 50, 10)):  # rows shorter than packets of bytes
+        assert _loop(shape, (n, shape[1], 1), (n, 1, shape[2]), itemsize=itemsize).startswith("flat_rows<")
     assert re.match("rows<|long_rows<", _loop((n, 4096), (n, 4096), (1, 4096), itemsize=itemsize))
     assert _loop((n, 64, 64), (n, 64, 64), (n, 1, 64), itemsize=itemsize).startswith("even_rows<")
 

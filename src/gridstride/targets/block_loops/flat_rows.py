@@ -26,6 +26,8 @@ from gridstride.targets.walks import (
 #: Elements of a row that is so short that packets cover several, and of one between words for which they better do; and
 #: how many there must be of all.
 _SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
+#: Elements of rows that others take whole.
+_FEWEST = 4
 #: How an operand lies, as the header has it.
 _FLAT, _OF_ROWS, _GATHERED, _ONE_ROW, _COLUMN, _OF_PAIRS, _CLOSE, _OF_ONES, _SAME = 0, 1, 2, 3, 4, 5, 6, 7, 8
 #: Axes of a row at most, and packets of all rows from which on no further axes are worth it.
@@ -76,6 +78,21 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
         by_words = _flattened(walk, LEAST_WORD)
         if by_words is not None and by_words.times > 1:
             found, length = by_words, LEAST_WORD
+    return _loop(walk, found, length)
+
+
+def flat_rows_of_words(walk: ElementWalk, length: int) -> Loop | None:
+    """Return the loop with the longest packets of small elements that are no longer than a row."""
+    if not _FEWEST < walk.shape[0] < length:
+        return None
+    size = max(operand.itemsize for operand in walk.operands)
+    while length > walk.shape[0]:
+        length //= 2
+    found = _flattened(walk, length) if length * size >= LEAST_WORD else None
+    return None if found is None else _loop(walk, found, length)
+
+
+def _loop(walk: ElementWalk, found: _Flat, length: int) -> Loop:
     inner, times, packets, apart, kinds, rounds, _ = found
     row, rows = prod(walk.shape[:inner]), walk.shape[inner]
     axes = walk.shape[:inner] if inner > 1 else ()

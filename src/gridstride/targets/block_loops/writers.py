@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.exchanged import exchanged_rows
-from gridstride.targets.block_loops.flat_rows import flat_rows
+from gridstride.targets.block_loops.flat_rows import flat_rows, flat_rows_of_words
 from gridstride.targets.block_loops.folds_across import fold_across
 from gridstride.targets.block_loops.folds_along import fold_along
 from gridstride.targets.block_loops.little_folds import little_fold, reads_little
@@ -42,6 +42,7 @@ class BlockLoops:
             or strip_loop(walk, length, limits)
             or turned_tiles(walk, length, limits)
             or even_rows(walk, length)
+            or flat_rows_of_words(walk, length)
             or rows(walk, length, limits)
         )
 
