@@ -73,7 +73,12 @@ class Case(NamedTuple):
 @cache
 def elementwise_kernels(library: Any) -> dict[str, Any]:
     """Return the kernels by operation, of gridstride or CuPy."""
-    return {name: library.ElementwiseKernel(*texts, name) for name, texts in _TEXTS.items()}
+    distances = library.ReductionKernel(
+        "T x, T y", "T z", "(x - y) * (x - y)", "a + b", "z = a", "0", "distances"
+    )
+    return {name: library.ElementwiseKernel(*texts, name) for name, texts in _TEXTS.items()} | {
+        "distances": partial(distances, axis=2)
+    }
 
 
 @cache

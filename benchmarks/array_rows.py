@@ -6,9 +6,11 @@ Operands are views of flat arrays, so that one layout serves every array library
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import isqrt, prod
 from typing import Any, NamedTuple
 
+#: Layouts of which PyTorch's has been copied into order.
+FLIPPED = ("reversed", "flipped_pixels")
 #: Of reductions.
 KINDS = ("sum", "max", "mean", "var", "argmax")
 SECTOR = 32  # bytes that a GPU's memory moves at once
@@ -21,7 +23,7 @@ class Layout(NamedTuple):
     ----------
     id : str
     operation : str
-        "axpy", "add", "multiply" or "increment"; the last operand is the output.
+        "axpy", "add", "multiply", "increment" or "distances"; the last operand is the output.
     operands : tuple of array
     bytes : int
         That must move.
@@ -129,7 +131,32 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
         (x[: row * 3].reshape(3, row), y[:row].reshape(1, row), z[: row * 3].reshape(3, row)),
         7 * row * itemsize, None,
     )  # fmt: skip
-    yield Layout("reversed", "increment", (flipped(x), z), 2 * n * itemsize, None)
+    yield Layout("reversed", "increment", (flipped(x, 0), z), 2 * n * itemsize, None)
+    yield from _planes(x, z, itemsize)
+    points = isqrt(n)
+    of_points = (x[: points * 3].reshape(points, 1, 3), y[: points * 3].reshape(1, points, 3))
+    yield Layout(
+        "distances", "distances", (*of_points, z[: points * points].reshape(points, points)),
+        points * points * itemsize, None,
+    )  # fmt: skip
+
+
+def _planes(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
+    """Yield many planes that are turned, and images whose lines go backwards, from pixels into planes."""
+    n = x.shape[0]
+    side = 200 if n >> 20 else 20
+    count = n // side // side
+    source = permuted(x[: count * side * side].reshape(count, side, side), (0, 2, 1))
+    out = z[: count * side * side].reshape(count, side, side)
+    yield Layout("small_planes", "increment", (source, out), 2 * count * side * side * itemsize, None)
+    side = 512 if n >> 20 else 8
+    count = n // (side * side * 3)
+    size = count * side * side * 3
+    pixels = flipped(x[:size].reshape(count, side, side, 3), 2)
+    out = z[:size].reshape(count, 3, side, side)
+    yield Layout(
+        "flipped_pixels", "increment", (permuted(pixels, (0, 3, 1, 2)), out), 2 * size * itemsize, None
+    )
 
 
 def _odd_permuted(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
@@ -258,9 +285,11 @@ def permuted(array: Any, order: tuple[int, ...]) -> Any:
     return array.permute(*order) if hasattr(array, "permute") else array.transpose(*order)
 
 
-def flipped(array: Any) -> Any:
-    """Return an array backwards; PyTorch, which has no negative steps, as it is."""
-    return array if hasattr(array, "permute") else array[::-1]
+def flipped(array: Any, axis: int) -> Any:
+    """Return an array backwards along an axis; by PyTorch, which has no negative steps, a copy."""
+    if hasattr(array, "permute"):
+        return array.flip(axis)
+    return array[(slice(None),) * axis + (slice(None, None, -1),)]
 
 
 def sectors(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
