@@ -59,6 +59,22 @@ def test_rows_of_structures_are_folded_as_one() -> None:
     assert block_of(walk((16, 9000), "kf", 1, in_structures=True)) == Block(1, 16, (), 96, 16)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "itemsize", "is_whole"),
+    [
+        ((33, 31, 9000), 1, True),
+        ((33, 31, 9000), 4, False),
+        ((7, 5, 9000), 4, True),
+        ((33, 8, 9000), 2, True),
+    ],
+)
+def test_places_of_many_neighbors_are_folded_across(
+    lengths: tuple[int, ...], itemsize: int, is_whole: bool
+) -> None:
+    found = block_of(walk(lengths, "kfk", itemsize, in_structures=True)._replace(keeps_places=True))
+    assert bool(found and found.fold) == is_whole
+
+
 def test_results_that_lie_apart_are_of_one_row_at_most() -> None:
     results = Walked(0, 4, (4, 400), (), True)
     assert block_of(walk((7, 5, 9000), "kfk")._replace(outputs=(results,))) is None

@@ -40,6 +40,14 @@ MIXED = [
     ((700, 6, 16), 1),
     ((100, 9, 30), 1),
     ((77, 3, 4, 2, 5), (1, 3)),
+    ((50, 7, 9, 11), (1, 3)),
+    ((51, 7, 9, 11), (1, 2)),
+    ((70, 64, 3), 1),
+    ((20, 31, 33), 1),
+    ((90, 61, 2), 1),
+    ((400, 3, 3), 1),
+    ((400, 2, 3), 1),
+    ((60, 49, 2, 100), (1, 3)),
 ]
 
 
@@ -67,15 +75,27 @@ def test_places(xp: ModuleType, dtype: str, kept: str, side: str) -> None:
     find = kernel(kept, side)
     for shape, axis in MIXED:
         x = np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
-        rows = in_one_axis(x, axis)
-        wanted = getattr(rows, kept)(-1)
-        if side == "last":
-            wanted = rows.shape[-1] - 1 - getattr(rows[..., ::-1], kept)(-1)
-        places, best = find(xp.asarray(x), axis=axis)
-        np.testing.assert_array_equal(gs.asnumpy(places), wanted, str((shape, axis)))
-        np.testing.assert_array_equal(
-            gs.asnumpy(best), np.take_along_axis(rows, wanted[..., None], -1)[..., 0]
-        )
+        for view in (x, x[::-1], np.asfortranarray(x), x[..., 1:]):
+            rows = in_one_axis(view, axis)
+            wanted = getattr(rows, kept)(-1)
+            if side == "last":
+                wanted = rows.shape[-1] - 1 - getattr(rows[..., ::-1], kept)(-1)
+            places, best = find(xp.asarray(view), axis=axis)
+            np.testing.assert_array_equal(gs.asnumpy(places), wanted, str((shape, axis)))
+            np.testing.assert_array_equal(
+                gs.asnumpy(best), np.take_along_axis(rows, wanted[..., None], -1)[..., 0]
+            )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_places_of_zeros_of_both_signs_and_of_infinities(xp: ModuleType, dtype: str) -> None:
+    find = kernel("argmax", "first")
+    x = np.random.default_rng(3).choice(np.array([0.0, -0.0, -1, -np.inf], dtype), (900, 5, 7))
+    x[:100] = -np.inf
+    places, best = find(xp.asarray(x), axis=1)
+    np.testing.assert_array_equal(gs.asnumpy(places), x.argmax(1))
+    expected = np.take_along_axis(x, x.argmax(1)[:, None], 1)[:, 0]
+    np.testing.assert_array_equal(gs.asnumpy(best).view("u1"), expected.view("u1"))
 
 
 def test_results_that_lie_apart(xp: ModuleType) -> None:

@@ -18,7 +18,10 @@ _MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
 #: Rows that a block is folded from at least: what is left of it takes longer to fold.
 _ROWS = 8
 #: Elements that become one, so few that whole folds are in a block, and columns of such a block at least.
-_FEW_FOLDED, _LEAST_WHOLE = 64, 256
+_FEW_FOLDED, _LEAST_WHOLE = 256, 256
+#: Elements of neighboring results up to which blocks of places are folded whole, by their size: places of larger ones
+#: take more instructions.
+_GROUP = {1: 4096, 2: 1024, 4: 255, 8: 255}
 #: Folded rows that are long enough to be folded along, and kept ones to be folded across.
 _LONG_FOLDED, _LONG_KEPT = 256, 64
 #: As in folds.h.
@@ -73,7 +76,7 @@ def block_of(walk: FoldWalk) -> Block | None:
         return None
     if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
         return None
-    if prod(walk.fold) <= _FEW_FOLDED and _has_kept_inside(axes) and not walk.in_structures:
+    if prod(walk.fold) <= _FEW_FOLDED and _has_kept_inside(axes) and not _are_long_groups(walk, axes):
         whole = _fitting(walk, axes, 1)
         if whole.columns >= _LEAST_WHOLE and len(whole.fold) == len(walk.fold):
             return whole
@@ -81,6 +84,14 @@ def block_of(walk: FoldWalk) -> Block | None:
     if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
         return None
     return found if found.fold or (found.together > 1 and walk.in_structures) else None
+
+
+def _are_long_groups(walk: FoldWalk, axes: Sequence[_Axis]) -> bool:
+    """Return whether the rows of a result of places and its neighbors are enough to be folded across."""
+    size = walk.inputs[0].itemsize
+    return (
+        walk.keeps_places and not axes[0].is_folded and axes[0].length * prod(walk.fold) > _GROUP.get(size, 0)
+    )
 
 
 def _has_kept_inside(axes: Sequence[_Axis]) -> bool:

@@ -27,6 +27,7 @@ _LOOPS = "gridstride_cpu/loops.h"
 _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
 _MIXED = "gridstride_cpu/folds_mixed.h"
 _FOUND_ALONG, _FOUND_ACROSS = "gridstride_cpu/found_extremes.h", "gridstride_cpu/found_across.h"
+_FOUND_MIXED = "gridstride_cpu/found_mixed.h"
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
 _LARGEST_FOLDING = 2048
 #: The same where the values of a block are on a stack, and rows of a part of such a fold at least.
@@ -167,7 +168,7 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     space, inputs = mixed_space(walk, block, part, parts, capacity), mixed_inputs(walk, capacity)
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
     loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
-    return loop._replace(largest=_LARGEST_IN_BLOCKS)
+    return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
 
 
 def _loop_across(

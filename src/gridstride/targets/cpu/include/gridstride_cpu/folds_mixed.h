@@ -81,54 +81,82 @@ GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const lon
 template <class __map>
 GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
 
-// Fold rows of a few values, more than half as many as lanes: what follows is folded too, and overwritten by the next group.
-constexpr int lanes_of_group = 16;
-template <int __lanes, class __row, class __reduce>
-GRIDSTRIDE_APART void fold_lanes_of_groups(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    for (long long __group = 0; __group < __groups; ++__group) {
-        __row __from = __values.from(__group * __length * __inner), __to = __values.from(__group * __inner);
+constexpr int spare_values = 64;    // behind a block, at which lanes may look
+constexpr int folded_at_once = 16;  // values one after another
+
+// Fold lanes with those that follow, each so many values behind the one before.
+template <class __row>
+struct lanes_of_block {
+    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), count = size > 4 ? 8 : size == 4 ? 8 : 32;
+    template <class __reduce>
+    GRIDSTRIDE_INLINED static void fold(__row __to, __row __from, long long __length, long long __inner, const __reduce& __do) {
+        alignas(64) char __room[__row::bytes(count)];
+        __row __some(__room, count);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < count; ++__lane) __some.set(__lane, __from.get(__lane));
+        GRIDSTRIDE_ROLLED
         for (long long __k = 1; __k < __length; ++__k) {
             const __row __next = __from.from(__k * __inner);
             GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) __from.set(__lane, __do(__from.get(__lane), __next.get(__lane)));
+            for (long long __lane = 0; __lane < count; ++__lane) __some.set(__lane, __do(__some.get(__lane), __next.get(__lane)));
         }
         GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane) __to.set(__lane, __from.get(__lane));
+        for (long long __lane = 0; __lane < count; ++__lane) __to.set(__lane, __some.get(__lane));
+    }
+};
+
+// Fold the middle axis of groups of at least as many values as lanes; the results follow each other. What lies behind a
+// row is folded too, and overwritten by the next one.
+template <class __row, class __reduce>
+GRIDSTRIDE_APART void fold_groups(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    __row __from = __values, __to = __values;
+    for (long long __group = 0; __group < __groups; ++__group, __from = __from.from(__length * __inner), __to = __to.from(__inner))
+        for (long long __k = 0; __k < __inner; __k += lanes_of_block<__row>::count)
+            lanes_of_block<__row>::fold(__to.from(__k), __from.from(__k), __length, __inner, __do);
+}
+
+// Of smaller groups fold what follows each value as though a group began there.
+template <class __row, class __reduce>
+GRIDSTRIDE_APART void fold_windows(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    constexpr int __few = 4;
+    const long long __last = (__groups * __length - __length + 1) * __inner, __stride = __length * __inner;
+    for (long long __from = 0; __from < __last; __from += lanes_of_block<__row>::count)
+        lanes_of_block<__row>::fold(__values.from(__from), __values.from(__from), __length, __inner, __do);
+    const bool __are_few = 1 < __inner && __inner <= __few;
+    __row __from = __values.from(__stride), __to = __values.from(__inner);
+    for (long long __group = 1; __are_few && __group < __groups; ++__group, __from = __from.from(__stride), __to = __to.from(__inner)) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __few; ++__lane) __to.set(__lane, __from.get(__lane));
+    }
+    for (long long __group = 1; !__are_few && __group < __groups; ++__group, __from = __from.from(__stride), __to = __to.from(__inner)) {
+        GRIDSTRIDE_ROLLED
+        for (long long __k = 0; __k < __inner; ++__k) __to.set(__k, __from.get(__k));
     }
 }
 
-// Fold the middle axis of groups of `__length` times `__inner` values; the results follow each other. Halves join, so
-// that sums of many take part in few roundings.
+// How many of so many values are folded one after another: as many as divide them.
+GRIDSTRIDE_INLINED long long folded_of(long long __length) {
+    for (long long __some = folded_at_once; __length > folded_at_once && __some > 3; --__some)
+        if (__length % __some == 0) return __some;
+    return __length;
+}
+
+// Fold the middle axis of groups of `__length` times `__inner` values; the results follow each other. Sums of many take
+// part in few roundings.
 template <class __row, class __reduce>
 GRIDSTRIDE_APART void fold_middle(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    constexpr int __few = 16;
-    if (__length <= __few && __inner > 1 && __inner <= lanes_of_group) {
-        if (__inner > lanes_of_group / 2) return fold_lanes_of_groups<lanes_of_group>(__values, __groups, __length, __inner, __do);
-        if (__inner > lanes_of_group / 4) return fold_lanes_of_groups<lanes_of_group / 2>(__values, __groups, __length, __inner, __do);
-        return fold_lanes_of_groups<lanes_of_group / 4>(__values, __groups, __length, __inner, __do);
-    }
-    for (long long __group = 0; __group < __groups; ++__group) {
-        __row __from = __values.from(__group * __length * __inner), __to = __values.from(__group * __inner);
-        long long __left = __length;
-        for (; __left > (__inner > 1 ? 1 : __few); __left -= __left / 2) {
-            const long long __rest = (__left - __left / 2) * __inner, __some = __left / 2 * __inner;
-            GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __some; ++__k) __from.set(__k, __do(__from.get(__k), __from.get(__rest + __k)));
-        }
-        if (__inner > 1) {
-            GRIDSTRIDE_INDEPENDENT
-            for (long long __k = 0; __k < __inner; ++__k) __to.set(__k, __from.get(__k));
-        } else {
-            auto __value = __from.get(0);
-            for (long long __k = 1; __k < __left; ++__k) __value = __do(__value, __from.get(__k));
-            __to.set(0, __value);
-        }
+    while (__length > 1) {
+        const long long __some = folded_of(__length), __apart = (__length /= __some) * __inner;
+        if (__apart == 1 || __some * __apart < lanes_of_block<__row>::count) fold_windows(__values, __groups, __some, __apart, __do);
+        else fold_groups(__values, __groups, __some, __apart, __do);
     }
 }
 
 // Fold the axes of a block of so many columns; return how many results there are.
 template <int __axes, class __row, class __reduce>
 GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __values, long long __columns, const __reduce& __do) {
+    // Lanes may look at values of any reduction.
+    for (int __k = 0; __k < spare_values; ++__k) __values.set(__columns + __k, __values.get(__columns - 1));
     for (int __k = __block.count - 1 - (__block.together > 1); __k >= 0; --__k) {
         const block_axis& __axis = __block.axis[__k];
         if (!__axis.is_folded) continue;
@@ -138,13 +166,19 @@ GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __va
     return int(__columns);
 }
 
-// Where whole folds are in a block, what its one row was mapped to is folded as it is; return how many results there are.
-template <class __type, int __axes, class __reduce>
-GRIDSTRIDE_INLINED int fold_whole(const mixed_block<__axes>& __block, row_of_values<__type> __values, long long __columns, const __reduce& __do) {
-    return fold_block(__block, __values, __columns, __do);
-}
-template <int __axes, class __row, class __reduce>
-GRIDSTRIDE_INLINED int fold_whole(const mixed_block<__axes>&, const __row&, long long, const __reduce&) { return 0; }
+// Where whole folds are in a block, what its one row was mapped to is folded as it is, and handed over.
+template <class __folding, class __batches, bool __finds_places = __batches::is_one_run>
+struct whole_folds {
+    template <class __map>
+    GRIDSTRIDE_INLINED whole_folds(const __map&, char*, long long) {}
+    static constexpr int bytes(long long) { return 0; }
+    template <class __finish, class __reduce, int __axes, class __sums>
+    GRIDSTRIDE_INLINED void run(const __finish& __do_finish, const __reduce& __do, const mixed_block<__axes>& __block, __sums& __its,
+                                long long __result, int __part, long long __columns) const {
+        const int __count = fold_block(__block, __its.batched, __columns, __batches::reduce(__do));
+        finish_row<__folding>(__do_finish, __do, __result, __part, __count, false, __its.joined, __its.batched);
+    }
+};
 
 template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axes>& __block, const __reduce& __do,
@@ -159,7 +193,9 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     const long long __run = __space.fold.length[0], __each = __block.results_each(__space);
     const int __last_kept = __block.kept_axes - 1;
     const bool __has_whole = __batches::is_one_run || __space.part > __batch * (__rows_of_sums::batch - 1);
-    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + lanes_of_group, true, __has_whole)));
+    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + spare_values, true, __has_whole)));
+    typedef whole_folds<__folding, __batches> __whole_type;
+    const __whole_type __whole_folds(__do_map, static_cast<char*>(__builtin_alloca(__whole_type::bytes(__width))), __width);
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
@@ -172,7 +208,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
         const long long __begin = __part * __space.part, __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         const int __together = __end - __begin < __block.together ? 1 : __block.together;
         const long long __end_of_together = __end - (__end - __begin) % __together;
-        __rows_of_sums __sums(__room, __width + lanes_of_group);
+        __rows_of_sums __sums(__room, __width + spare_values);
         // Return where the next batch begins.
         auto __fold = [&](long long __from, long long __last, int __as_one) __attribute__((noinline)) {
             const long long __in_run = __run - __from % __run, __most = __batch * __as_one;
@@ -182,15 +218,16 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
                                          __as_one, __all...);
             return __to;
         };
-        int __count = 0;
+        if (__whole == 1) {
+            // Blocks follow each other.
+            swallow((fetch_far(__all.base, __some * sizeof(typename __inputs::stored)), 0)...);
+            __fold(__begin, __end_of_together, 1);
+            __whole_folds.run(__do_finish, __do, __block, __sums, __result, int(__part), __some);
+            continue;
+        }
         for (long long __from = __begin; __from < __end_of_together;) {
             __from = __fold(__from, __end_of_together, __together);
-            if (__space.fold.count == 1) __count = fold_whole(__block, __sums.batched, __some, __batches::reduce(__do));
-            if (!__count) __sums.join(__do, int(__some) * __together);
-        }
-        if (__count) {
-            finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, false, __sums.joined, __sums.batched);
-            continue;
+            __sums.join(__do, int(__some) * __together);
         }
         const auto __values = __sums.of_batches(__do, int(__some) * __together);
         if (__together > 1) fold_middle(__values, 1, __together, __some, __do);
@@ -198,7 +235,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             __from = __fold(__from, __end, 1);
             __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
         }
-        __count = fold_block(__block, __values, __some, __do);
+        const int __count = fold_block(__block, __values, __some, __do);
         finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, true, __values, __sums.batched);
     }
 }

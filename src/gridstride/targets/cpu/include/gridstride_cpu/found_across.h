@@ -11,6 +11,7 @@ namespace gridstride {
 // A row of elements and the turns in which they came.
 template <class __operand, class __map>
 struct row_of_places {
+    typedef __operand operand;
     typedef typename __operand::stored stored;
     typedef typename key_of<stored>::kept kept;
     typedef typename word_of<sizeof(stored)>::type turn;
@@ -47,7 +48,7 @@ template <class __type, class __map, class __reduce, bool __is_largest, bool __i
 struct batch_of_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_first>, __operand> {
     typedef found_extreme<__reduce, __is_largest, __is_first> reduce_type;
     typedef row_of_places<__operand, __map> row;
-    static constexpr bool is_one_run = true;
+    static constexpr bool is_one_run = true, is_largest = __is_largest, is_first = __is_first;
     static constexpr int size = sizeof(typename __operand::stored);
     // Elements and turns are in the nearest cache, places on the stack.
     static constexpr int rows = 256, width = size > 2 ? 8192 / size : 8192, together = 0;

@@ -71,6 +71,10 @@ GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce&,
                                    const row_of_values<__type, false>& __joined, const row_of_values<__type, false>& __batched) {
     __do_finish(__result, __part, neighbors<__folding>{(__is_joined ? __joined : __batched).values, __count});
 }
+template <class __folding, class __finish, class __type>
+GRIDSTRIDE_APART void finish_structures(const __finish& __do_finish, long long __result, int __part, int __count, row_of_values<__type, true> __row) {
+    __do_finish(__result, __part, neighbors<__folding, true, row_of_values<__type, true>>{__row, __count});
+}
 // Structures are made in the room of joined ones, a few at once.
 template <class __folding, class __finish, class __type, class __reduce, class __batch_row>
 GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce& __do, long long __result, int __part, int __count, bool __is_joined,
@@ -80,7 +84,7 @@ GRIDSTRIDE_INLINED void finish_row(const __finish& __do_finish, const __reduce& 
         const int __some = smaller(__most, __count - __from);
         row_of_values<__type, true> __row = __joined.from(__is_joined ? __from : 0);
         if (!__is_joined) sums_of_rows<__type, __batch_row>::add(__do, __row, __batched.from(__from), true, __some);
-        __do_finish(__result + __from, __part, neighbors<__folding, true, row_of_values<__type, true>>{__row, __some});
+        finish_structures<__folding>(__do_finish, __result + __from, __part, __some, __row);
     }
 }
 // Of brief sums that were joined with others, or not.
