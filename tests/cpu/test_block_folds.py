@@ -88,6 +88,12 @@ def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.Monkey
     assert 15 not in sizes
 
 
+def test_any_and_all_of_truth_values() -> None:
+    for shape in ((4099, 20), (9, 1008), (3, 5003), (1200, 403), (300, 37, 13)):
+        for share in (0.001, 0.1, 0.9, 0.999):
+            reduction.check_any_and_all(np, np.random.default_rng(1).random(shape) < share)
+
+
 @pytest.mark.parametrize("size", [64, 1000, 1024, 1027])
 def test_small_sums_do_not_depend_on_where_elements_lie(size: int) -> None:
     x = np.random.default_rng(size).standard_normal(size).astype("f4")

@@ -157,13 +157,24 @@ def test_moments_in_one_pass(xp: ModuleType) -> None:
         np.testing.assert_allclose(gs.asnumpy(variance), x.var(axis, dtype="f8"), rtol=1e-10)
 
 
+ANY = gs.ReductionKernel("T x", "bool y", "x != 0", "a || b", "y = a", "false", "any_of")
+ALL = gs.ReductionKernel("T x", "bool y", "x != 0", "a && b", "y = a", "true", "all_of")
+
+
 def test_any_and_all(xp: ModuleType) -> None:
-    anything = gs.ReductionKernel("T x", "bool y", "x != 0", "a || b", "y = a", "false", "any_of")
-    everything = gs.ReductionKernel("T x", "bool y", "x != 0", "a && b", "y = a", "true", "all_of")
     x = values((40, 3), "i4", 1) % 3
-    for axis in (None, 0, 1):
-        np.testing.assert_array_equal(gs.asnumpy(anything(xp.asarray(x), axis=axis)), np.any(x, axis))
-        np.testing.assert_array_equal(gs.asnumpy(everything(xp.asarray(x), axis=axis)), np.all(x, axis))
+    check_any_and_all(xp, x)
+    for shape in ((40, 3), (4099, 20), (9, 1008), (3, 5003), (40, 37, 13)):
+        for share in (0.001, 0.1, 0.9, 0.999):
+            check_any_and_all(xp, np.random.default_rng(1).random(shape) < share)
+
+
+def check_any_and_all(xp: ModuleType, x: np.ndarray[Any, Any]) -> None:
+    """Check which results are true of an array's lines, rows and all."""
+    for view in (x, x[1:, ..., 1:]):
+        for axis in (None, 0, 1, (0, view.ndim - 1)):
+            np.testing.assert_array_equal(gs.asnumpy(ANY(xp.asarray(view), axis=axis)), np.any(view, axis))
+            np.testing.assert_array_equal(gs.asnumpy(ALL(xp.asarray(view), axis=axis)), np.all(view, axis))
 
 
 def test_products_and_extremes(xp: ModuleType) -> None:

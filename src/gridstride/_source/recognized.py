@@ -56,8 +56,11 @@ def handed_reduce(
     is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
     if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
         return _reduce_with_places(source, only, bool(form.finds_places))
+    mapped, name = "".join(source.map_expr.split()), only.parameter.name
+    if only.stored == only.value and only.stored.kind == "b" and reduce_type == "bool":
+        return _of_bytes(_OF_FLAGS.get(expression) if mapped in (name, f"{name}!=0") else None)
     is_integer = only.stored == only.value and only.stored.kind in "iu"
-    if not is_integer or source.map_expr.strip() != only.parameter.name:
+    if not is_integer or mapped != name:
         return "gridstride_reduce"
     is_small = only.stored.itemsize <= _largest_added(form, reduce_type)
     if is_small and expression in ("a+b", "b+a"):
@@ -66,9 +69,15 @@ def handed_reduce(
         extreme = extreme_of(
             source.reduce_expr, " ".join((source.preamble, source.type_preamble, *source.options))
         )
-        if extreme is not None:
-            return f"gridstride::as_byte_extreme<{flag(extreme == 'largest')}>(gridstride_reduce)"
+        return _of_bytes(extreme)
     return "gridstride_reduce"
+
+
+def _of_bytes(kept: str | None) -> str:
+    """Return the fold of bytes of which the largest or the smallest is kept; any flag is true where the largest is."""
+    if kept is None:
+        return "gridstride_reduce"
+    return f"gridstride::as_byte_extreme<{flag(kept in ('largest', 'any'))}>(gridstride_reduce)"
 
 
 def _largest_added(form: ReductionForm, reduce_type: str) -> int:

@@ -92,7 +92,7 @@ struct extreme_columns {
         if (__is_largest ? __value < int(__item) : int(__item) < __value) __value = __item;
     }
     GRIDSTRIDE_INLINED int value(int __j, int = 0, int = 0) const {
-        return __stored((__j % 2 ? odd[__j / 4] : even[__j / 4]) >> (__j % 4 / 2 ? 24 : 8));
+        return __stored((__j % 2 ? odd[__j / 4] : even[__j / 4]) >> (__j % 4 / 2 ? 24 : 8) & 0xff);
     }
 };
 
@@ -117,7 +117,7 @@ struct word_fold<byte_extreme<__reduce, __is_largest>, __stored> {
     GRIDSTRIDE_INLINED void add(unsigned __word) { columns.add_word(0, __word); }
     GRIDSTRIDE_INLINED int value() const {
         const unsigned __halves = extremes::of_halves(columns.even[0], columns.odd[0]);
-        const int __low = __stored(__halves >> 8), __high = __stored(__halves >> 24);
+        const int __low = __stored(__halves >> 8 & 0xff), __high = __stored(__halves >> 24);
         return (__low < __high) == __is_largest ? __high : __low;
     }
 };
