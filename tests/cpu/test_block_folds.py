@@ -16,6 +16,7 @@ from gridstride._compilation import functions
 from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.block_loops import writers
+from gridstride.targets.walks import FoldLoop
 from tests.array_values import values
 from tests.cpu.test_block_loops import flat_view, forget_calls, in_soak
 from tests.every_target import test_reduction as reduction
@@ -114,6 +115,45 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
         np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
     three = values((3, 2, 4, 2, shape[2]), dtype, 1)
     np.testing.assert_array_equal(WIDE(three, axis=(0, 2, 4)), three.sum((0, 2, 4), dtype="c16"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "int16", "float64", "complex128")])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((61, 8, 6, 5, 9), (0, 2, 4)),
+        ((9, 6, 8, 9, 5), (2, 4)),
+        ((5, 8, 6, 5, 12), (1, 3)),
+        ((30, 3, 211, 5), (0, 2)),
+        ((6, 70, 31, 8), (1, 3)),
+        ((2, 10, 13, 20, 10), (0, 2, 4)),
+        ((3, 2, 7, 310, 5), (1, 3)),
+        ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
+        ((21, 7, 3, 5, 11), (0, 2)),
+    ],
+)
+def test_folded_axes_between_kept_ones(
+    dtype: str, shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total = INTEGERS if dtype.startswith("int") else reduction.TOTAL
+    chosen: list[str] = []
+    loop_for = writers.BlockLoops.reduction
+
+    def choose(*given: Any) -> FoldLoop:
+        loop = loop_for(*given)
+        chosen.append(loop.name)
+        return loop
+
+    monkeypatch.setattr(writers.BlockLoops, "reduction", choose)
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        for y in (x, x[:, 1:], x[..., 1:]):
+            wide = {"float16": "f4"}.get(dtype, dtype if x.dtype.kind in "fc" else "i8")
+            found = total(y, axis=axes)
+            np.testing.assert_array_equal(found, y.sum(axes, dtype=wide).astype(found.dtype), str(start))
+            if x.dtype.kind != "c":
+                np.testing.assert_array_equal(reduction.LARGEST(y, axis=axes), y.max(axes), str(start))
+    assert chosen[0].startswith("fold_boxes<")
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])

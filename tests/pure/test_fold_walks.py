@@ -142,6 +142,48 @@ def test_parts_of_rows_are_rows_however_short(row: int, apart: int, start: str) 
     assert loop_for((10_000,), (row, row), x).name.startswith(start)
 
 
+def loop_of(lengths: tuple[int, ...], kinds: str, itemsize: int, address: int = 0) -> FoldLoop:
+    """Return the loop for an array in order, of axes that are kept or folded, innermost first; nothing is numbered."""
+    steps = [prod(lengths[:k]) for k in range(len(lengths))]
+    axes = {kind: [k for k, each in enumerate(kinds) if each == kind] for kind in "kf"}
+    strides = {kind: tuple(steps[k] * itemsize for k in axes[kind]) for kind in "kf"}
+    kept, fold = (tuple(lengths[k] for k in axes[kind]) for kind in "kf")
+    results = tuple(prod(kept[:k]) for k in range(len(kept)))
+    walk = FoldWalk(
+        kept, fold, (0,) * len(kept), (0,) * len(fold), (0,) * len(fold), results,
+        (Walked(address, itemsize, strides["k"], strides["f"]),),
+        (Walked(0, 4, tuple(4 * each for each in results), written=True),),
+    )  # fmt: skip
+    return BlockLoops().reduction(walk, registry.get("cpu").limits(0)._replace(multiprocessors=132))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kinds", "itemsize", "name"),
+    [
+        ((9, 5, 6, 8, 90_000), "fkfkf", 1, "fold_boxes<16, 1, 4, true, 1>"),
+        ((9, 5, 6, 8, 90_000), "fkfkk", 4, "fold_boxes<1, 4, 4, true, 1>"),
+        ((9, 5, 6, 8, 90_000), "kfkfk", 2, "fold_boxes<8, 1, 4, false, 1>"),
+        ((5, 6, 300_000, 8), "kfkf", 4, "fold_boxes<4, 1, 4, true, 1>"),
+        ((6, 9_000, 40, 30), "kfkf", 8, "fold_boxes<2, 1, 4, true, 2>"),
+        ((19, 17, 13, 9_000), "fkkf", 1, "fold_stacked<"),
+        ((32, 17, 13, 9_000), "fkkf", 1, "fold_boxes<16, 1, 4, true, 1>"),
+        ((3136, 64, 300), "fkf", 4, "fold_rows<"),
+        ((9_000, 64, 40), "kfk", 4, "fold_columns<"),
+    ],
+)
+def test_folded_axes_between_kept_ones(
+    lengths: tuple[int, ...], kinds: str, itemsize: int, name: str
+) -> None:
+    assert loop_of(lengths, kinds, itemsize).name.startswith(name)
+
+
+def test_boxes_are_the_same_wherever_memory_begins() -> None:
+    one, other = (loop_of((9, 5, 6, 8, 90_000), "fkfkf", 1, address) for address in (0, 1))
+    assert one.configuration == other.configuration
+    assert one.name == "fold_boxes<16, 1, 4, true, 1>::fold"
+    assert other.name == "fold_boxes<16, 1, 4, false, 1>::fold"
+
+
 @pytest.mark.parametrize(
     ("blocks", "least_rounds", "parts"),
     [(1, 1, 660), (167, 1, 3), (400, 1, 3), (660, 1, 1), (800, 2, 2), (66, 2, 20), (5000, 1, 1)],

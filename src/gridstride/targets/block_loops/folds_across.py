@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.folds_boxed import boxed_fold
 from gridstride.targets.block_loops.spaces import (
     HELD,
     MOST_BYTE_ROWS,
@@ -69,20 +70,27 @@ _COUNTED_AXES = 3
 _AT_ONCE = 4
 
 
-def fold_across(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+def fold_across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop | None:
     """Return the loop for a fold across rows or of several long ones; None where threads take packets along a row."""
     length = packet_length([each.itemsize for each in walk.inputs])
     is_tiny = prod(walk.fold) <= _TINY and walk.kept[0] >= THREADS
     if not folds_innermost(walk) or is_tiny:
         if len(walk.fold) > 1:
-            return _across(walk, limits)
+            return (in_boxes and boxed_fold(walk, limits)) or _across(walk, limits)
         if _has_few_rows(walk, limits):
             return _few(walk, limits)
         return _columns(walk, limits) if _has_stretches(walk, length) else _across(walk, limits)
     if len(walk.fold) == 1 or not all(walk.fold) or walk.fold[0] >= 1 << 31:
         return None
     is_long = walk.fold[0] >= WARP * length
-    return _rows(walk, limits) if is_long else _stacked(walk, limits) or _rows(walk, limits)
+    if is_long:
+        return _rows(walk, limits)
+    return (
+        (in_boxes and boxed_fold(walk, limits, in_words=True))
+        or _stacked(walk, limits)
+        or (in_boxes and boxed_fold(walk, limits))
+        or _rows(walk, limits)
+    )
 
 
 def _has_stretches(walk: FoldWalk, length: int) -> bool:

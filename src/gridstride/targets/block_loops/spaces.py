@@ -62,6 +62,7 @@ def fold_space_bytes(
     width: int = 0,
     kept_row: int | None = None,
     fold_row: int | None = None,
+    positions: Ints | None = None,
 ) -> bytes:
     """Return ``fold_space<capacity>``; the address of the workspace is filled in later."""
     results = prod(walk.kept)
@@ -73,7 +74,7 @@ def fold_space_bytes(
         + fold
         + numbering_bytes(walk.kept_numbers[0], kept_numbers, capacity)
         + numbering_bytes(walk.fold_numbers[0], walk.fold_numbers, capacity)
-        + numbering_bytes(walk.positions[0], walk.positions, capacity)
+        + numbering_bytes(walk.positions[0], positions or walk.positions, capacity)
         + numbering_bytes(walk.results[0], walk.results, capacity)
     )
 
@@ -88,13 +89,14 @@ def fold_loop(
     values: int = 1,
     join: Callable[[int, int, int], Loop] | None = None,
     tells_places: bool = False,
+    capacity: int | None = None,
 ) -> FoldLoop:
     """Return a loop over a walk's outputs too, and the joining of its parts.
 
     Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost. `tells_places` as in
     `FoldLoop`.
     """
-    capacity, parts = room_of(walk), how.grid[1]
+    capacity, parts = capacity or room_of(walk), how.grid[1]
     joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 else None
     operands = (*inputs, *walked_operands(walk.outputs, capacity))
     largest = LARGEST_FOLDING // values

@@ -52,6 +52,10 @@ class BlockLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        return self._reduction(walk, limits, in_boxes=True)
+
+    @staticmethod
+    def _reduction(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop:
         if is_small(walk):
             return small_fold(walk)
         if reads_little(walk):
@@ -62,10 +66,11 @@ class BlockLoops:
             return pairs
         if has_short_rows(walk):
             return fold_of_few(walk) if has_few(walk) else short_fold(walk)
-        return fold_across(walk, limits) or fold_along(walk, limits)
+        return fold_across(walk, limits, in_boxes) or fold_along(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
-        """Return a fold without shared memory, which has no room for a value of each thread."""
+        """Return a fold that has fewer values at once, or none in shared memory."""
         from gridstride.targets.block_loops.large_folds import large_fold
 
-        return large_fold(walk, limits)
+        loop = self._reduction(walk, limits, in_boxes=False)
+        return loop if loop.largest is None or size <= loop.largest else large_fold(walk, limits)

@@ -1,0 +1,307 @@
+// `fold_boxes`: folds of which folded axes lie between kept ones. A block folds rows of boxes, stretches of memory, into
+// one box of values, in which it finds those of each result.
+#ifndef GRIDSTRIDE_FOLD_BOXES_H
+#define GRIDSTRIDE_FOLD_BOXES_H
+
+#include <gridstride/fold_parts.h>
+#include <gridstride/integer_sums.h>
+
+namespace gridstride {
+
+// Bytes of the values of a box at most, without gaps.
+constexpr int largest_box = 46 * 1024;
+// Values of a box at most, with gaps; of larger elements there are fewer.
+template <class... __inputs>
+__device__ constexpr int box_values() { return larger(int(sizeof(typename __inputs::stored))...) > 8 ? 2048 : 4096; }
+
+// What a thread holds of the columns of a packet.
+template <class __folding, int __length>
+struct box_columns {
+    __folding sums[__length];
+    GRIDSTRIDE_INLINED void begin(const __folding& __start) {
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j) sums[__j] = __start;
+    }
+    template <class __map, class __reduce, class... __inputs>
+    GRIDSTRIDE_INLINED void add(const __map& __do_map, const __reduce& __do, int __k, __inputs&... __all) {
+        add_some(__do_map, __do, __k, __length, __all...);
+    }
+    template <class __map, class __reduce, class... __inputs>
+    GRIDSTRIDE_INLINED void add_some(const __map& __do_map, const __reduce& __do, int __k, int __last, __inputs&... __all) {
+#pragma unroll
+        for (int __j = 0; __j < __length; ++__j)
+            if (__j < __last) sums[__j].add(__do, __do_map(0, 0, item_of<typename __inputs::operand>(__all.packets[__k], __j)...));
+    }
+    GRIDSTRIDE_INLINED __folding value(int __j) const { return sums[__j]; }
+};
+// Of bytes that are folded in words, which have room for the rows of a part.
+template <class __columns, int __length>
+struct box_byte_columns {
+    __columns columns;
+    template <class __folding>
+    GRIDSTRIDE_INLINED void begin(const __folding&) { columns = __columns(); }
+    template <class __map, class __reduce, class __input>
+    GRIDSTRIDE_INLINED void add(const __map&, const __reduce&, int __k, __input& __one) { columns.add(__one.packets[__k]); }
+    template <class __map, class __reduce, class __input>
+    GRIDSTRIDE_INLINED void add_some(const __map&, const __reduce&, int __k, int __last, __input& __one) {
+        columns.add_last(__one.packets[__k], __last);
+    }
+    GRIDSTRIDE_INLINED int value(int __j) const { return columns.value(__j); }
+};
+template <bool __are_bytes, int __length, class __folding, class __reduce, class... __operands>
+struct columns_of_box {
+    typedef box_columns<__folding, __length> type;
+    typedef __folding value;
+};
+template <int __length, class __folding, class __reduce, class __operand>
+struct columns_of_box<true, __length, __folding, __reduce, __operand> {
+    typedef box_byte_columns<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length> type;
+    typedef int value;
+};
+
+// An input of which rows of boxes are folded.
+template <class __operand, int __length, int __count>
+struct box_input {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+
+    const __operand& source;
+    const char *base, *row;  // where the box begins, in the first row and in the thread's
+    arriving<__length, stored> words[__count];
+    unsigned past[__count];  // bytes that a word has before the packet
+    packet<stored, __length> packets[__count];
+
+    GRIDSTRIDE_INLINED box_input(const __operand& __source) : source(__source), base(__source.data), row(nullptr) {}
+    GRIDSTRIDE_INLINED const char* at(int __element) const { return row + __element * int(sizeof(stored)); }
+    GRIDSTRIDE_INLINED int move_row(long long __bytes) {
+        row += __bytes;
+        return 0;
+    }
+    template <bool __are_words>
+    GRIDSTRIDE_INLINED int load(int __k, int __element, long long __further) {
+        if (__are_words) {
+            words[__k].load_word(at(__element) + __further);
+            return 0;
+        }
+        past[__k] = static_cast<unsigned>(reinterpret_cast<unsigned long long>(at(__element) + __further) % 16);
+        words[__k].load(at(__element) + __further, past[__k]);
+        return 0;
+    }
+    template <bool __are_words>
+    GRIDSTRIDE_INLINED int unpack(int __k) {
+        if (!__are_words) words[__k].join(past[__k]);
+        words[__k].unpack(packets[__k]);
+        return 0;
+    }
+    // The first few elements of a packet, one after another: this happens seldom, and takes few registers.
+    GRIDSTRIDE_INLINED int load_some(int __element, int __last) {
+        constexpr int __size = sizeof(stored), __words = (__length * __size + 3) / 4;
+        unsigned __bits[__words] = {};
+#pragma unroll 1
+        for (int __byte = 0; __byte < __last * __size; __byte += __size < 4 ? __size : 4) {
+            unsigned __some = 0;
+            memcpy(&__some, at(__element) + __byte, __size < 4 ? __size : 4);
+#pragma unroll
+            for (int __k = 0; __k < __words; ++__k)
+                if (__byte / 4 == __k) __bits[__k] |= __some << __byte % 4 * 8;
+        }
+        memcpy(&packets[0], __bits, __length * __size);
+        return 0;
+    }
+};
+
+// What a block folds: rows, from one to before another, of segments.
+struct box_rows {
+    int first, end;
+    int segment, packets;  // elements of a segment; packets of a row
+    int last, elements;    // the first row of which segments may have fewer, and how many
+};
+
+// A thread's packet of a row: the element of its segment with which it begins, that of memory, and of the box of values.
+struct box_packet {
+    int within, element, column;
+};
+
+// Move the inputs to a row, along so many axes.
+template <int __row_axes, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void go_to_box(const fold_space<__axes>& __space, unsigned __row, __inputs&... __all) {
+    swallow((__all.row = __all.base)...);
+#pragma unroll
+    for (int __axis = 1; __axis < __row_axes; ++__axis) {
+        const unsigned __at = remainder_of(__space.fold, __row, __axis);
+        swallow(__all.move_row(__at * __all.source.strides[__axis])...);
+    }
+    swallow(__all.move_row(__row * __all.source.strides[__row_axes])...);
+}
+
+// Add the rows, `__high` at once, of `__wide` packets of a thread.
+template <int __length, int __wide, int __high, bool __are_words, int __row_axes, class __columns, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void add_boxes(const __map& __do_map, const __reduce& __do, __columns (&__sums)[__wide], const fold_space<__axes>& __space,
+                                  const box_rows& __rows, const box_packet (&__packets)[__wide], __inputs&... __all) {
+    // Rows of which all packets of the thread are whole.
+    int __whole = __rows.end;
+#pragma unroll
+    for (int __w = 0; __w < __wide; ++__w) {
+        if (__rows.last < __whole && __packets[__w].within + __length > __rows.elements) __whole = __rows.last;
+        if (__packets[__w].within + __length > __rows.segment) __whole = __rows.first;
+    }
+    int __row = __rows.first;
+    go_to_box<__row_axes>(__space, __row, __all...);
+#pragma unroll 1
+    for (; __row < __whole; __row += __high) {
+#pragma unroll
+        for (int __h = 0; __h < __high; ++__h)
+            if (__row + __h < __whole) {
+                if (__row_axes > 1 && __h > 0) go_to_box<__row_axes>(__space, __row + __h, __all...);
+#pragma unroll
+                for (int __w = 0; __w < __wide; ++__w)
+                    swallow(__all.template load<__are_words>(__h * __wide + __w, __packets[__w].element, __row_axes > 1 ? 0 : __h * __all.source.strides[1])...);
+            }
+        if (__row_axes > 1) go_to_box<__row_axes>(__space, __row + __high, __all...);
+        else swallow(__all.move_row(__high * __all.source.strides[1])...);
+#pragma unroll
+        for (int __h = 0; __h < __high; ++__h)
+            if (__row + __h < __whole)
+#pragma unroll
+                for (int __w = 0; __w < __wide; ++__w) {
+                    swallow(__all.template unpack<__are_words>(__h * __wide + __w)...);
+                    __sums[__w].add(__do_map, __do, __h * __wide + __w, __all...);
+                }
+    }
+    if (__whole == __rows.end) return;
+#pragma unroll
+    for (int __w = 0; __w < __wide; ++__w)
+#pragma unroll 1
+        for (__row = __whole; __row < __rows.end; ++__row) {
+            const int __left = (__row >= __rows.last ? __rows.elements : __rows.segment) - __packets[__w].within;
+            if (__left <= 0) continue;
+            go_to_box<__row_axes>(__space, __row, __all...);
+            swallow(__all.load_some(__packets[__w].element, __left < __length ? __left : __length)...);
+            __sums[__w].add_some(__do_map, __do, 0, __left < __length ? __left : __length, __all...);
+        }
+}
+
+// Where in the box of values the one of an index is, along the axes from one on.
+template <int __from, int __axes>
+GRIDSTRIDE_INLINED int place_in_box(const axes<__axes>& __lengths, const numbering<__axes>& __places, unsigned __index) {
+    int __place = 0;
+#pragma unroll
+    for (int __axis = __from; __axis < __axes; ++__axis) {
+        if (__axis >= __lengths.ndim) break;
+        const unsigned __at = __axis + 1 < __lengths.ndim ? remainder_of(__lengths, __index, __axis) : __index;
+        __place += int(__at) * int(__places.strides[__axis]);
+    }
+    return __place;
+}
+
+// Fold the values of each result, and hand them over.
+template <int __row_axes, class __folding, class __value, class __reduce, class __finish, int __axes>
+GRIDSTRIDE_INLINED void fold_box(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                 const fold_space<__axes>& __space, int __first, int __results, const __value* __table) {
+    constexpr int __axis = __row_axes + 1;
+    const int __group = __space.group, __lane = threadIdx.x & (__group - 1), __at_once = fold_threads >> (__ffs(__group) - 1);
+    const int __run = int(__space.fold.length[__axis]), __step = int(__space.fold_numbers.strides[__axis]), __runs = int(__space.fold_row);
+    for (int __begin = 0; __begin < __results; __begin += __at_once) {
+        const int __own = __begin + (threadIdx.x >> (__ffs(__group) - 1));
+        const int __base = (__own < __results ? place_in_box<0>(__space.kept, __space.kept_numbers, __own) : 0) + __lane * __step;
+        __value __sum = __table[between_gaps(__base)];
+        int __at = __base + __step * __group, __left = __run - __lane - __group;
+        for (int __k = 0;;) {
+#pragma unroll 4
+            for (; __left > 0; __left -= __group, __at += __step * __group) joined(__do, __sum, __table[between_gaps(__at)]);
+            if (++__k == __runs) break;
+            __at = __base + place_in_box<__axis + 1>(__space.fold, __space.fold_numbers, __k);
+            __left = __run - __lane;
+        }
+        for (int __distance = __group / 2; __distance > 0; __distance /= 2) joined(__do, __sum, from_lane_below(__sum, __distance, __group));
+        if (__lane == 0 && __own < __results) __do_finish(__first + __own, int(blockIdx.y), as_folded(__do, __start, __sum, 0));
+    }
+}
+
+// `position` says how many elements segments of the last rows have; its strides, how many results a box has, how many boxes
+// those have that lie next to each other (`kept.count`), which row is the first of the last ones, and how many threads
+// take packets.
+template <bool __are_bytes, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                           const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                           box_input<__operands, __length, __high * __wide>&&... __all) {
+    typedef columns_of_box<__are_bytes, __length, __folding, __reduce, __operands...> __columns_type;
+    typedef typename __columns_type::value __value;
+    const int __of_box = int(__space.position.strides[0]), __boxes = int(__space.position.strides[1]), __apart = int(__space.position.strides[3]);
+    int __outer = 0, __box = blockIdx.x;
+    if (__boxes < int(gridDim.x)) __outer = __box / __boxes, __box -= __outer * __boxes;
+    const int __first_result = __outer * int(__space.kept.count) + __box * __of_box;
+    box_rows __rows;
+    __rows.segment = int(__space.kept_numbers.step);
+    int __results = __of_box, __segments = 1;
+    if (__box + 1 == __boxes) {
+        __results = int(__space.kept.count) - __box * __of_box;
+        const int __elements = int(__space.width) / __of_box * __results;
+        if (__elements < __rows.segment) __rows.segment = __elements;
+        __segments = __elements / __rows.segment;
+    } else if (__rows.segment < __space.width) {
+        __segments = int(__space.width) / __rows.segment;
+    }
+    __rows.packets = __segments * ((__rows.segment + __length - 1) / __length);
+    unsigned __rest = unsigned(__first_result);
+#pragma unroll
+    for (int __axis = 0; __axis < __axes; ++__axis) {
+        if (__axis >= __space.kept.ndim) break;
+        const unsigned __at = __axis + 1 < __space.kept.ndim ? remainder_of(__space.kept, __rest, __axis) : __rest;
+        swallow((__all.base += __at * __all.source.kept_strides[__axis])...);
+    }
+    __rows.first = int(blockIdx.y * __space.part);
+    __rows.end = int(__rows.first + __space.part < __space.fold.count ? __rows.first + __space.part : __space.fold.count);
+    __rows.last = int(__space.position.strides[2]);
+    __rows.elements = __space.position.step < __rows.segment ? int(__space.position.step) : __rows.segment;
+    __value* __table = reinterpret_cast<__value*>(__shared);
+#pragma unroll 1
+    for (int __packet = threadIdx.x; int(threadIdx.x) < __apart && __packet < __rows.packets; __packet += __wide * __apart) {
+        typename __columns_type::type __sums[__wide];
+        box_packet __own[__wide];
+#pragma unroll
+        for (int __w = 0; __w < __wide; ++__w) {
+            __sums[__w].begin(__start);
+            unsigned __segment = __packet + __w * __apart;
+            const bool __is_inside = int(__segment) < __rows.packets;
+            __own[__w].within = int(remainder_of(__space.fold, __segment, 0)) * __length;
+            // The last packet of a segment begins so early that it is whole.
+            if (!__are_words && __rows.segment >= __length && __own[__w].within + __length > __rows.segment)
+                __own[__w].within = __rows.segment - __length;
+            __own[__w].element = __segment * int(__space.fold_numbers.step) + __own[__w].within;
+            __own[__w].column = __segment * __rows.segment + __own[__w].within;
+            if (!__is_inside) __own[__w] = __own[0];
+        }
+        add_boxes<__length, __wide, __high, __are_words, __row_axes>(__do_map, __do, __sums, __space, __rows, __own, __all...);
+#pragma unroll
+        for (int __w = 0; __w < __wide; ++__w)
+            if (__packet + __w * __apart < __rows.packets)
+#pragma unroll
+                for (int __j = 0; __j < __length; ++__j)
+                    __table[__are_words ? between_gaps(__own[__w].column) + __j : between_gaps(__own[__w].column + __j)] = __sums[__w].value(__j);
+    }
+    __syncthreads();
+    fold_box<__row_axes>(__do, __do_finish, __start, __space, __first_result, __results, __table);
+}
+
+// `__length`: elements of a packet, of all of which `__wide` are taken at once from `__high` rows. `__are_words`: whether
+// they are words.
+template <int __length, int __wide, int __high, bool __are_words, int __row_axes>
+struct fold_boxes {
+    template <class __folding, class... __inputs>
+    static __device__ constexpr int shared_bytes() {
+        constexpr int __values = box_values<__inputs...>();
+        return between_gaps(__values + 16) * (__values * int(sizeof(__folding)) > largest_box ? 4 : larger(4, int(sizeof(__folding))));
+    }
+    template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+    static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                        const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                        const __operands&... __inputs) {
+        fold_rows_of_boxes<folds_bytes<__reduce, __operands...>::value && __length % 4 == 0, __length, __wide, __high, __are_words, __row_axes>(
+            __do_map, __do, __do_finish, __start, __space, __shared, box_input<__operands, __length, __high * __wide>(__inputs)...);
+    }
+};
+
+}
+
+#endif

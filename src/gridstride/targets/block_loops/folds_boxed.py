@@ -1,0 +1,299 @@
+"""Folds by blocks of threads of which folded axes lie between kept ones: rows of boxes, each a stretch of memory."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import (
+    MOST_BYTE_ROWS,
+    MOST_PARTS,
+    blocks_for,
+    fold_loop,
+    fold_space_bytes,
+    has_bytes,
+    packet_length,
+    parts_that_fill,
+    power_of_two_up_to,
+    results_make_a_row,
+)
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    THREADS,
+    WARP,
+    FoldLoop,
+    FoldWalk,
+    Ints,
+    Walked,
+    axes_bytes,
+    capacity_for,
+    configuration,
+    flag,
+    folded_bytes,
+)
+
+_HEADER = "gridstride/fold_boxes.h"
+#: Values of a box at most, as in the header; and where elements are large.
+_VALUES, _VALUES_OF_LARGE = 4096, 2048
+#: Rows from which on a thread takes several at once, and those that a part has at least.
+_MANY_ROWS, _LEAST_ROWS = 4, 16
+#: Words that a thread has on their way, if of 16 bytes; and packets of a row that it takes at once at most.
+_AT_ONCE, _MOST_WIDE, _MOST_LOADS = 4, 8, 16
+#: Bytes of the least words that are taken, by those of elements; packets between words are shifted.
+_LEAST_WORDS = {1: 16, 2: 8}
+#: Axes along which rows are, at most.
+_MOST_ROW_AXES = 3
+#: Blocks that a multiprocessor holds at once: fewer where rows are along several axes, or begin between words.
+_HELD, _FEWER_HELD, _FEWEST_HELD = 5, 4, 3
+#: Bytes that a box has at least.
+_LEAST_BYTES = 1024
+
+
+class _Axis(NamedTuple):
+    """An axis of a walk: its stride in elements, and its number among those that are kept."""
+
+    step: int
+    length: int
+    is_folded: bool
+    number: int = 0
+
+
+class _Boxes(NamedTuple):
+    """Say how elements are cut into boxes of values.
+
+    Attributes
+    ----------
+    rows, inside : tuple of _Axis
+        The folded axes along which rows of boxes are, of elements, and those in a box, of values; the longest first.
+    kept : tuple of int
+        How far apart values are along the axes that are kept.
+    values : int
+        Of a box.
+    segment, apart : int
+        Elements of a row that are next to each other, and how far it is to the next ones.
+    together : int
+        Results that are next to each other, which blocks share.
+    begins : int
+        A number of elements of which segments begin at multiples, from the first one.
+    last, last_rows : int
+        Elements of a segment in the last rows, and how many of these there are.
+    """
+
+    rows: tuple[_Axis, ...]
+    inside: tuple[_Axis, ...]
+    kept: Ints
+    values: int
+    segment: int
+    apart: int
+    together: int
+    begins: int
+    last: int
+    last_rows: int
+
+
+def boxed_fold(walk: FoldWalk, limits: Limits, in_words: bool = False) -> FoldLoop | None:
+    """Return the fold of rows of boxes; None where there are none, or where elements are told apart.
+
+    `in_words`: None too where packets are no words, or would be none wherever the first begins.
+    """
+    if not walk.inputs or any((*walk.kept_numbers, *walk.fold_numbers, *walk.positions)):
+        return None
+    if not prod(walk.kept) * prod(walk.fold) > 0 or max(prod(walk.kept), prod(walk.fold)) >= 1 << 31:
+        return None
+    axes = _axes_of(walk.inputs[0], walk)
+    if not axes or any(_axes_of(each, walk) != axes for each in walk.inputs[1:]):
+        return None
+    kept = [each.number for each in axes if not each.is_folded]
+    if kept != sorted(kept):
+        return None
+    sizes = [each.itemsize for each in walk.inputs]
+    length, most = packet_length(sizes), _most_values(walk)
+    are_few = prod(each.length for each in axes[_fitting(axes, most) :] if each.is_folded) < _MANY_ROWS
+    row = _row_inside(axes[: _fitting(axes, most)], length) if are_few else None
+    for each in (row, None):
+        boxes = _boxes(axes, len(walk.kept), length, most, each)
+        if boxes.values * max(sizes) >= _LEAST_BYTES:
+            return None if in_words and boxes.begins % length else _loop(walk, limits, boxes)
+    return None
+
+
+def _most_values(walk: FoldWalk) -> int:
+    return _VALUES if max(each.itemsize for each in walk.inputs) <= LARGEST_WORD // 2 else _VALUES_OF_LARGE
+
+
+def _axes_of(operand: Walked, walk: FoldWalk) -> list[_Axis] | None:
+    """Return the axes of an input by their steps; None where these are no whole elements, or not forwards."""
+    size = operand.itemsize
+    kept = zip(operand.strides, walk.kept, strict=True)
+    axes = [
+        *(_Axis(step, length, False, k) for k, (step, length) in enumerate(kept)),
+        *(_Axis(*each, True) for each in zip(operand.fold_strides, walk.fold, strict=True)),
+    ]
+    axes = [each for each in axes if each.length > 1]
+    if operand.address % size or any(each.step % size or each.step <= 0 for each in axes):
+        return None
+    return sorted(each._replace(step=each.step // size) for each in axes)
+
+
+def _boxes(axes: list[_Axis], kept: int, length: int, most: int, row: _Axis | None) -> _Boxes:
+    """Return boxes of so many values at most, for packets of so many elements, which may have rows along an axis."""
+    count = _fitting(axes, most, row)
+    are_few = row is not None or prod(each.length for each in axes[count:] if each.is_folded) < _MANY_ROWS
+    dense, outer = axes[:count], axes[count:]
+    unit, rows_inside = prod(each.length for each in dense), 1 if row is None else row.length
+    begins = [unit, *(each.step for each in outer)]
+    values, last = unit // rows_inside, 0
+    rows = [each for each in outer if each.is_folded]
+    inside = [each for each in dense if each.is_folded and each != row]
+    together = prod(each.length for each in dense if not each.is_folded)
+    last_rows = 0
+    if outer and outer[0].step == unit and not (outer[0].is_folded and row):
+        c = _of_next(outer[0].length, values, length, most if are_few else min(most, THREADS * length), most)
+        if outer[0].is_folded:
+            last = (outer[0].length - 1) % c * unit + unit
+            # Rows of which the last have fewer elements come last.
+            last_rows = prod(each.length for each in rows[1:])
+            rows = [*rows[1:], _Axis(unit * c, -(-outer[0].length // c), True)]
+            inside.append(_Axis(unit, c, True))
+        else:
+            together *= outer[0].length
+        values *= c
+        begins = [unit * c, *(each.step for each in outer[1:])]
+    if row:
+        rows.append(row)
+        begins += [row.step, row.step * row.length]
+    rows = rows or [_Axis(0, 1, True)]
+    own = {each.number: each for each in axes if not each.is_folded}
+    return _Boxes(
+        tuple(rows),
+        tuple(sorted((_of_values(each, row) for each in inside), key=lambda each: (-each.length, each.step))),
+        tuple(_of_values(own[k], row).step if k in own else 0 for k in range(kept)),
+        values,
+        row.step if row else values,
+        row.step * row.length if row else 0,
+        together,
+        gcd(*begins),
+        last or values,
+        last_rows,
+    )
+
+
+def _fitting(axes: list[_Axis], most: int, row: _Axis | None = None) -> int:
+    """Return how many axes there are next to each other of so many values at most, if one is that of rows."""
+    step, values = 1, 1
+    for k, each in enumerate(axes):
+        values *= 1 if each == row else each.length
+        if each.step != step or values > most:
+            return k
+        step *= each.length
+    return len(axes)
+
+
+def _row_inside(axes: list[_Axis], length: int) -> _Axis | None:
+    """Return the axis along which boxes have rows themselves, and so fewer values for as many elements."""
+    rows = [each for each in axes if each.is_folded and each.step >= length]
+    return max(rows, key=lambda each: (each.length, each.step), default=None)
+
+
+def _of_values(axis: _Axis, row: _Axis | None) -> _Axis:
+    """Return an axis of elements as one of values."""
+    return axis._replace(step=axis.step // row.length) if row and axis.step > row.step else axis
+
+
+def _of_next(longest: int, values: int, length: int, wanted: int, most: int) -> int:
+    """Return how many elements of the next axis a box has: so many that all boxes begin at words, if there is room.
+
+    A few less where they are as many in all boxes then.
+    """
+    count, alike = max(1, min(longest, wanted // values)), length // gcd(values, length)
+    if alike > count:
+        return alike if alike * values <= most and alike <= longest else count
+    count -= count % alike
+    even = (each for each in range(count, (count - 1) // 2, -alike) if longest % each == 0)
+    return next(even, count) if longest < 16 * count else count
+
+
+def _loop(walk: FoldWalk, limits: Limits, boxes: _Boxes) -> FoldLoop | None:
+    inside = tuple(each for each in boxes.inside if each.length > 1) or (_Axis(0, 1, True),)
+    folded, count = prod(each.length for each in inside), prod(each.length for each in boxes.rows)
+    of_box = boxes.values // folded
+    together = blocks_for(boxes.together, of_box)
+    blocks = together * (prod(walk.kept) // boxes.together)
+    parts = parts_that_fill(blocks, _held(walk, boxes) * limits.multiprocessors, 2)
+    parts = max(1, min(parts, count // _LEAST_ROWS, MOST_PARTS))
+    part = blocks_for(count, parts)
+    if has_bytes(walk):
+        part = min(part, MOST_BYTE_ROWS)
+    parts = blocks_for(count, part)
+    if parts > MOST_PARTS or len(boxes.rows) > _MOST_ROW_AXES:
+        return None
+    length, are_words = _packets(walk, boxes)
+    high = _AT_ONCE if count >= _MANY_ROWS else 1
+    of_row = blocks_for(boxes.segment, length)
+    packets = boxes.values // boxes.segment * of_row
+    wide = _wide(walk, length, high, packets)
+    apart = blocks_for(packets, wide * blocks_for(packets, wide * THREADS))
+    group = power_of_two_up_to(min(WARP, inside[0].length, max(1, THREADS // of_box)))
+    axes = (_Axis(0, of_row, True), *boxes.rows, *inside)
+    capacity = capacity_for(max(len(walk.kept), len(axes)))
+    placed = walk._replace(
+        kept_numbers=(boxes.segment,),
+        fold_numbers=(boxes.apart, *(0 for _ in boxes.rows), *(each.step for each in inside)),
+        positions=(boxes.last,),
+    )
+    space = fold_space_bytes(
+        placed,
+        capacity,
+        part,
+        parts,
+        group,
+        axes_bytes(boxes.together, walk.kept, capacity),
+        axes_bytes(count, [each.length for each in axes], capacity),
+        boxes.kept,
+        boxes.values,
+        kept_row=prod(walk.kept) if results_make_a_row(walk) else None,
+        fold_row=folded // inside[0].length,
+        positions=(of_box, together, count - boxes.last_rows, apart),
+    )
+    inputs = tuple(
+        folded_bytes(
+            each.address,
+            each.itemsize,
+            [row.step * each.itemsize for row in axes[: 1 + len(boxes.rows)]],
+            each.strides,
+            capacity,
+        )
+        for each in walk.inputs
+    )
+    name = f"fold_boxes<{length}, {wide}, {high}, {flag(are_words)}, {len(boxes.rows)}>::"
+    values = _most_values(walk) // THREADS
+    how = configuration(blocks, THREADS, parts)
+    return fold_loop(
+        (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", values, capacity=capacity
+    )
+
+
+def _held(walk: FoldWalk, boxes: _Boxes) -> int:
+    """Return how many blocks a multiprocessor holds, wherever the first box begins."""
+    size = max(each.itemsize for each in walk.inputs)
+    if gcd(boxes.begins * size, LARGEST_WORD) < _LEAST_WORDS.get(size, 0):
+        return _FEWEST_HELD
+    return _HELD if len(boxes.rows) == 1 else _FEWER_HELD
+
+
+def _packets(walk: FoldWalk, boxes: _Boxes) -> tuple[int, bool]:
+    """Return how many elements a packet has, and whether packets are words: between words small ones are shifted."""
+    size, most = (
+        max(each.itemsize for each in walk.inputs),
+        packet_length([each.itemsize for each in walk.inputs]),
+    )
+    length = gcd(boxes.begins, *(each.address // each.itemsize for each in walk.inputs), most)
+    return (most, False) if length * size < _LEAST_WORDS.get(size, 0) else (length, True)
+
+
+def _wide(walk: FoldWalk, length: int, high: int, packets: int) -> int:
+    """Return how many packets of a row a thread takes at once: so many that it has 64 bytes on their way."""
+    size = length * max(each.itemsize for each in walk.inputs)
+    most = min(_MOST_LOADS // high, _MOST_WIDE, blocks_for(packets, THREADS))
+    return power_of_two_up_to(max(1, min(most, _AT_ONCE * LARGEST_WORD // (size * high))))
