@@ -83,6 +83,15 @@ def test_assertions_of_users(xp: ModuleType) -> None:
     assert "hint" not in message
 
 
+@pytest.mark.parametrize("place", ["loop_prep", "after_loop"])
+def test_what_is_known_around_loops(xp: ModuleType, place: str) -> None:
+    texts: dict[str, Any] = {place: "T t = x;"}
+    message = refusal(gs.ElementwiseKernel("T x", "T y", "y = x", "mistaken", **texts), xp.ones(3))
+    assert re.search(rf"{place} of mistaken, line 1: (?s:.*)known there are n, numbers and raw", message), (
+        message
+    )
+
+
 def test_indexers_have_sizes_alone(xp: ModuleType) -> None:
     kernel = gs.ReductionKernel("T x", "T y", "x * _in_ind[0]", "a + b", "y = a", "0", "mistaken")
     message = refusal(kernel, xp.ones(3, xp.float32))

@@ -214,6 +214,36 @@ def test_the_dtype_of_the_result(xp: ModuleType) -> None:
         NUMBERS(xp.ones(3), dtype="f4")
 
 
+@pytest.mark.parametrize(
+    "identity",
+    [
+        0,
+        -7,
+        2**63,
+        True,
+        False,
+        1.5,
+        1e30,
+        -np.inf,
+        np.nan,
+        np.float32(0.1),
+        np.int8(3),
+        np.array(2.0),
+        1 - 2j,
+    ],
+)
+def test_identities_may_be_numbers(xp: ModuleType, identity: Any) -> None:
+    dtype = np.result_type(identity) if isinstance(identity, np.generic) else np.asarray(identity).dtype
+    first = gs.ReductionKernel("T x", "T y", "x", "true ? a : b", "y = a", identity, "first")
+    result = first(xp.ones((0, 2), dtype), axis=0)
+    np.testing.assert_array_equal(gs.asnumpy(result), np.full(2, identity, dtype))
+
+
+def test_identities_are_text_or_numbers() -> None:
+    with pytest.raises(TypeError, match="`sum`: identity must be CUDA C\\+\\+ text or a number, got list"):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", [0], "sum")  # type: ignore[arg-type]
+
+
 def test_empty_folds_have_the_identity(xp: ModuleType) -> None:
     assert gs.asnumpy(TOTAL(xp.zeros((0,), "f4"))) == 0
     np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.zeros((3, 0, 2), "f4"), axis=1)), np.zeros((3, 2)))

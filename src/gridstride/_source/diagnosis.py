@@ -58,6 +58,8 @@ _NAMES = {
     "reduce_type": "dtypes, C++ types, types such as T",
     "preamble": "types such as T but no parameters",
     "type_preamble": "neither types such as T nor parameters",
+    "loop_prep": "n, numbers and raw parameters",
+    "after_loop": "n, numbers and raw parameters, what loop_prep declares",
     "": "the kernel's parameters, i and n",
 }
 _PLACEHOLDERS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ class ReductionKernel(DeclaredKernel):
     post_map_expr : str, optional
         What becomes of the folded value ``a``: statements that assign the outputs, or an expression,
         which is then assigned to the only output. Without it the only output is ``a``.
-    identity : str, optional
+    identity : str or number, optional
         The value that changes nothing, and what no elements are folded to. Without one, folding no
         elements is an error.
     name : str
@@ -89,7 +90,7 @@ class ReductionKernel(DeclaredKernel):
         map_expr: str,
         reduce_expr: str,
         post_map_expr: str | None = None,
-        identity: str | None = None,
+        identity: str | complex | None = None,
         name: str = _DEFAULT_NAME,
         reduce_type: str | None = None,
         reduce_dims: bool = True,
@@ -119,7 +120,7 @@ class ReductionKernel(DeclaredKernel):
             map_expr,
             reduce_expr,
             _checked_post(name, outputs, post_map_expr),
-            _checked_identity(identity),
+            _checked_identity(name, identity),
             reduce_type,
             preamble,
             type_preamble,
@@ -253,8 +254,8 @@ def _check_reduce_type(declaration: Declaration, reduce_type: str | None, preamb
 
 
 def _readings(
-    outputs: Sequence[str], post_map_expr: str | None, identity: str | None, name: str
-) -> tuple[str | None, str | None, str]:
+    outputs: Sequence[str], post_map_expr: str | None, identity: str | complex | None, name: str
+) -> tuple[str | None, str | complex | None, str]:
     """Return post-map, identity and name, with the fifth expression taken for what it can be."""
     if post_map_expr is None or not post_map_expr.strip():
         return None, identity, name
@@ -282,10 +283,29 @@ def _checked_post(name: str, outputs: Sequence[str], text: str | None) -> str:
     return text
 
 
-def _checked_identity(identity: Any) -> str | None:
-    """Return the identity as text; None where there is none. Numbers are taken for their text."""
-    text = "" if identity is None else str(identity).strip()
-    return text or None
+def _checked_identity(name: str, identity: Any) -> str | None:
+    """Return the identity as text, also of a number; None where there is none."""
+    if identity is None or isinstance(identity, str):
+        return (identity or "").strip() or None
+    number = identity.item() if hasattr(identity, "item") else identity
+    if not isinstance(number, bool | int | float | complex):
+        raise TypeError(
+            f"`{name}`: identity must be CUDA C++ text or a number, got {type(identity).__name__}"
+        )
+    return _spelled(number)
+
+
+def _spelled(number: complex) -> str:
+    """Return a number of Python's in C++."""
+    if isinstance(number, bool):
+        return str(number).lower()
+    if isinstance(number, int):
+        return f"{number}ull" if number >= 2**63 else str(number)
+    if isinstance(number, complex):
+        return f"complex<double>({_spelled(number.real)}, {_spelled(number.imag)})"
+    if math.isfinite(number):
+        return repr(number)
+    return "NAN" if math.isnan(number) else f"{'-' if number < 0 else ''}INFINITY"
 
 
 def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
