@@ -6,6 +6,7 @@ import re
 from itertools import permutations
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -169,6 +170,15 @@ def test_rows_are_fetched_ahead() -> None:
     program = Program(kernel.cached_code, "add", CompileOptions(), ("add_elementwise",), includes=includes)
     listing = compiler.list_program(program, "assembly")
     assert re.search(r"(call|bl)\s+\S*fetch_row_ahead", listing)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32"])
+def test_choices_keep_all_bits(dtype: str) -> None:
+    kernel = gs.ElementwiseKernel("bool c, T x, T y", "T z", "z = c ? x : y", "choose")
+    every = np.arange(1 << 16, dtype="u2").view(getattr(ml_dtypes, dtype, dtype))
+    chosen = np.random.default_rng(1).integers(0, 2, every.size).astype(bool)
+    result = kernel(chosen, every, every[::-1])
+    np.testing.assert_array_equal(result.view("u1"), np.where(chosen, every, every[::-1]).view("u1"))
 
 
 def test_starts_within_an_element() -> None:

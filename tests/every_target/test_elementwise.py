@@ -48,6 +48,17 @@ def test_bfloat16(xp: ModuleType) -> None:
     np.testing.assert_array_equal(result.astype("f4"), (x + x).astype("f4"))
 
 
+@pytest.mark.parametrize("dtype", NUMERIC)
+def test_choices_by_an_array_of_bools(xp: ModuleType, dtype: str) -> None:
+    text = "u = c ? x : y; if (c) v = x; else v = y; w = y; if (c) w = x;"
+    kernel = gs.ElementwiseKernel("bool c, T x, T y", "T u, T v, T w", text, "choose")
+    x, y = values((7, 301), dtype, 1), values((7, 301), dtype, 2)
+    for shape in ((7, 301), (7, 1), (301,)):
+        chosen = values(shape, "int8", 3) > 0
+        for result in kernel(xp.asarray(chosen), xp.asarray(x), xp.asarray(y)):
+            np.testing.assert_array_equal(gs.asnumpy(result), np.where(chosen, x, y))
+
+
 def test_float16_is_converted_exactly(xp: ModuleType) -> None:
     every = np.arange(2**16, dtype=np.uint16).view("f2")
     wide = gs.asnumpy(gs.ElementwiseKernel("T x", "float32 y", "y = x", "widen")(xp.asarray(every)))

@@ -123,6 +123,13 @@ struct bytes_of {
 
 // ---- a value as the user's text sees it ----
 
+template <class __stored>
+__host__ __device__ inline const __stored& loaded(const __stored& __place) { return __place; }
+#ifdef GRIDSTRIDE_CPU_ABI_VERSION
+// g++ 12 makes no vectors of what depends on a bool that it loads as one.
+inline bool loaded(const bool& __place) { return reinterpret_cast<const unsigned char&>(__place) != 0; }
+#endif
+
 // An input is converted; an output is a variable that is stored when the element is done.
 template <class __operand, bool __is_read = __operand::is_read, bool __is_written = __operand::is_written>
 struct element {
@@ -130,7 +137,7 @@ struct element {
     const stored& __place;
     __host__ __device__ element(stored& __at) : __place(__at) {}
     typedef typename seen<typename __operand::value>::type type;
-    __host__ __device__ type get() const { return static_cast<type>(__place); }
+    __host__ __device__ type get() const { return static_cast<type>(loaded(__place)); }
 };
 template <class __operand>
 struct element<__operand, true, true> {

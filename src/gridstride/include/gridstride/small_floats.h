@@ -26,7 +26,10 @@ __host__ __device__ inline unsigned short float_to_half(float __value) {
     const unsigned __half = __magnitude >= 0x47800000u ? __special : __finite;
     return static_cast<unsigned short>(__half | (__whole >> 16 & 0x8000u));
 }
+// What an assignment chooses of two variables is a number, not the memory of one of them, so that vectors are chosen.
+#define GRIDSTRIDE_ASSIGNED(type) type& operator=(const type& __other) { __bits = __other.__bits; return *this; }
 #else
+#define GRIDSTRIDE_ASSIGNED(type)
 __host__ __device__ inline float half_to_float(unsigned short __bits) { return __half2float(__ushort_as_half(__bits)); }
 __host__ __device__ inline unsigned short float_to_half(float __value) {
     return __half_as_ushort(__float2half_rn(__value));
@@ -37,6 +40,7 @@ struct float16 {
     unsigned short __bits;
 
     float16() = default;
+    GRIDSTRIDE_ASSIGNED(float16)
     __host__ __device__ float16(float __value) : __bits(float_to_half(__value)) {}
     __host__ __device__ float16(double __value) : __bits(__half_as_ushort(__double2half(__value))) {}
     template <class __integer> __host__ __device__ float16(__integer __value) : float16(static_cast<float>(__value)) {}
@@ -48,6 +52,7 @@ struct bfloat16 {
     unsigned short __bits;
 
     bfloat16() = default;
+    GRIDSTRIDE_ASSIGNED(bfloat16)
     __host__ __device__ bfloat16(float __value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(__bits) : "f"(__value));
@@ -93,6 +98,7 @@ __host__ __device__ inline float16 __hadd(float16 __a, float16 __b) { return flo
 __host__ __device__ inline bfloat16 __hadd(bfloat16 __a, bfloat16 __b) { return float(__a) + float(__b); }
 #undef GRIDSTRIDE_COMPOUNDS
 #undef GRIDSTRIDE_COMPOUND
+#undef GRIDSTRIDE_ASSIGNED
 
 }
 

@@ -79,6 +79,12 @@ struct carried : passage {
         if (!__operand::is_written && has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height);
         return 0;
     }
+    GRIDSTRIDE_INLINED int fetch_ahead(int __y, long long __from, int __count) const {
+        if (is_read && how == way::direct)
+            for (int __k = 0; __k < __count * bytes; __k += line_bytes)
+                __builtin_prefetch(row(__y) + __from * bytes + bytes_ahead + __k);
+        return 0;
+    }
     GRIDSTRIDE_INLINED int begin(const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
         items = is_direct() ? reinterpret_cast<stored*>(row(__y)) + __from
                             : reinterpret_cast<stored*>(fetched<bytes>(*this, __tiles, __y, __width, __from, __count));
@@ -91,6 +97,9 @@ struct carried : passage {
 };
 
 // ---- rows ----
+
+template <class __stored> struct is_bool { static constexpr bool value = false; };
+template <> struct is_bool<bool> { static constexpr bool value = true; };
 
 template <class __operation, class... __operands>
 GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __number, long long __step, long long __count,
@@ -113,6 +122,8 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
     int __some = __count;
     if (!__are_direct && __count > __buffered) __some = __buffered - largest(__all.excess(__y)...) % __buffered;
     for (int __from = 0; __from < __count; __from += __some, __some = smaller(__buffered, __count - __from)) {
+        // What a bool chooses is loaded under a mask, which no processor fetches ahead.
+        if (!all_of(!is_bool<typename __carried::stored>::value...)) swallow(__all.fetch_ahead(__y, __from, __some)...);
         swallow(__all.begin(__tiles, __y, __width, __from, __some)...);
         run_consecutive<__operation, typename __carried::operand...>(
             __do, __number + __from * __step, __step, __some, __all.items...);

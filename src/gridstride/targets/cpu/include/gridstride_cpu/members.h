@@ -48,7 +48,7 @@ constexpr bool has_scalars(places<__k...>) {
 }
 template <class __type>
 constexpr int count_members() {
-    if constexpr (!__is_aggregate(__type) || __is_union(__type) || !__is_trivially_copyable(__type) || !__is_standard_layout(__type)) return 0;
+    if constexpr (!__is_aggregate(__type) || __is_union(__type) || !__is_trivially_constructible(__type, const __type&) || !__is_standard_layout(__type)) return 0;
     else return has_scalars<__type, 1>(up_to<1>()) ? 1 : has_scalars<__type, 2>(up_to<2>()) ? 2 :
                 has_scalars<__type, 3>(up_to<3>()) ? 3 : has_scalars<__type, 4>(up_to<4>()) ? 4 : 0;
 }
