@@ -15,8 +15,9 @@ from gridstride.targets.walks import FoldWalk, Ints, axes_bytes, folded_bytes
 
 #: Columns of a block at most, the bytes of those of the largest input, and columns of structures.
 _MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
-#: Rows that a block is folded from at least: what is left of it takes longer to fold.
-_ROWS = 8
+#: Rows that a block is folded from at least: what is left of it takes longer to fold, and of places structures are made
+#: before.
+_ROWS, _ROWS_OF_PLACES = 8, 64
 #: Elements that become one, so few that whole folds are in a block, and columns of such a block at least.
 _FEW_FOLDED, _LEAST_WHOLE = 256, 256
 #: Elements of neighboring results up to which blocks of places are folded whole, by their size: places of larger ones
@@ -129,7 +130,8 @@ def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
                 kept, group = kept + 1, axis.length
             continue
         if axis.is_folded and left == axis.length and kept:
-            return Block(kept, group, tuple(fold), max(1, min(fitting, left // rows)), columns)
+            least = _ROWS_OF_PLACES if walk.keeps_places else rows
+            return Block(kept, group, tuple(fold), max(1, min(fitting, left // least)), columns)
         if not axis.is_folded and fitting > 1:
             group = -(-axis.length // -(-axis.length // fitting))
             return Block(kept + 1, group, tuple(fold), 1, columns * group)

@@ -87,7 +87,7 @@ constexpr int folded_at_once = 16;  // values one after another
 // Fold lanes with those that follow, each so many values behind the one before.
 template <class __row>
 struct lanes_of_block {
-    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), count = size > 4 ? 8 : size == 4 ? 8 : 32;
+    static constexpr int count = sizeof(static_cast<__row*>(nullptr)->get(0)) > 2 ? 8 : 32;
     template <class __reduce>
     GRIDSTRIDE_INLINED static void fold(__row __to, __row __from, long long __length, long long __inner, const __reduce& __do) {
         alignas(64) char __room[__row::bytes(count)];
@@ -230,7 +230,8 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             __sums.join(__do, int(__some) * __together);
         }
         const auto __values = __sums.of_batches(__do, int(__some) * __together);
-        if (__together > 1) fold_middle(__values, 1, __together, __some, __do);
+        for (long long __rows = __together; __rows > 1; __rows -= __rows / 2)
+            __rows_of_sums::add(__do, __values, __values.from((__rows - __rows / 2) * __some), false, int(__rows / 2 * __some));
         for (long long __from = __end_of_together; __from < __end;) {
             __from = __fold(__from, __end, 1);
             __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
