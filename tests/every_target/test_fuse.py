@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -163,6 +163,42 @@ def _in_place(x: Any) -> Any:
     return x
 
 
+class Pair(NamedTuple):
+    low: Any
+    high: Any
+
+
+class Scale:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    @gs.fuse
+    def of(self, x: Any, shift: Any = 0) -> Any:
+        return x * self.factor + shift
+
+    @staticmethod
+    @gs.fuse
+    def twice(x: Any) -> Any:
+        return x + x
+
+
+def test_methods_are_fused(target, xp):
+    x, half, triple = xp.arange(4.0), Scale(0.5), Scale(3)
+    for _ in range(2):
+        assert gs.asnumpy(half.of(x)).tolist() == [0, 0.5, 1, 1.5]
+        assert gs.asnumpy(triple.of(x, shift=1)).tolist() == [1, 4, 7, 10]
+        assert gs.asnumpy(Scale.of(triple, x)).tolist() == [0, 3, 6, 9]
+        assert gs.asnumpy(Scale.twice(x)).tolist() == gs.asnumpy(half.twice(x)).tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match="fused function `of`: missing a required argument: 'x'"):
+        half.of()
+
+
+def test_tuples_with_names(target, xp):
+    found = gs.fuse(lambda x: Pair(x - 1, high=x + 1))(xp.arange(3.0))
+    assert isinstance(found, Pair)
+    assert gs.asnumpy(found.high).tolist() == [1, 2, 3]
+
+
 class Exported:
     """An array of a library that is not known."""
 
@@ -202,6 +238,7 @@ def _calls_another_library(x: Any) -> Any:
         (lambda x: None, "NoneType"),
         (lambda x: x + [1.0], "list"),  # noqa: RUF005 - no list is meant
         (np.where, "where"),
+        (gs.ElementwiseKernel("T x", "T y", "y = x", "inner"), "a call of a kernel.* It said: `inner`"),
         (np.vectorize(lambda x: x + 1), "an array of Python objects"),
         (lambda x: x + Exported(), "an array that is no argument"),
         (_in_place, "in place"),

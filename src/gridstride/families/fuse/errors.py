@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from gridstride.errors import ArgumentTypeError
+
 _OWN = str(Path(__file__).parent)
 #: Whose functions may call what records.
 _LIBRARIES = ("numpy", "torch", "cupy")
@@ -24,10 +26,10 @@ def foreign_refusal(kernel: str, error: TypeError) -> TypeError:
         if not frame.tb_frame.f_code.co_filename.startswith(_OWN):
             place = place or _shown(frame.tb_frame.f_code.co_filename, frame.tb_lineno)
         frame = frame.tb_next
-    return TypeError(
-        f"fused function `{kernel}`: cannot trace a function of another library: write NumPy's of the same "
-        f"name{place}. It said: {error}"
-    )
+    what = "a function of another library: write NumPy's of the same name"
+    if isinstance(error, ArgumentTypeError):
+        what = "a call of a kernel: write what it does, or call it on the result"
+    return TypeError(f"fused function `{kernel}`: cannot trace {what}{place}. It said: {error}")
 
 
 def place_of_user() -> str:

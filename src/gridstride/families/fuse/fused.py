@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +88,10 @@ class FusedFunction:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"fused function `{self._name}`: {error}") from None
         passed = set(bound.arguments)
         bound.apply_defaults()
         given = {each.name: each for each in _given(self._signature, bound)}
@@ -103,6 +107,10 @@ class FusedFunction:
             self._pinned |= trace.tape.pinned
             self._traces[self._key(given, rules)] = trace
         return trace(given)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return a method; each object that it is of makes a kernel of its own."""
+        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<fused function {self._name!r}>"
@@ -243,7 +251,9 @@ class _Trace:
 
     def __init__(self, tape: Tape, result: Any, arrays_of: Mapping[str, str]) -> None:
         self.tape, self._arrays_of = tape, arrays_of
-        self._wrap = type(result) if isinstance(result, tuple | list) else None
+        self._wrap: Callable[[list[Any]], Any] | None = None
+        if isinstance(result, tuple | list):
+            self._wrap = getattr(result, "_make", type(result))  # as tuples with names are made
         results = list(result) if isinstance(result, tuple | list) else [result]
         if len(results) > 1 and any(isinstance(each, Reduced) for each in results):
             raise tape.refusal("several results of which one is a reduction")
