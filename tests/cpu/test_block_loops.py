@@ -195,6 +195,12 @@ def test_permuted_axes_in_large_tiles(dtype: str, monkeypatch: pytest.MonkeyPatc
     forget_calls(permuted_axes)
 
 
+def test_permuted_axes_in_large_tiles_of_sectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_calls(permuted_axes)
+    permuted_axes.test_large_tiles_of_sectors(np, "int8", monkeypatch)
+    forget_calls(permuted_axes)
+
+
 def test_permuted_axes_of_many_operands() -> None:
     order = (4, 1, 3, 0, 2)
     each = [values((23, 7, 5, 9, 11), "i1", seed).transpose(order) for seed in range(4)]

@@ -18,7 +18,17 @@ ROOM = 32  # elements before and after an output
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 def test_large_tiles(xp: ModuleType, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permuted, "_LEAST_LARGE", 0)
-    shape, order = (25, 2, 5, 31, 33), (4, 1, 3, 0, 2)
+    check(xp, dtype, (25, 2, 5, 31, 33))
+
+
+@pytest.mark.parametrize("dtype", ["int8"])
+def test_large_tiles_of_sectors(xp: ModuleType, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permuted, "_LEAST_LARGE", 0)
+    check(xp, dtype, (64, 2, 4, 31, 33))
+
+
+def check(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
+    order = (4, 1, 3, 0, 2)
     size = int(np.prod(shape))
     given = values((size + ROOM,), dtype, 1)
     for start, out_start in ((0, 0), (3, 5)):

@@ -44,7 +44,7 @@ struct boxed {
             __shared += larger(((__elements + __elements / __gap + 1) * int(sizeof(cell)) + 15) / 16 * 16,
                                __layers > 1 ? __runs * __layers * bytes_of_run(__space) : 0);
 #pragma unroll 1
-        for (int __run = threadIdx.x; __run < __runs; __run += blockDim.x) {
+        for (int __run = is_turned ? threadIdx.x : blockDim.x - 1 - threadIdx.x; __run < __runs; __run += blockDim.x) {
             unsigned __rest = static_cast<unsigned>(__run);
             long long __offset = 0;
 #pragma unroll 1
@@ -114,6 +114,7 @@ struct boxed {
     // Bring all words of 16 bytes that the runs of layers touch, neighboring threads those of a run.
     template <int __axes>
     GRIDSTRIDE_INLINED void bring_runs(const box_space<__axes>& __space, const box_part& __part, const box_lengths& __first) const {
+        constexpr int __at_once = 4;
         const int __bytes = bytes_of_run(__space), __together = 1 << __space.together;
 #pragma unroll 1
         for (int __n = threadIdx.x >> __space.together; __n < __first.y_runs * __layers; __n += blockDim.x >> __space.together) {
@@ -126,9 +127,15 @@ struct boxed {
             const char* __from = base + runs[__run] + __f * apart;
             const int __skipped = beyond_word(__from), __end = __length ? __skipped + __length * size : 0;
             __from -= __skipped;
-            char* const __to = waiting + __n * __bytes;
+            char* __to = waiting + __n * __bytes;
+            const int __own = threadIdx.x % __together * 16, __step = __together * 16;
+            __from += __own;
+            __to += __own;
 #pragma unroll 1
-            for (int __at = threadIdx.x % __together * 16; __at < __end; __at += __together * 16) bring_word<16>(__to + __at, __from + __at);
+            for (int __left = __end - __own; __left > 0; __left -= __at_once * __step)
+#pragma unroll
+                for (int __u = 0; __u < __at_once; ++__u, __from += __step, __to += __step)
+                    if (__u * __step < __left) bring_word<16>(__to, __from);
         }
     }
     // Turn words of all layers into cells, which then lie where the words did. The first and the last of a run have elements
@@ -138,6 +145,8 @@ struct boxed {
         if (!is_turned) return 0;
         const box_lengths __lengths = __part.lengths(__space, 0);
         const int __bytes = bytes_of_run(__space), __length = __lengths.y_run, __count = __lengths.y_runs * __space.y.pieces;
+        // At so many places of 16 bytes layers may begin, one after another.
+        constexpr int __places = 16 / int(sizeof(cell)) < __layers ? 16 / int(sizeof(cell)) : __layers;
         cell __words[__squares][__layers];
         int __first[__squares], __to[__squares];
 #pragma unroll
@@ -150,10 +159,12 @@ struct boxed {
             const int __e = __word * __layers - int(__begin / size % __layers);
             if (__e >= __length) continue;
             const char* const __from = waiting + __run * __layers * __bytes + __e * size;
+            const char* __layer[__places];
+#pragma unroll
+            for (int __f = 0; __f < __places; ++__f) __layer[__f] = __from + int((__begin + __f * static_cast<unsigned>(apart)) % 16);
 #pragma unroll
             for (int __f = 0; __f < __layers; ++__f)
-                __words[__k][__f] =
-                    *reinterpret_cast<const cell*>(__from + __f * __bytes + int((__begin + __f * static_cast<unsigned>(apart)) % 16));
+                __words[__k][__f] = *reinterpret_cast<const cell*>(__layer[__f % __places] + __f * __bytes);
             squares::turn(__words[__k]);
             __first[__k] = __e;
             __to[__k] = __run * __space.y.length + __e;
@@ -190,9 +201,14 @@ struct boxed {
         cell __cells[__layers];
 #pragma unroll
         for (int __j = 0; __j < __layers; ++__j) __cells[__j] = *reinterpret_cast<const cell*>(picked(__from[__j]));
-        squares::turn(__cells);
+        // They are taken apart for the body anyway, so words of layers need not be made of them.
 #pragma unroll
-        for (int __f = 0; __f < __layers; ++__f) whole<__layers, stored>::unpack(items[__first + __f], __cells[__f]);
+        for (int __j = 0; __j < __layers; ++__j) {
+            packet<stored, __layers> __across;
+            whole<__layers, stored>::unpack(__across, __cells[__j]);
+#pragma unroll
+            for (int __f = 0; __f < __layers; ++__f) copy(items[__first + __f].items[__j], __across.items[__f]);
+        }
     }
     GRIDSTRIDE_INLINED int load(int __to, int __layer, int __e) {
         if (__operand::is_read && !is_turned) load_packet<__layers>(items[__to], at(__layer, __e), size, 0, __layers);

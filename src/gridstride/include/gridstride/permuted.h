@@ -21,7 +21,8 @@ constexpr int lies_along_x = 0, lies_along_y = 1, lies_anywhere = 2;
 
 template <int __threads, int __phases, int __width, int __height, int __x_axes, int __y_axes>
 struct permuted_shape {
-    static constexpr int threads = __threads, phases = __phases, width = __width, height = __height, lines = __width + __phases;
+    static constexpr int threads = __threads, phases = __phases, width = __width, height = __height;
+    static constexpr int before = __phases > 1 ? __phases : 0, lines = __width + before;  // lines before a tile; all
     static constexpr int x_begin = 2, y_begin = x_begin + __x_axes, rest_begin = y_begin + __y_axes;  // axes
 };
 
@@ -61,7 +62,10 @@ struct permuted {
     static constexpr int trips = (__shape::lines + apart - 1) / apart;
     static constexpr bool are_small = size < 4;
     static constexpr int pitch = (are_small ? __shape::lines / lines | 1 : __shape::height | 1) * bytes;
-    static constexpr int line_words = (__shape::height * size + 15) / 16, line_pitch = (line_words + 1) * 16;  // of lines as they lie
+    // Of lines as they lie: their words of 16 bytes, the threads that bring one, and turns in which these do that.
+    static constexpr int line_words = (__shape::height * size + 15) / 16, line_pitch = (line_words + 1) * 16;
+    static constexpr int sharing = line_words > 16 ? 32 : line_words > 8 ? 16 : line_words > 4 ? 8 : 4;
+    static constexpr int cache_line = 128, turns = (cache_line + __shape::height * size + sharing * 16 - 1) / (sharing * 16);
     typedef typename word<bytes>::type word_type;
 
     static constexpr bool is_turned = __kind == lies_along_y, is_anywhere = __kind == lies_anywhere;
@@ -72,8 +76,10 @@ struct permuted {
     const __operand& source;
     char* corner;  // of the plane
     char* row;     // in memory
-    long long *xs, *ys;  // where lines and rows begin, seen from the corner
-    char *waiting, *here;  // in shared memory: the turned rows, and one of them or of the places along x
+    long long *xs, *ys;  // where lines begin, and rows, seen from the corner
+    char *waiting, *here;  // in shared memory: the turned rows, and a packet of them or of the places along x
+    int standing;    // where a row is there
+    unsigned bits;   // after which a packet begins in a word
     packet<stored, __length> items;
 
     GRIDSTRIDE_INLINED permuted(const __operand& __source) : source(__source), corner(__source.data) {}
@@ -99,7 +105,8 @@ struct permuted {
     template <int __axes>
     GRIDSTRIDE_INLINED int put_line(const element_space<__axes>& __space, int __line, unsigned __x) const {
         if (is_turned || is_anywhere)
-            xs[__line] = offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, source.strides);
+            xs[__line] = (is_turned ? reinterpret_cast<long long>(corner) : 0) +
+                         offset_along<__shape::x_begin, __shape::y_begin>(__space.outer, __x, source.strides);
         return 0;
     }
     template <int __axes>
@@ -128,32 +135,36 @@ struct permuted {
         char* __to = waiting + __first * pitch + __own * size;
 #pragma unroll 4
         for (int __line = __first; __line < __shape::lines; __line += apart, __to += apart * pitch) {
-            const char* const __from = corner + xs[__line] + __own * size;
+            const char* const __from = line(__line) + __own * size;
 #pragma unroll
             for (int __d = 0; __d < deep; ++__d)
                 if ((__own + __d * group) * size < __end)
                     bring_word<bytes>(__to + __d * group * size, __from + __d * group * size);
         }
     }
-    // Bring lines as they lie, by words of 16 bytes.
+    // Bring lines as they lie, by words of 16 bytes: threads begin where lines of the cache do.
     GRIDSTRIDE_INLINED void bring_lines(int __end) const {
+        const int __own = threadIdx.x % sharing * 16;
 #pragma unroll 4
-        for (int __line = threadIdx.x / line_words; __line < __shape::lines; __line += __shape::threads / line_words)
-            bring_line_word(__line, threadIdx.x % line_words * 16, __end);
-#pragma unroll 1
-        for (int __line = threadIdx.x; __line < __shape::lines; __line += __shape::threads)
-            bring_line_word(__line, line_words * 16, __end);
+        for (int __line = threadIdx.x / sharing; __line < __shape::lines; __line += __shape::threads / sharing) {
+            const char* __from = line(__line);
+            const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__from)) % cache_line);
+            const int __first = __past / 16 * 16;
+            char* const __to = waiting + __line * line_pitch + __own - __first;
+            __from += __own - __past;
+#pragma unroll
+            for (int __k = 0; __k < turns; ++__k) {
+                const int __at = __own + __k * sharing * 16;
+                if ((__k * sharing * 16 >= cache_line || __at >= __first) && __at < __past + __end)
+                    bring_word<16>(__to + __k * sharing * 16, __from + __k * sharing * 16);
+            }
+        }
     }
-    GRIDSTRIDE_INLINED void bring_line_word(int __line, int __at, int __end) const {
-        const char* const __from = corner + xs[__line];
-        const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__from)) % 16);
-        if (__at < __past + __end) bring_word<16>(waiting + __line * line_pitch + __at, __from - __past + __at);
-    }
+    GRIDSTRIDE_INLINED const char* line(int __line) const { return reinterpret_cast<const char*>(xs[__line]); }
     // Turn them, a word of each of neighboring ones: all are taken before the first is stored.
     GRIDSTRIDE_INLINED int turn() const {
         if (!is_turned || !are_small) return 0;
         const int __own = threadIdx.x % group, __begin = threadIdx.x / group * lines;
-        const unsigned __corner = static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner));
         word_type __turned[trips][deep][lines];
 #pragma unroll
         for (int __k = 0; __k < trips; ++__k)
@@ -161,12 +172,12 @@ struct permuted {
             for (int __l = 0; __l < lines; ++__l) {
                 const int __line = __begin + __k * apart + __l;
                 if (__begin + __k * apart >= __shape::lines) continue;
-                const unsigned __past = (__corner + static_cast<unsigned>(xs[__line])) % 16;
-                const char* const __at = waiting + __line * line_pitch + __own * bytes + (__past & -4u);
+                const unsigned __begin_at = static_cast<unsigned>(xs[__line]);
+                const char* const __at = waiting + __line * line_pitch + __own * bytes + __begin_at % 16 / 4 * 4;
 #pragma unroll
                 for (int __d = 0; __d < deep; ++__d) {
                     const word_type* const __from = reinterpret_cast<const word_type*>(__at) + __d * group;
-                    __turned[__k][__d][__l] = word_between(__from[0], __from[1], __past * 8);
+                    __turned[__k][__d][__l] = word_between(__from[0], __from[1], __begin_at * 8);
                 }
             }
         __syncthreads();
@@ -183,37 +194,54 @@ struct permuted {
         __syncthreads();
         return 0;
     }
-    // Stand at a row, which begins a phase before the tile.
-    GRIDSTRIDE_INLINED int stand(int __y, int __phase) {
-        if (is_turned) here = waiting + (are_small ? row_at(__y) : __y * size) + (__shape::phases - __phase) * step;
-        else row = corner + ys[__y];
-        if (is_anywhere) here = reinterpret_cast<char*>(xs + __shape::phases - __phase);
+    // Go to a row of the tile, and so many rows on.
+    GRIDSTRIDE_INLINED int go_to(int __y) {
+        standing = row_at(__y);
+        return 0;
+    }
+    template <int __rows>
+    GRIDSTRIDE_INLINED int go_on(int __y) {
+        standing = __rows % 32 == 0 ? standing + row_at(__rows) : row_at(__y + __rows);
+        return 0;
+    }
+    // Stand at it: it begins a phase before the tile.
+    GRIDSTRIDE_INLINED int stand(int __y, int __phase, int __x) {
+        if (is_turned) {
+            const int __skipped = (__shape::before - __phase) * step;
+            here = waiting + (are_small ? standing + __skipped / 4 * 4 : __y * size + __skipped) + __x * step;
+            bits = __skipped * 8;
+        } else {
+            row = corner + ys[__y] + (is_anywhere ? 0 : __x * size);
+        }
+        if (is_anywhere) here = reinterpret_cast<char*>(xs + __shape::before - __phase + __x);
         return 0;
     }
     static constexpr int step = are_small ? size : pitch;  // from a turned element to the next
-    GRIDSTRIDE_INLINED char* at(int __x) const {
-        return row + (is_anywhere ? reinterpret_cast<const long long*>(here)[__x] : __x * size);
+    GRIDSTRIDE_INLINED char* at(int __j) const {
+        return row + (is_anywhere ? reinterpret_cast<const long long*>(here)[__j] : __j * size);
     }
-    GRIDSTRIDE_INLINED stored& in_place(int __x) const { return *reinterpret_cast<stored*>(is_turned ? here + __x * step : at(__x)); }
-    GRIDSTRIDE_INLINED int load(int __x) {
+    GRIDSTRIDE_INLINED stored& in_place(int __j) const {
+        return *reinterpret_cast<stored*>(is_turned ? here + __j * step + (are_small ? bits / 8 % 4 : 0) : at(__j));
+    }
+    GRIDSTRIDE_INLINED int load() {
         typedef whole<__length, stored> words_of;
         if (!__operand::is_read) return 0;
         typename words_of::type __bits;
         if (is_turned) {
-            __bits = waiting_packet<__length, stored>::load(here + __x * step);
+            __bits = waiting_packet<__length, stored>::load(here, bits);
         } else {
             packet<stored, __length> __loaded;
-            if (!is_anywhere) load_packet<__length>(__loaded, at(__x), size, 0, __length);
+            if (!is_anywhere) load_packet<__length>(__loaded, row, size, 0, __length);
             else
 #pragma unroll
-                for (int __j = 0; __j < __length; ++__j) copy(__loaded.items[__j], *reinterpret_cast<const stored*>(at(__x + __j)));
+                for (int __j = 0; __j < __length; ++__j) copy(__loaded.items[__j], *reinterpret_cast<const stored*>(at(__j)));
             __bits = words_of::packed(__loaded);
         }
         words_of::unpack(items, __bits);
         return 0;
     }
-    GRIDSTRIDE_INLINED int store(int __x) const {
-        if (__operand::is_written) store_packet<__length>(items, at(__x), size, 0, __length);
+    GRIDSTRIDE_INLINED int store() const {
+        if (__operand::is_written) store_packet<__length>(items, row, size, 0, __length);
         return 0;
     }
 };
@@ -230,15 +258,15 @@ GRIDSTRIDE_INLINED long long permuted_number(const element_space<__axes>& __spac
 // Do a packet of the row at which all operands stand; `__first` is where it begins in the plane.
 template <class __shape, int __length, class __operation, int __axes, class... __permuted>
 GRIDSTRIDE_INLINED void do_permuted(const __operation& __do, const element_space<__axes>& __space, unsigned __rest, int __first,
-                                    int __y, int __x, __permuted&... __all) {
+                                    int __y, __permuted&... __all) {
     const int __row = int(__space.row);
     if (static_cast<unsigned>(__first) <= static_cast<unsigned>(__row - __length)) {
-        swallow(__all.load(__x)...);
+        swallow(__all.load()...);
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j)
             __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
                  element<typename __permuted::operand>(__all.items.items[__j]).get()...);
-        swallow(__all.store(__x)...);
+        swallow(__all.store()...);
         return;
     }
     if (__length > 1)
@@ -246,7 +274,7 @@ GRIDSTRIDE_INLINED void do_permuted(const __operation& __do, const element_space
         for (int __j = 0; __j < __length; ++__j)
             if (static_cast<unsigned>(__first + __j) < static_cast<unsigned>(__row))
                 __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
-                     element<typename __permuted::operand>(__all.in_place(__x + __j)).get()...);
+                     element<typename __permuted::operand>(__all.in_place(__j)).get()...);
 }
 
 template <class __shape, int __length, class __operation, int __axes, class... __permuted>
@@ -264,7 +292,7 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     swallow(__all.take_memory(__shared)...);
 #pragma unroll 1
     for (int __k = threadIdx.x; __k < __shape::lines; __k += __shape::threads) {
-        const int __x = __tile.x + __k - __shape::phases, __end = int(__space.row) - 1;
+        const int __x = __tile.x + __k - __shape::before, __end = int(__space.row) - 1;
         swallow(__all.put_line(__space, __k, __x < 0 ? 0 : __x > __end ? __end : __x)...);
     }
     const int __rows = __tile.y_end < __shape::height ? __tile.y_end : __shape::height;
@@ -280,12 +308,14 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     await_words();
     swallow(__all.turn()...);
     constexpr int __packets = __shape::width / __length, __step = __shape::threads / __packets;
-    const int __x = threadIdx.x % __packets * __length;
+    const int __x = threadIdx.x % __packets * __length, __first = threadIdx.x / __packets;
+    swallow(__all.go_to(__first)...);
 #pragma unroll (__length > 1 ? 1 : 4)
-    for (int __y = threadIdx.x / __packets; __y < __rows; __y += __step) {
+    for (int __y = __first; __y < __rows; __y += __step) {
         const int __phase = __phases[__y];
-        swallow(__all.stand(__y, __phase)...);
-        do_permuted<__shape, __length>(__do, __space, __rest, __tile.x + __x - __phase, __tile.y + __y, __x, __all...);
+        swallow(__all.stand(__y, __phase, __x)...);
+        do_permuted<__shape, __length>(__do, __space, __rest, __tile.x + __x - __phase, __tile.y + __y, __all...);
+        swallow(__all.template go_on<__step>(__y)...);
     }
 }
 

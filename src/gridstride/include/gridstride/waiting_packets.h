@@ -15,20 +15,25 @@ struct waiting_packet {
         for (int __j = 0; __j < __length; ++__j) copy(__items.items[__j], reinterpret_cast<const __stored*>(__at)[__j]);
         return whole<__length, __stored>::packed(__items);
     }
+    static GRIDSTRIDE_INLINED type load(const char* __at, unsigned) { return load(__at); }
 };
 template <int __length, class __stored>
 struct waiting_packet<__length, __stored, true> {
     typedef typename whole<__length, __stored>::type type;
+    static constexpr int words = sizeof(__stored) * __length / 4;
     static GRIDSTRIDE_INLINED type load(const char* __at) {
-        constexpr int __words = sizeof(__stored) * __length / 4;
         const unsigned __place = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at));
-        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __place % 4);
-        unsigned __bits[__words + 1];
+        return load(__at - __place % 4, __place * 8);
+    }
+    // A packet that begins so many bits into a word, or whole words on.
+    static GRIDSTRIDE_INLINED type load(const char* __at, unsigned __shift) {
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at);
+        unsigned __bits[words + 1];
 #pragma unroll
-        for (int __k = 0; __k <= __words; ++__k) __bits[__k] = __from[__k];
-        shift_words<__words>(__bits, __place * 8);
+        for (int __k = 0; __k <= words; ++__k) __bits[__k] = __from[__k];
+        shift_words<words>(__bits, __shift);
         type __whole;
-        memcpy(&__whole, __bits, 4 * __words);
+        memcpy(&__whole, __bits, 4 * words);
         return __whole;
     }
 };

@@ -24,6 +24,8 @@ _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
 #: The same of blocks of more threads, for sides that fill these, and how many such tiles a multiprocessor must have.
 _LARGE_SHAPES = {1: (128, 512), 2: (128, 256), 4: (128, 64), 8: (64, 64)}
 _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
+#: The same where all rows begin at sectors, for elements so small that this is better than tiles of packets.
+_OF_SECTORS = {1: (256, 256)}
 #: Heights of tiles of shorter sides, and the largest width of those.
 _HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
 #: Bytes of shared memory that a block needs for itself.
@@ -34,29 +36,35 @@ _SHORT, _ENOUGH = 16, 16
 _ALONG_X, _ALONG_Y, _ANYWHERE = range(3)
 
 
-def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
-    """Return the loop over tiles of the axes along which outputs, and along which an input, are consecutive."""
+def permuted_tiles(walk: ElementWalk, limits: Limits, only_sectors: bool = False) -> Loop | None:
+    """Return the loop over tiles of the axes along which outputs, and along which an input, are consecutive.
+
+    Only where rows of the smallest elements begin at sectors, and fill large tiles, if that is said.
+    """
     if not _are_elements(walk.operands):
         return None
     largest = max(operand.itemsize for operand in walk.operands)
     sides = _sides(walk, _SHAPES[largest])
-    if sides is None:
+    if sides is None or (only_sectors and (largest not in _OF_SECTORS or _phases(walk, sides) > 1)):
         return None
     kinds = [_kind(operand, walk.shape, sides) for operand in walk.operands]
     if any(operand.written and kind for operand, kind in zip(walk.operands, kinds, strict=True)):
         return None
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    phases = SECTOR // walk.operands[-1].itemsize
+    phases = _phases(walk, sides)
 
     def shared(width: int, height: int) -> int:
         return height * 4 + sum(
-            _shared_bytes(width + phases, height, operand.itemsize, kind)
+            _shared_bytes(width + (phases if phases > 1 else 0), height, operand.itemsize, kind)
             for operand, kind in zip(walk.operands, kinds, strict=True)
         )
 
-    threads, (width, height) = _LARGE_THREADS, _LARGE_SHAPES.get(largest, (0, 0))
+    shapes = _LARGE_SHAPES if phases > 1 else {**_LARGE_SHAPES, **_OF_SECTORS}
+    threads, (width, height) = _LARGE_THREADS, shapes.get(largest, (0, 0))
     room = limits.shared_memory_per_block_optin // 2 - _RESERVED
     if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
+        if only_sectors:
+            return None
         threads, (width, height) = THREADS, _tile(row + phases - 1, column, largest)
         while shared(width, height) > limits.shared_memory_per_block and height >= _SHORT:
             height //= 2
@@ -66,6 +74,15 @@ def permuted_tiles(walk: ElementWalk, limits: Limits) -> Loop | None:
     name = f"permuted_tiles<{', '.join(map(str, numbers))}>"
     tiles = (-(-column // height), -(-(row + phases - 1) // width))
     return _loop(walk, sides, name, tiles, (row, column), shared(width, height), threads)
+
+
+def _phases(walk: ElementWalk, sides: Sides) -> int:
+    """Return at how many places of a sector rows of the last operand begin."""
+    last = walk.operands[-1]
+    strides = (stride for axis, stride in enumerate(last.strides) if axis not in sides.x)
+    if last.address % LARGEST_WORD or any(stride % SECTOR for stride in strides):
+        return SECTOR // last.itemsize
+    return 1
 
 
 def _fills(walk: ElementWalk, plane: tuple[int, int], tile: tuple[int, int], limits: Limits) -> bool:

@@ -115,6 +115,8 @@ def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
     is_split = max(map(len, plane.sides)) > 1
     if len(plane.walk.shape) == 2:
         return None
+    if is_split and (loop := permuted_tiles(plane.walk, limits, only_sectors=True)) is not None:
+        return loop
     if 1 < packets.length > plane.length // 4 and packets.are_words(lines=True):
         are_sectors = plane._replace(length=SECTOR // largest).are_words(lines=True)
         if not is_split or largest < LARGEST_WORD // 2 or are_sectors or plane.row < _LONG // 2:
