@@ -11,6 +11,13 @@ from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_inputs, mixed_space, outer_fold_first
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
+from gridstride.targets.cpu.turned_folds import (
+    RESULTS_TOGETHER,
+    across_first_fold,
+    lies_across,
+    lies_across_folds,
+    turned_space,
+)
 from gridstride.targets.walks import (
     ElementWalk,
     FoldLoop,
@@ -25,7 +32,7 @@ from gridstride.targets.walks import (
 
 _LOOPS = "gridstride_cpu/loops.h"
 _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
-_MIXED = "gridstride_cpu/folds_mixed.h"
+_MIXED, _TURNED = "gridstride_cpu/folds_mixed.h", "gridstride_cpu/folds_turned.h"
 _FOUND_ALONG, _FOUND_ACROSS = "gridstride_cpu/found_extremes.h", "gridstride_cpu/found_across.h"
 _FOUND_MIXED = "gridstride_cpu/found_mixed.h"
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
@@ -89,7 +96,9 @@ class CpuLoops:
 
 
 def _one_axis(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    along = folds_innermost(walk) and not has_short_rows(walk)
+    if lies_across_folds(walk):
+        return _turned(walk, limits)
+    along = folds_innermost(walk) and not has_short_rows(walk) and not lies_across(walk)
     return _along(walk, limits) if along else _across(walk, limits)
 
 
@@ -169,6 +178,30 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
     loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
     return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
+
+
+def _turned(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    across = across_first_fold(walk)
+    row, total = walk.fold[0], prod(across.fold)
+    pieces, capacity = -(-row // RESULTS_TOGETHER), room_of(across)
+    part, parts = _cut(total, pieces * walk.kept[0], total * RESULTS_TOGETHER, _PIECES_ACROSS)
+    kept = axes_bytes(pieces * walk.kept[0], (pieces, walk.kept[0]), capacity)
+    space = turned_space(
+        walk, across, part, pieces * parts, kept, axes_bytes(total, across.fold, capacity), capacity
+    )
+    how = shared(pieces * parts * walk.kept[0], prod(walk.kept) * prod(walk.fold), limits)
+    loop = _loop_across(
+        (_TURNED, "shared_turned"),
+        walk,
+        capacity,
+        space,
+        inputs_across(across, capacity),
+        how,
+        pieces * parts,
+        limits,
+    )
+    joining = _joining_along(walk.kept[0], pieces * parts, capacity, limits) if pieces * parts > 1 else None
+    return loop._replace(joining=joining, parts_outermost=False)
 
 
 def _loop_across(

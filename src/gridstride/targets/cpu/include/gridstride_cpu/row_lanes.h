@@ -49,6 +49,15 @@ struct streamed_input {
         items = reinterpret_cast<const stored*>(base + __row * source.kept_strides[0]);
         return 0;
     }
+    // A row that is the same for all results is copied once.
+    GRIDSTRIDE_INLINED bool is_held() const { return source.kept_strides[0] == 0; }
+    GRIDSTRIDE_INLINED int hold(long long __count) {
+        if (!is_held()) return 0;
+        find_row(0);
+        return bring(__count);
+    }
+    GRIDSTRIDE_INLINED int find_other_row(int __row) { return is_held() ? 0 : find_row(__row); }
+    GRIDSTRIDE_INLINED int bring_other(long long __count) { return is_held() ? 0 : bring(__count); }
     GRIDSTRIDE_APART int bring(long long __count) {
         __builtin_memcpy(buffer, items, __count * sizeof(stored));
         items = reinterpret_cast<const stored*>(buffer);

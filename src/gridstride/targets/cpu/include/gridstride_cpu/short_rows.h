@@ -204,14 +204,15 @@ private:
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
         typedef lanes_of_row<how, __type, lanes, __map, __reduce, __inputs...> __row;
         typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
-        if (!all_of((__all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
+        if (!all_of((__all.is_held() || __all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
+        swallow(__all.hold(__space.fold_row)...);
         const long long __seen = __followed - __row::reach(__space.fold_row);  // rows behind which are enough others
         const __row __folded(__space.fold_row);
         alignas(64) typename __row::lane __rows_of_lanes[__row::count * __row::count] = {};
         for (int __first = 0; __first < __rows; __first += __row::count) {
             for (int __k = __first; __k < __rows && __k < __first + __row::count; ++__k) {
-                swallow(__all.find_row(__k)...);
-                if (__k >= __seen) swallow(__all.bring(__space.fold_row)...);
+                swallow(__all.find_other_row(__k)...);
+                if (__k >= __seen) swallow(__all.bring_other(__space.fold_row)...);
                 alignas(64) typename __row::lane __some[__row::count];
                 __folded.fold(__some, __do_map, __do, __all...);
                 for (int __from = 0; __from < __row::count; __from += __turned::length)
