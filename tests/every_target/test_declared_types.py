@@ -87,7 +87,7 @@ def test_vectors_of_cuda(xp: ModuleType) -> None:
     length = gs.ElementwiseKernel("float2 p", "float32 r", "r = sqrt(p.x * p.x + p.y * p.y)", "length")
     given = np.array([(3, 4), (6, 8)], [("x", "f4"), ("y", "f4")])
     assert gs.asnumpy(length(xp.asarray(given))).tolist() == [5, 10]
-    packed = xp.asarray(np.arange(13, dtype="f4"))[1:].view([(name, "f4") for name in "xyzw"])
+    packed = xp.asarray(np.arange(13, dtype="f4"))[1:].view(np.dtype([(name, "f4") for name in "xyzw"]))
     last = gs.ElementwiseKernel("float4 p", "float32 r", "r = p.w", "last")
     assert gs.asnumpy(last(packed)).tolist() == [4, 8, 12]  # at places where no float4 may lie
 

@@ -24,7 +24,7 @@ _HINTS = (
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
     (r"read-only|modifiable lvalue",
      "inputs, i and n cannot be assigned: declare what is written as an output"),
-    (r"is ambiguous|more than one instance of overloaded",
+    (r"(?<!expression )is ambiguous|more than one instance of overloaded",
      "the arguments have several types, or one that the function has no version for: cast them, as in max(x, T(0))"),
     (r"raw_array|no operator \"\[\]\"",
      "a raw parameter is the whole array: index it, x[k], or x[{i, j}] with an index for each axis"),
@@ -36,7 +36,8 @@ _HINTS = (
     (r"\b(?:__half|__nv_bfloat16)\b",
      "float16 and bfloat16 are calculated with as float: write x + y or exp(x); functions of __half take "
      "__float2half(x)"),
-    (r"no match for|no operator|invalid operands|have different types|operand types are incompatible",
+    (r"no match for|no operator|invalid operands|have different types|operand types are incompatible|"
+     r"ambiguous \"\?\"|expression is ambiguous",
      "there is no such operation for these types; cast one side, or declare another type"),
     (r"another type than the argument's dtype",
      "convert the argument to the type that the preamble declares, or declare the parameter as T x"),

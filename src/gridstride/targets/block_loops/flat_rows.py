@@ -85,7 +85,7 @@ def flat_rows_of_words(walk: ElementWalk, length: int) -> Loop | None:
     """Return the loop with the longest packets of small elements that are no longer than a row."""
     if not _FEWEST < walk.shape[0] < length:
         return None
-    size = max(operand.itemsize for operand in walk.operands)
+    size = max((operand.itemsize for operand in walk.operands), default=0)
     while length > walk.shape[0]:
         length //= 2
     found = _flattened(walk, length) if length * size >= LEAST_WORD else None

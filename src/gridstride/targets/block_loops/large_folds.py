@@ -30,8 +30,8 @@ def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     wanted = limits.multiprocessors * THREADS
     group = 1 if results >= wanted or total < WARP else WARP
     parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), MOST_PARTS))
-    part = -(-total // parts)
-    parts = -(-total // part)
+    part = max(1, -(-total // parts))
+    parts = max(1, -(-total // part))
     capacity = room_of(walk)
     kept, fold = (axes_bytes(prod(each), each, capacity) for each in (walk.kept, walk.fold))
     space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, walk.kept_numbers)
