@@ -45,7 +45,7 @@ struct staged {
     }
     // Know the row before its packets: where it starts, and the one element that is read for all of it.
     GRIDSTRIDE_INLINED int begin(bool __has_rows) {
-        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(row) % 16);
+        past = bytes_past<16>(row);
         is_repeated = past && __has_rows && source.strides[1] == 0;
         if (is_same()) {
             packet<stored, __length> __repeated;

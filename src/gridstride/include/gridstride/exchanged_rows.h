@@ -26,9 +26,6 @@ struct row_box {
     int row;
 };
 
-// So many bytes of a word, if any, as a mask.
-GRIDSTRIDE_INLINED unsigned mask_of(int __bytes) { return __bytes >= 4 ? ~0u : __bytes <= 0 ? 0u : ~(~0u << __bytes * 8); }
-
 // Where the elements of a packet are, of which the last ones are in the next row: at two places, or of rows shorter than a
 // packet each at its own.
 template <int __length, class __stored, bool __are_short>
@@ -106,9 +103,7 @@ struct exchanged {
         __shared += __ones * pitch + 32;
         return 0;
     }
-    static GRIDSTRIDE_INLINED int past_word(const char* __at) {
-        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 16);
-    }
+    static GRIDSTRIDE_INLINED int past_word(const char* __at) { return int(bytes_past<16>(__at)); }
     GRIDSTRIDE_INLINED char* row_at(int __row) const {
         const unsigned __past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) + __row * static_cast<unsigned>(source.strides[0]);
         return waiting + __row * pitch + __past % 16;

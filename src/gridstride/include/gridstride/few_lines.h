@@ -18,10 +18,6 @@ struct line_word {
     GRIDSTRIDE_INLINED unsigned joined(unsigned __past) const { return __funnelshift_r(low, high, __past * 8); }
 };
 
-GRIDSTRIDE_INLINED unsigned past_word(const char* __at) {
-    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4;
-}
-
 // What threads take of as few lines as are known: words of all of them, which make as many words of rows.
 template <class __stored, int __lines, int __words>
 struct few_lines {
@@ -87,7 +83,7 @@ struct few_lines {
 #pragma unroll
         for (int __l = 0; __l < __lines; ++__l) {
             const char* const __from = __place + __l * __step;
-            __past[__l] = past_word(__from);
+            __past[__l] = bytes_past<4>(__from);
             // What lies behind words of lines that go backwards may be none of theirs.
             const int __second = __backwards && __past[__l] == 0 ? 0 : 1;
 #pragma unroll

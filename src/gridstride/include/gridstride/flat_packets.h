@@ -15,23 +15,15 @@ struct of_two_rows {
 template <int __length, class __stored>
 struct of_two_rows<__length, __stored, true> {
     static constexpr bool is_made = true;
-    static GRIDSTRIDE_INLINED int past(const char* __at) {
-        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4);
-    }
     // The words of the bytes from one on to another, not included, of 16.
     static GRIDSTRIDE_INLINED void load_part(unsigned (&__bits)[5], const char* __at, int __from, int __to) {
-        const int __past = past(__at);
+        const int __past = int(bytes_past<4>(__at));
         const unsigned* __words = reinterpret_cast<const unsigned*>(__at - __past);
 #pragma unroll
         for (int __k = 0; __k < 5; ++__k) {
             __bits[__k] = 0;
             if (4 * __k - __past < __to && 4 * __k + 4 - __past > __from) __bits[__k] = __words[__k];
         }
-    }
-    // The bits of a word that belong to the first of two rows, of which so many bytes are left.
-    static GRIDSTRIDE_INLINED unsigned mask(int __k, int __end) {
-        const int __own = __end - 4 * __k;
-        return __own >= 4 ? ~0u : __own <= 0 ? 0u : ~(~0u << __own * 8);
     }
     static GRIDSTRIDE_INLINED void load(unsigned (&__bits)[2][5], const char* __at, int __left, long long __gap) {
         const int __end = __left * int(sizeof(__stored));
@@ -44,9 +36,9 @@ struct of_two_rows<__length, __stored, true> {
         unsigned __all[4];
 #pragma unroll
         for (int __k = 0; __k < 4; ++__k) {
-            const unsigned __own = __funnelshift_r(__bits[0][__k], __bits[0][__k + 1], past(__at) * 8);
-            const unsigned __next = __funnelshift_r(__bits[1][__k], __bits[1][__k + 1], past(__at + __gap) * 8);
-            const unsigned __mask = mask(__k, __left * int(sizeof(__stored)));
+            const unsigned __own = __funnelshift_r(__bits[0][__k], __bits[0][__k + 1], bytes_past<4>(__at) * 8);
+            const unsigned __next = __funnelshift_r(__bits[1][__k], __bits[1][__k + 1], bytes_past<4>(__at + __gap) * 8);
+            const unsigned __mask = mask_of(__left * int(sizeof(__stored)) - 4 * __k);
             __all[__k] = (__own & __mask) | (__next & ~__mask);
         }
         const uint4 __whole = {__all[0], __all[1], __all[2], __all[3]};
@@ -81,7 +73,7 @@ struct two_elements<__length, __stored, true> {
         unsigned __bits[4];
 #pragma unroll
         for (int __k = 0; __k < 4; ++__k) {
-            const unsigned __mask = of_two_rows<__length, __stored>::mask(__k, __left * int(sizeof(__stored)));
+            const unsigned __mask = of_two_rows<__length, __stored>::mask_of(__left * int(sizeof(__stored)) - 4 * __k);
             __bits[__k] = (own * __ones & __mask) | (next * __ones & ~__mask);
         }
         memcpy(&__to, __bits, 16);
@@ -98,7 +90,7 @@ struct of_column {
     GRIDSTRIDE_INLINED void begin(const char* __at, int __left, int __row) {
         constexpr unsigned long long __ones = 0x1111111111111111ull;
         unsigned long long __all = size == 1 ? 0 : 0x1010101010101010ull;
-        past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 4);
+        past = int(bytes_past<4>(__at));
         end = past + size;
 #pragma unroll 1
         for (; __left < __length; __left += __row) {
@@ -136,7 +128,7 @@ struct close_bytes {
         begin_at = __at[0];
 #pragma unroll
         for (int __j = 1; __j < 4; ++__j) begin_at = __at[__j] < begin_at ? __at[__j] : begin_at;
-        begin_at -= int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__row + begin_at)) % 4);
+        begin_at -= int(bytes_past<4>(__row + begin_at));
         first = second = 0;
         end = 0;
 #pragma unroll

@@ -30,7 +30,7 @@ struct rows_input : line_input<__operand, __length, __count> {
             load_packet<__length>(this->packets[__k], row + __element * this->source.step, this->source.step, 0, __last);
             return 0;
         }
-        past[__k] = static_cast<unsigned>(reinterpret_cast<unsigned long long>(at(__element)) % 16);
+        past[__k] = bytes_past<16>(at(__element));
         if (sizeof(typename line::stored) >= 4) others[__k].load_cached(at(__element), past[__k]);
         else others[__k].load(at(__element), past[__k]);
         return 0;

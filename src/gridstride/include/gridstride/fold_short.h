@@ -53,7 +53,7 @@ struct stretch {
     // Bring so many elements, from a number on.
     GRIDSTRIDE_INLINED int bring(long long __first, int __count) {
         const char* __at = base + __first * size;
-        shift = int(reinterpret_cast<unsigned long long>(__at) % 16);
+        shift = int(bytes_past<16>(__at));
         const uint4* __words = reinterpret_cast<const uint4*>(__at - shift);
         const int __whole = (shift + __count * size + 15) / 16;
         constexpr int __at_once = 4;

@@ -81,7 +81,7 @@ struct line_input {
     }
     // The same for all packets where they are words long.
     GRIDSTRIDE_INLINED unsigned past_word() const {
-        return __are_words ? 0 : static_cast<unsigned>(reinterpret_cast<unsigned long long>(base) % 16);
+        return __are_words ? 0 : bytes_past<16>(base);
     }
     template <loading __how>
     GRIDSTRIDE_INLINED int load_as(int __k, long long __packet) {

@@ -113,6 +113,15 @@ GRIDSTRIDE_INLINED bool all_of() { return true; }
 template <class... __rest>
 GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
+// How many bytes an address is behind a multiple of so many.
+template <int __multiple>
+GRIDSTRIDE_INLINED unsigned bytes_past(const void* __at) {
+    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % __multiple;
+}
+
+// So many bytes of a word, if any, as a mask.
+GRIDSTRIDE_INLINED unsigned mask_of(int __bytes) { return __bytes >= 4 ? ~0u : __bytes <= 0 ? 0u : ~(~0u << __bytes * 8); }
+
 // Words between words: each begins so many bits, modulo 32, into a given one. One more is given than is made.
 template <int __count>
 GRIDSTRIDE_INLINED void shift_words(unsigned* __bits, unsigned __shift) {
@@ -134,7 +143,7 @@ template <int __length, class __stored>
 struct between<__length, __stored, 4> {
     static GRIDSTRIDE_INLINED bool load(packet<__stored, __length>& __to, const char* __at) {
         constexpr int __words = sizeof(__stored) * __length / 4;
-        const unsigned __shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 4) * 8;
+        const unsigned __shift = bytes_past<4>(__at) * 8;
         const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __shift / 8);
         unsigned __bits[__words + 1];
 #pragma unroll
@@ -147,9 +156,7 @@ struct between<__length, __stored, 4> {
 };
 template <int __length, class __stored>
 struct between<__length, __stored, 16> {
-    static GRIDSTRIDE_INLINED unsigned past_word(const char* __at) {
-        return static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
-    }
+    static GRIDSTRIDE_INLINED unsigned past_word(const char* __at) { return bytes_past<16>(__at); }
     // The 16 bytes that begin `__off` bytes, not 0, into two words.
     static GRIDSTRIDE_INLINED uint4 joined(uint4 __low, uint4 __high, unsigned __off) {
         unsigned __bits[8] = {__low.x, __low.y, __low.z, __low.w, __high.x, __high.y, __high.z, __high.w};

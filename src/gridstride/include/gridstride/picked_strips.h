@@ -43,7 +43,7 @@ struct picked_strip : picking<__operand, __length> {
         before = __part.x > 0 ? __length - 1 : 0;
         gap = pitch * __length / word % 2 ? 0 : word;
         char* const __at = at(-before, 0);
-        first = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 16;
+        first = bytes_past<16>(__at);
         from_word = __at - first;
         end = __part.to + before <= 0 ? 0 : first + (__part.to + before - 1) * pitch + __part.height * size;
         step = int(apart * pitch + apart * pitch / (32 * word) * gap);

@@ -154,7 +154,7 @@ struct shifted<__operand, along_y, __shape> : shifted_place<__operand, __shape> 
 #pragma unroll
         for (int __l = 0; __l < each; ++__l) {
             const char* const __line = this->at(__first * each - shape::phases + __l, 0);
-            __past[__l] = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__line)) % 4);
+            __past[__l] = int(bytes_past<4>(__line));
             __from[__l] = __line - __past[__l] + __lane * 4;
         }
         char* __to = waiting + shape::row_at(__lane * each) + __first * 4;
