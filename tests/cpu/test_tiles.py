@@ -89,6 +89,27 @@ def test_short_rows_of_broadcast_operands(dtype: str) -> None:
                 np.testing.assert_array_equal(kernel(z, y[..., ::2]), expected)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_in_short_pieces(dtype: str) -> None:
+    kernel = gs.ElementwiseKernel("T x, T y", "T z, T w", "z = x + y; w += z", "sums")
+    for shape in ((901, 3), (1000, 13), (50, 20, 7), (3, 400, 5, 2)):
+        x, y = numbers(shape, dtype), numbers((*shape[:-1], 1), dtype)
+        for inner in (tuple(slice(0, n) for n in shape), tuple(slice(1, n + 1) for n in shape)):
+            wider = tuple(n + 4 for n in shape)
+            z, w = numbers(wider, dtype), numbers(wider, dtype)
+            expected_z, expected_w = z.copy(), w.copy()
+            expected_z[inner] = x + y
+            expected_w[inner] += x + y
+            kernel(x, y, z[inner], w[inner])
+            np.testing.assert_array_equal(z, expected_z)
+            np.testing.assert_array_equal(w, expected_w)
+            kernel(z[inner], y, z[inner], w[inner][..., ::-1])
+            expected_w[inner][..., ::-1] += expected_z[inner] + y
+            expected_z[inner] += y
+            np.testing.assert_array_equal(z, expected_z)
+            np.testing.assert_array_equal(w, expected_w)
+
+
 def test_periods_of_all_lengths() -> None:
     kernel = add()
     for length in (2, 5, 63, 64, 65, 1000, 1023, 1025, 3000):
@@ -222,6 +243,8 @@ def test_elements_are_numbered() -> None:
             x = np.zeros(shape, "float64").transpose(order)
             np.testing.assert_array_equal(kernel(x).ravel(), np.arange(x.size))
             out = np.empty(x.shape)
+            np.testing.assert_array_equal(kernel(x, out).ravel(), np.arange(x.size))
+            out = np.empty(tuple(n + 1 for n in x.shape))[tuple(slice(n) for n in x.shape)]
             np.testing.assert_array_equal(kernel(x, out).ravel(), np.arange(x.size))
 
 

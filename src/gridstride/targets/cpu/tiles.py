@@ -31,6 +31,8 @@ _TURNED_COLUMNS = 1024
 _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
 #: Bytes of a chunk of memory within which elements are permuted, as in the header.
 _CHUNK = 384
+#: Results from which on rows of them that lie apart are better written one by one, by the size of the largest.
+_SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
 #: Bytes of a row from which on it is worth storing past the caches.
 _STREAMED_ROW = 256
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
@@ -136,12 +138,16 @@ def _has_columns(walk: ElementWalk, row_axes: int) -> bool:
 
 
 def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
-    """Return how many of the first axes make a row: more than one where that is short and results lie on."""
-    walked = [(1, walk.numbers)] if any(walk.numbers) else []  # all zero: nobody asks for them
-    walked += [(each.itemsize, each.strides) for each in walk.operands if each.written]
+    """Return how many of the first axes make a row: several where that is short, if results lie on or in pieces."""
+    numbers = [(1, walk.numbers)] if any(walk.numbers) else []  # all zero: nobody asks for them
+    written = [(each.itemsize, each.strides) for each in walk.operands if each.written]
+    if any(strides[0] != step for step, strides in (*numbers, *written)):
+        return 1
+    in_pieces = not turned and all(walk.shape[0] < _SHORT_PIECES.get(step, 0) for step, _ in written)
+    lying_on = numbers if in_pieces else [*numbers, *written]
     count, length = 1, walk.shape[0]
     while count < len(walk.shape) and count != turned and length < long:
-        if any(strides[0] != step or strides[count] != step * length for step, strides in walked):
+        if any(strides[count] != step * length for step, strides in lying_on):
             break
         length *= walk.shape[count]
         count += 1

@@ -90,8 +90,8 @@ struct carried : passage {
                             : reinterpret_cast<stored*>(fetched<bytes>(*this, __tiles, __y, __width, __from, __count));
         return 0;
     }
-    GRIDSTRIDE_INLINED int end(int __y, long long __from, int __count) const {
-        if (__operand::is_written && !is_direct()) put<bytes>(*this, __y, __from, __count);
+    GRIDSTRIDE_INLINED int end(const tile_shape& __tiles, int __y, long long __from, int __count) const {
+        if (__operand::is_written && !is_direct()) put<bytes>(*this, __tiles, __y, __from, __count);
         return 0;
     }
 };
@@ -127,7 +127,7 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
         swallow(__all.begin(__tiles, __y, __width, __from, __some)...);
         run_consecutive<__operation, typename __carried::operand...>(
             __do, __number + __from * __step, __step, __some, __all.items...);
-        swallow(__all.end(__y, __from, __some)...);
+        swallow(__all.end(__tiles, __y, __from, __some)...);
     }
 }
 

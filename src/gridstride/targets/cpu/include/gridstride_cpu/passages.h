@@ -307,11 +307,11 @@ GRIDSTRIDE_APART void gather_ahead(char* __to, const char* __from, long long __s
         gather_bytes<__size>(__to, __from, __step, smaller(__some, __count));
     }
 }
-// Some elements of a row of several axes.
-template <int __size>
-GRIDSTRIDE_APART void gather_pieces(char* __to, const passage& __its, const tile_shape& __tiles, int __y, long long __from,
-                                      int __count) {
-    const char* const __row = __its.row(__y);
+// Bring some elements of a row of several axes to where they are consecutive, or put them to memory from there.
+template <int __size, bool __puts>
+GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_shape& __tiles, int __y, long long __from,
+                               int __count) {
+    char* const __row = __its.row(__y);
     const long long __ahead = __its.ahead ? __its.ahead : rows_ahead * __its.down +
         (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
     equal_pieces __pieces = {__its.step, __its.strides[1], __ahead, int(__tiles.length[0])};
@@ -322,7 +322,8 @@ GRIDSTRIDE_APART void gather_pieces(char* __to, const passage& __its, const tile
         const int __begun = int(__first % __pieces.length);
         const int __left = __tiles.row_axes > 2 ? __length - int(__before % __length) : __length;
         const int __some = smaller(__left * __pieces.length - __begun, __count - __done);
-        bring_pieces<__size>(__to + (long long)__done * __size, __row + offset_in_row(__its, __tiles, __first), __pieces, __begun, __some);
+        move_pieces<__size, __puts>(__items + (long long)__done * __size, __row + offset_in_row(__its, __tiles, __first),
+                                    __pieces, __begun, __some);
         __done += __some;
     }
 }
@@ -347,17 +348,19 @@ __attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tile
     else if (__its.how == way::stepped)
         gather_ahead<__size>(__its.buffer, __row + __from * __its.step, __its.step, __count, __width - __from);
     else
-        gather_pieces<__size>(__its.buffer, __its, __tiles, __y, __from, __count);
+        move_row<__size, false>(__its.buffer, __its, __tiles, __y, __from, __count);
     return __its.buffer;
 }
 template <int __size>
-__attribute__((noinline)) void put(const passage& __its, int __y, long long __from, int __count) {
+__attribute__((noinline)) void put(const passage& __its, const tile_shape& __tiles, int __y, long long __from, int __count) {
     char* const __row = __its.row(__y);
     if (__its.is_streamed) {
         const int __line = __y % __its.unfinished_count;
         stream(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer, __row + __from * __size,
                (long long)__count * __size);
-    } else
+    } else if (__its.how == way::pieces)
+        move_row<__size, true>(__its.buffer, __its, __tiles, __y, __from, __count);
+    else
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
 // Fill the tile of an operand that has one, unless it holds these elements.
@@ -372,7 +375,7 @@ __attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __ti
         if (__tiles.row_axes == 1)
             gather_ahead<__size>(__its.tile, __its.corner, __its.step, __count, __count);
         else
-            gather_pieces<__size>(__its.tile, __its, __tiles, 0, 0, __count);
+            move_row<__size, false>(__its.tile, __its, __tiles, 0, 0, __count);
         repeat_period(__its.tile, (long long)__count * __size, (long long)__its.period * __size + larger(chunk_bytes, __size));
         return;
     }
@@ -386,7 +389,7 @@ __attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __ti
 
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
-    start template void put<size>(const passage&, int, long long, int);                       \
+    start template void put<size>(const passage&, const tile_shape&, int, long long, int);                       \
     start template void bring_tile<size>(passage&, const tile_shape&, int, int);
 GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 

@@ -36,33 +36,38 @@ struct equal_pieces {
     int length;
 };
 
-// Bring so many pieces, or so many elements of one, to where they are consecutive; there is room for a vector behind them.
-template <int __size>
-GRIDSTRIDE_INLINED void bring_each(char* __to, const char* __from, const equal_pieces& __its, int __pieces, int __count) {
+// Bring so many pieces, or so many elements of one, to where they are consecutive, where there is room for a vector behind
+// them; or put them to memory from there.
+template <int __size, bool __puts>
+GRIDSTRIDE_INLINED void move_each(char* __items, char* __at, const equal_pieces& __its, int __pieces, int __count) {
     const long long __bytes = (long long)__count * __size, __step = __its.step;
-    if (__step == 0) {
-        for (; __pieces > 0; --__pieces, __to += __bytes, __from += __its.apart) repeating<__size>::run(__to, __from, __count);
+    if (!__puts && __step == 0) {
+        for (; __pieces > 0; --__pieces, __items += __bytes, __at += __its.apart) repeating<__size>::run(__items, __at, __count);
         return;
     }
-    for (; __pieces > 0; --__pieces, __to += __bytes, __from += __its.apart) {
-        for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__from + __its.ahead + __k);
+    for (; __pieces > 0; --__pieces, __items += __bytes, __at += __its.apart) {
+        if (__puts) {
+            copy_short(__at, __items, __bytes);
+            continue;
+        }
+        for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __its.ahead + __k);
         if (__step == __size)
-            copy_short(__to, __from, __bytes);
+            copy_short(__items, __at, __bytes);
         else
-            gather_bytes<__size>(__to, __from, __step, __count);
+            gather_bytes<__size>(__items, __at, __step, __count);
     }
 }
 
-// Bring so many elements of pieces, of the first of which some are left out.
-template <int __size>
-GRIDSTRIDE_APART void bring_pieces(char* __to, const char* __from, const equal_pieces& __its, int __begun, int __count) {
+// Move so many elements of pieces, of the first of which some are left out.
+template <int __size, bool __puts>
+GRIDSTRIDE_APART void move_pieces(char* __items, char* __at, const equal_pieces& __its, int __begun, int __count) {
     while (__count > 0) {
         const bool __is_whole = !__begun && __count >= __its.length;
         const int __pieces = __is_whole ? __count / __its.length : 1;
         const int __some = __is_whole ? __its.length : smaller(__its.length - __begun, __count);
-        bring_each<__size>(__to, __from, __its, __pieces, __some);
-        __to += (long long)__pieces * __some * __size;
-        __from += __pieces * __its.apart - __begun * __its.step;
+        move_each<__size, __puts>(__items, __at, __its, __pieces, __some);
+        __items += (long long)__pieces * __some * __size;
+        __at += __pieces * __its.apart - __begun * __its.step;
         __count -= __pieces * __some;
         __begun = 0;
     }
