@@ -259,7 +259,7 @@ def folds(n: int) -> Iterator[Fold]:
         yield Fold("all", (n,), None, kind=kind)
         yield Fold("square.1", (side, side), 1, kind=kind)
         yield Fold("square.0", (side, side), 0, kind=kind)
-    for width in (16, 100, 5000):
+    for width in (16, 100, 1001, 5000):
         yield Fold(f"by{width}.1", (n // width, width), 1, kind="argmax")
 
 

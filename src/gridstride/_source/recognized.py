@@ -121,6 +121,6 @@ def _reduce_with_places(source: ReductionSource, only: Role, finds_places: bool)
         return "gridstride_reduce"
     which = f"{flag(kept.is_largest)}, {flag(kept.is_first)}"
     if finds_places:
-        return f"gridstride::as_found_extreme<{which}>(gridstride_reduce)"
+        return f"gridstride::as_found_extreme<{which}, {only.ctype}>(gridstride_map, gridstride_reduce)"
     ranked = f"gridstride::ranked_bytes<{only.stored_ctype}, {which}>"
     return f"gridstride::as_placed_extreme<{ranked}, {only.ctype}>(gridstride_map, gridstride_reduce)"

@@ -285,28 +285,37 @@ GRIDSTRIDE_INLINED int add_bytes(__columns_type& __columns, const __place& __at,
 
 // Bytes that are folded in words, which have room for the rows of a part.
 template <class __columns_type, int __length, int __count, class __place, class __input>
-GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, int __row, int __end, int* __table,
-                                        __input& __one) {
+GRIDSTRIDE_INLINED void add_byte_column(const __place& __at, bool __are_words, int __row, int __end,
+                                        typename __columns_type::kept* __table, __input& __one) {
+    typedef typename __input::stored __stored;
+    const int __first = __row;
     if (!__are_words) {
 #pragma unroll 1
         for (int __j = 0; __j < __length && __at.has(__j); ++__j) {
             const char* __from = __one.base + __j * (__at.apart * __one.source.step);
-            int __sum = __columns_type::nothing();
+            const char* const __begin = __from;
+            typename __columns_type::kept __sum = __columns_type::nothing();
 #pragma unroll 8
             for (int __k = __row; __k < __end; __k += __at.height) {
-                __columns_type::add_one(__sum, *reinterpret_cast<const typename __input::stored*>(__from), __k);
+                __columns_type::add_one(__sum, *reinterpret_cast<const __stored*>(__from), __k);
                 __from += __at.height * __one.source.strides[0];
             }
-            __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] = __sum;
+            __table[__at.template slot<__length>(__at.y, __at.first + __j * __at.apart)] =
+                __row < __end ? with_any(__sum, __begin, __first) : __sum;
         }
         return;
     }
     __columns_type __columns;
+    const char* const __begin = __one.base;
     __row = add_bytes<__count>(__columns, __at, __row, __end, __one);
     add_bytes<1>(__columns, __at, __row, __end, __one);
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        if (__at.has(__j)) __table[__at.template slot<__length>(__at.y, __at.first + __j)] = __columns.value(__j, __at.y, __at.height);
+        if (__at.has(__j)) {
+            const auto __kept = __columns.value(__j, __at.y, __at.height);
+            __table[__at.template slot<__length>(__at.y, __at.first + __j)] =
+                __first < __end ? with_any(__kept, __begin + __j * sizeof(__stored), __first) : __kept;
+        }
 }
 
 // Join what rows of threads hold of each column, and the columns of each result; hand over the results.
@@ -327,9 +336,12 @@ GRIDSTRIDE_INLINED void join_table(const __reduce& __do, const __finish& __do_fi
     // A warp joins many columns of a result, a thread few.
     const int __results = __at.width / __at.inner, __group = __at.inner < 32 ? 1 : 32, __lane = __x & (__group - 1);
     for (int __own = __x / __group; __own < __results; __own += fold_threads / __group) {
-        __value __sum = __table[__at.template slot<__length>(0, __own * __at.inner + __lane)];
-        for (int __k = __lane + __group; __k < __at.inner; __k += __group)
-            joined(__do, __sum, __table[__at.template slot<__length>(0, __own * __at.inner + __k)]);
+        const auto __of = [&](int __k) {
+            return of_column(__do, __start, __table[__at.template slot<__length>(0, __own * __at.inner + __k)], __first_row,
+                             __at.row_position / __at.height, __k * __at.inner_position);
+        };
+        auto __sum = __of(__lane);
+        for (int __k = __lane + __group; __k < __at.inner; __k += __group) joined(__do, __sum, __of(__k));
         for (int __distance = __group / 2; __distance > 0; __distance /= 2)
             joined(__do, __sum, from_lane_below(__sum, __distance, 32));
         if (__lane == 0) __do_finish(__result + __own, int(blockIdx.y), one_result(as_folded(__do, __start, __sum, __first_row)));
@@ -382,12 +394,13 @@ template <int __count, bool __is_stacked, bool __always_words, class __folding, 
 GRIDSTRIDE_INLINED void fold_stretch_of_bytes(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                               const fold_space<__axes>& __space, char* __shared, const __operand& __input) {
     constexpr int __length = packet_length<__operand>();
-    int* __table = reinterpret_cast<int*>(__shared);
+    typedef typename columns_in_words<__reduce, typename __operand::stored, __length>::type __columns_type;
+    typename __columns_type::kept* __table = reinterpret_cast<typename __columns_type::kept*>(__shared);
     column_input<__operand, __length, __count> __one(__input);
     fold_stretch<__length, __is_stacked, __always_words, 0, long long>(
         __do, __do_finish, __start, __space, __space.group, __table,
         [&](const auto& __at, bool __are_words, int __row, int __end) {
-            add_byte_column<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length, __count>(__at, __are_words, __row, __end, __table, __one);
+            add_byte_column<__columns_type, __length, __count>(__at, __are_words, __row, __end, __table, __one);
         },
         __one);
 }

@@ -168,31 +168,39 @@ template <>
 struct few_values<true> {
     template <few_loading __how, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
-                                        long long, int __last, int (&__sums)[__length], __input& __one) {
+                                        long long, int __last,
+                                        typename columns_in_words<__reduce, typename __input::stored, __length>::type::kept (&__sums)[__length],
+                                        __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
         __columns_type __columns;
         const int __rows = int(__space.fold.count);
+        const char* const __begin = __one.base;
         if (__last == __length) {
             add_few_words<__count, __how>(__columns, __rows, __one);
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __sums[__j] = __columns.value(__j, 0, 1);
+            for (int __j = 0; __j < __length; ++__j) __sums[__j] = with_any(__columns.value(__j, 0, 1), __begin + __j * __one.source.step, 0);
             return;
         }
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) {
-            const char* __from = __one.base + (__j < __last ? __j : 0) * __one.source.step;
+            const char* __from = __begin + (__j < __last ? __j : 0) * __one.source.step;
+            const char* const __first = __from;
             __sums[__j] = __columns_type::nothing();
 #pragma unroll 1
             for (int __row = 0; __row < __rows; ++__row) {
                 __columns_type::add_one(__sums[__j], *reinterpret_cast<const typename __input::stored*>(__from), __row);
                 __from += __one.source.strides[0];
             }
+            __sums[__j] = with_any(__sums[__j], __first, 0);
         }
     }
 };
 
-template <bool __are_bytes, class __folding> struct few_value { typedef __folding type; };
-template <class __folding> struct few_value<true, __folding> { typedef int type; };
+template <bool __are_bytes, int __length, class __folding, class __reduce, class... __operands> struct few_value { typedef __folding type; };
+template <int __length, class __folding, class __reduce, class __operand>
+struct few_value<true, __length, __folding, __reduce, __operand> {
+    typedef typename columns_in_words<__reduce, typename __operand::stored, __length>::type::kept type;
+};
 
 // Store what a thread has, in words; where there is shared memory for it, what the threads of a warp have, so that they
 // store neighboring words.
@@ -254,7 +262,7 @@ template <few_loading __how, int __length, int __stored, int __count, bool __are
 GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                                 const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                                 __inputs&&... __all) {
-    typedef typename few_value<__are_bytes, __folding>::type value;
+    typedef typename few_value<__are_bytes, __length, __folding, __reduce, typename __inputs::operand...>::type value;
     const int __lane = threadIdx.x % 32;
     value* __table = reinterpret_cast<value*>(__shared) + (threadIdx.x - __lane) * __length;
     // A thread has `part` packets, one after another.
@@ -289,7 +297,9 @@ struct few_rows {
     }
     template <class __folding, class... __operands>
     __device__ static constexpr int shared_bytes() {
+        constexpr bool __may_find = larger(int(sizeof(typename __operands::stored))...) > 1 && sizeof(typename __folding::type) > 8;
         return has_room<__folding>() ? fold_threads * __length * larger(int(sizeof(__folding)), 4)
+             : __may_find && has_room<long long>() ? fold_threads * __length * 8
              : has_room<int>() ? fold_threads * __length * 4 : 1;
     }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
@@ -298,9 +308,10 @@ struct few_rows {
                                         const __operands&... __inputs) {
         constexpr int __bytes = __length * larger(int(sizeof(typename __operands::stored))...);
         constexpr int __count = __bytes >= few_bytes / 2 ? 2 : __bytes * 16 <= few_bytes ? 16 : few_bytes / __bytes;
-        constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value && __length % 4 == 0;
+        constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value &&
+                                     (__length % 4 == 0 || larger(int(sizeof(typename __operands::stored))...) > 1);
         fold_packets_of_results<__how, __length, __stored, __count, __are_bytes,
-                                has_room<typename few_value<__are_bytes, __folding>::type>()>(
+                                has_room<typename few_value<__are_bytes, __length, __folding, __reduce, __operands...>::type>()>(
             __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, larger(__count, few_at_once(__how))>(__inputs)...);
     }
 };

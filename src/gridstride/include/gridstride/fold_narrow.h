@@ -182,7 +182,9 @@ struct narrow_block<true> {
                                              const narrow_rounds& __rounds, int, char* __shared, __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
         __columns_type __columns;
+        typedef typename __columns_type::kept __kept;
         long long __round = __rounds.first;
+        const char* const __begin = __round < __rounds.words_end ? __one.at(__place.packet(__round)) : nullptr;
         if (__one.has_words()) {
             __round = add_byte_rounds<__length, __count, true>(__columns, __place, __round, __rounds.words_end, __one);
             __round = add_byte_rounds<__length, 1, true>(__columns, __place, __round, __rounds.words_end, __one);
@@ -195,19 +197,24 @@ struct narrow_block<true> {
             __one.unpack(0);
             __columns.add_last(__one.packets[0], __last);
         }
-        int* __table = reinterpret_cast<int*>(__shared);
+        __kept* __table = reinterpret_cast<__kept*>(__shared);
         if (threadIdx.x < __place.threads)
 #pragma unroll
-            for (int __j = 0; __j < __length; ++__j) __table[threadIdx.x * __length + __j] = __columns.value(__j, __place.row_of(__j), __place.rows);
+            for (int __j = 0; __j < __length; ++__j) {
+                const __kept __own = __columns.value(__j, __place.row_of(__j), __place.rows);
+                __table[threadIdx.x * __length + __j] =
+                    __begin ? with_any(__own, __begin + __j * sizeof(typename __input::stored), __place.row_of(__j)) : __own;
+            }
         return as_folded(__do, __start, joined_columns<__length>(__do, __place.row, __place.threads, __table),
                          __rounds.first * __place.rows);
     }
 };
 
-// A value of each thread, or a sum of each byte of its packets.
+// A value of each thread, or a sum of each byte of its packets, or an element of a structure and its row.
 template <class __folding, class... __operands>
 __device__ constexpr int narrow_bytes() {
-    return larger(fold_bytes<__folding>(), packet_length<__operands...>() == 16 ? fold_threads * 16 * int(sizeof(int)) : 1);
+    return larger(fold_bytes<__folding>(),
+                  packet_length<__operands...>() == 16 || sizeof(typename __folding::type) > 8 ? fold_threads * 64 : 1);
 }
 
 template <bool __are_outermost, bool __are_bytes, int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>

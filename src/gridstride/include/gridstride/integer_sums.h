@@ -20,6 +20,7 @@ GRIDSTRIDE_INLINED int with_word(unsigned __word, int __sum) {
 // Sums of the bytes that stand at the same places of packets, two to a word: the caller adds at most `most` packets.
 template <class __stored, int __length>
 struct byte_columns {
+    typedef int kept;
     static constexpr int most = 256, words = __length / 4;
     static constexpr unsigned bias = __stored(-1) < __stored(0) ? 0x80808080u : 0u;  // makes bytes non-negative
     unsigned even[words], odd[words];
@@ -59,6 +60,7 @@ struct byte_columns {
 // The largest or smallest of them: those of a word at odd places decide between its halves, whatever lies below them.
 template <class __stored, int __length, bool __is_largest>
 struct extreme_columns {
+    typedef int kept;
     static constexpr int words = __length / 4;
     static constexpr bool has_sign = __stored(-1) < __stored(0);
     unsigned even[words], odd[words];
@@ -158,6 +160,8 @@ template <class __reduce, bool __is_largest, class __operand>
 struct folds_bytes<byte_extreme<__reduce, __is_largest>, __operand> { static constexpr bool value = true; };
 template <class __reduce, class __stored, int __length>
 struct columns_in_words;
+// What a thread has of a column, of which an element of row `__row` is at `__at`.
+GRIDSTRIDE_INLINED int with_any(int __kept, const char*, int) { return __kept; }
 template <class __reduce, class __stored, int __length>
 struct columns_in_words<integer_sum<__reduce>, __stored, __length> { typedef byte_columns<__stored, __length> type; };
 template <class __reduce, bool __is_largest, class __stored, int __length>
@@ -174,6 +178,10 @@ template <class __reduce, bool __is_largest>
 GRIDSTRIDE_INLINED void joined(const byte_extreme<__reduce, __is_largest>&, int& __value, const int& __other) {
     if (__is_largest ? __value < __other : __other < __value) __value = __other;
 }
+// The value of one of several columns that make a result, given the first row, the distance of places from row to row, and
+// the place in a row.
+template <class __folding, class __value, class __reduce>
+GRIDSTRIDE_INLINED __value of_column(const __reduce&, const __folding&, const __value& __of, long long, long long, long long) { return __of; }
 template <class __folding, class __reduce>
 GRIDSTRIDE_INLINED __folding as_folded(const __reduce&, const __folding&, const __folding& __sum, long long) { return __sum; }
 template <class __folding, class __reduce>

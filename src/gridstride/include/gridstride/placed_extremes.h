@@ -162,6 +162,7 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ra
 // Of the bytes at the same places of packets: the row of each, in keys that have 24 bits for it below the byte.
 template <class __ranked, class __stored, int __length>
 struct placed_columns {
+    typedef int kept;
     static constexpr int bias = __ranked::has_sign ? 0 : 128, most = (1 << 24) - 1;
     __ranked words[__length / 4];
     unsigned ranks;
@@ -200,6 +201,15 @@ GRIDSTRIDE_INLINED __folding as_folded(const placed_extreme<__ranked, __value, _
                                        long long __first) {
     typedef placed_columns<__ranked, char, 4> columns;
     __start.add(__do, __do.of(__first + columns::row(__key), columns::byte(__key)));
+    return __start;
+}
+
+// Columns of a result have different places of the same rows.
+template <class __folding, class __ranked, class __value, class __map, class __reduce>
+GRIDSTRIDE_INLINED __folding of_column(const placed_extreme<__ranked, __value, __map, __reduce>& __do, __folding __start, const int& __key,
+                                       long long __first, long long __apart, long long __within) {
+    typedef placed_columns<__ranked, char, 4> columns;
+    __start.add(__do, __do.of((__first + columns::row(__key)) * __apart + __within, columns::byte(__key)));
     return __start;
 }
 

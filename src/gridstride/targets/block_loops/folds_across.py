@@ -17,12 +17,12 @@ from gridstride.targets.block_loops.spaces import (
     fold_loop,
     fold_space_bytes,
     folds_innermost,
+    found_across,
     has_bytes,
     has_words,
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
-    results_make_a_row,
     room_of,
     threads_for,
 )
@@ -47,7 +47,7 @@ from gridstride.targets.walks import (
 
 _REDUCTION = "gridstride/reduction.h"
 _COLUMNS, _FEW = "gridstride/fold_columns.h", "gridstride/fold_few_rows.h"
-_ROWS = "gridstride/fold_rows.h"
+_ROWS, _FOUND_IN_ROWS = "gridstride/fold_rows.h", "gridstride/found_in_rows.h"
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Rows that one thread folds; and those where there are enough results for all threads of a device.
@@ -138,7 +138,7 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     if _begins_with_words(walk, 0):
         most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
     each = max(1, min(most, count // (THREADS * _BLOCKS * limits.multiprocessors)))
-    kept_row = prod(walk.kept) if row % length == 0 and results_make_a_row(walk) else row
+    kept_row = prod(walk.kept) if row % length == 0 and _results_make_a_row(walk) else row
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
     )
@@ -148,7 +148,16 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     name = f"few_rows<{length}, {stored}, gridstride::few_{how}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop(
-        (_FEW, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True
+        (_FEW, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,
+        finds_places=found_across(walk),
+    )  # fmt: skip
+
+
+def _results_make_a_row(walk: FoldWalk) -> bool:
+    """Return whether all results lie, and are counted, as those of one row do."""
+    steps = [walk.results, *(each.strides for each in walk.outputs)]
+    return all(
+        step[axis] == step[axis - 1] * walk.kept[axis - 1] for step in steps for axis in range(1, len(step))
     )
 
 
@@ -324,13 +333,21 @@ def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         "columns_bytes",
         _values(length),
         joining_of_rows,
+        tells_places=True,
+        finds_places=found_across(walk),
     )
 
 
 def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     length = packet_length([each.itemsize for each in walk.inputs])
     row, *outer = walk.fold
-    packets, results = -(-row // length), prod(walk.kept)
+    are_words = row % length == 0 and has_words(walk, length, along=True)
+    # Where places are looked for in packets of several elements, these are words, wherever rows begin.
+    finds_places = (
+        walk.keeps_places and row >= length > 2 and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
+    )
+    packets = -(-(row + (length - 1 if finds_places and not are_words else 0)) // length)
+    results = prod(walk.kept)
     total = packets * prod(outer)
     wanted, group = _BLOCKS * limits.multiprocessors, min(WARP, threads_for(total))
     if results * group < wanted * THREADS:
@@ -345,10 +362,11 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks, THREADS, parts)
-    are_words = row % length == 0 and has_words(walk, length, along=True)
     axes = len(outer) if len(outer) <= _COUNTED_AXES and max(outer) < 1 << 31 else 0
     name = f"fold_rows<{_AT_ONCE}, {flag(are_words)}, {axes}, {counter_of(walk)}>"
-    return fold_loop((_ROWS, name), walk, space, inputs, how)
+    return fold_loop(
+        (_ROWS, name), walk, space, inputs, how, finds_places=_FOUND_IN_ROWS if finds_places else ""
+    )
 
 
 def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:

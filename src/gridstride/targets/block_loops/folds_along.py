@@ -11,6 +11,7 @@ from gridstride.targets.block_loops.spaces import (
     counter_of,
     fold_loop,
     fold_space_bytes,
+    found_along,
     has_words,
     packet_length,
     power_of_two_up_to,
@@ -69,7 +70,15 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     lines = f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<4, {counter_of(walk)}, {are_words}>"
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     how = configuration(blocks, THREADS, parts)
-    return fold_loop(loop, walk, space, inputs, how, tells_places=not outer)
+    return fold_loop(
+        loop,
+        walk,
+        space,
+        inputs,
+        how,
+        tells_places=not outer,
+        finds_places="" if outer else found_along(walk),
+    )
 
 
 def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> int:

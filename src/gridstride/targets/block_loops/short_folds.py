@@ -14,6 +14,8 @@ from gridstride.targets.block_loops.spaces import (
     blocks_held,
     fold_loop,
     fold_space_bytes,
+    found_across,
+    found_along,
     has_bytes,
     packet_length,
     parts_that_fill,
@@ -48,6 +50,8 @@ _MANY_ELEMENTS = 100
 _FEW, _FEW_BYTES = 8, 144
 #: Words of those that a thread loads itself, as in the header.
 _MOST_OWN_WORDS = 3
+#: Elements of a row of which places are looked for in packets: a row takes as long to begin with as so many.
+_LEAST_FOUND = 24
 #: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
 
@@ -126,8 +130,9 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
     name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}>::"
     return fold_loop(
-        (_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True
-    )
+        (_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
+        finds_places=found_along(walk) if row >= _LEAST_FOUND else "",
+    )  # fmt: skip
 
 
 def _rows_brought(rows: int, size: int) -> int:
@@ -236,7 +241,10 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
     # Parts of many results, larger than what is read, are stored together.
     join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
     name = f"fold_narrow<4, {flag(join is not None)}>"
-    return fold_loop((_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True)
+    return fold_loop(
+        (_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True,
+        finds_places=found_across(walk),
+    )  # fmt: skip
 
 
 def _fits_a_word(itemsize: int) -> bool:

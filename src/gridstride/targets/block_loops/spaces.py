@@ -26,6 +26,7 @@ from gridstride.targets.walks import (
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _LINES = "gridstride/fold_lines.h"
+_FOUND_ALONG, _FOUND_ACROSS = "gridstride/found_along.h", "gridstride/found_columns.h"
 #: Rows that a thread folds at most, and such rows of bytes: in the headers sums and ranks of bytes count on it.
 MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
@@ -90,6 +91,7 @@ def fold_loop(
     join: Callable[[int, int, int], Loop] | None = None,
     tells_places: bool = False,
     capacity: int | None = None,
+    finds_places: str = "",
 ) -> FoldLoop:
     """Return a loop over a walk's outputs too, and the joining of its parts.
 
@@ -102,8 +104,23 @@ def fold_loop(
     largest = LARGEST_FOLDING // values
     return FoldLoop(
         *loop, shared, capacity, space, operands, how, parts, WORKSPACE_AT, joining, largest, join is not None,
-        tells_places=tells_places, widens="iuf", exact_bytes=2,
+        tells_places=tells_places, widens="iuf", exact_bytes=2, finds_places=finds_places,
     )  # fmt: skip
+
+
+def found_along(walk: FoldWalk) -> str:
+    """Return the header by which loops look for places along lines and in short rows."""
+    return _FOUND_ALONG if _looks_for_places(walk) else ""
+
+
+def found_across(walk: FoldWalk) -> str:
+    """Return the same across rows."""
+    return _FOUND_ACROSS if _looks_for_places(walk) else ""
+
+
+def _looks_for_places(walk: FoldWalk) -> bool:
+    """Return whether elements are compared alone: the places of bytes are ranks, and of large ones there are few."""
+    return walk.keeps_places and walk.inputs[0].itemsize in (2, 4)
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:

@@ -13,8 +13,8 @@ template <class __reduce, bool __is_largest, bool __is_first>
 struct found_extreme : __reduce {
     __host__ __device__ explicit found_extreme(const __reduce& __do) : __reduce(__do) {}
 };
-template <bool __is_largest, bool __is_first, class __reduce>
-__host__ __device__ inline found_extreme<__reduce, __is_largest, __is_first> as_found_extreme(const __reduce& __do) {
+template <bool __is_largest, bool __is_first, class __value, class __map, class __reduce>
+__host__ __device__ inline found_extreme<__reduce, __is_largest, __is_first> as_found_extreme(const __map&, const __reduce& __do) {
     return found_extreme<__reduce, __is_largest, __is_first>(__do);
 }
 // Numbers in the order of elements, and what is kept of elements. Floats of two bytes have a sign and a magnitude, so

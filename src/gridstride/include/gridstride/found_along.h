@@ -1,0 +1,127 @@
+// The places of extremes along lines and in short rows, by the words in which they lie, wherever they begin.
+#ifndef GRIDSTRIDE_FOUND_ALONG_H
+#define GRIDSTRIDE_FOUND_ALONG_H
+
+#include <gridstride/fold_lines.h>
+#include <gridstride/found_packets.h>
+
+namespace gridstride {
+
+// ---- along lines, by the words in which they lie, wherever the line begins ----
+
+template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, bool __is_first, class __value, class __own_map, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__reduce, __is_largest, __is_first, __value, __own_map>& __do,
+                                         __folding (&__sums)[__sums_count], const __counted& __from, long long __begin, long long __end,
+                                         int __lane, int __group, long long __elements, __input& __one) {
+    typedef typename __input::stored __stored;
+    typedef decltype(__from.first_place(0)) __place;
+    if (__begin >= __end) return;
+    found_packet<__stored, __length, __place, __is_largest, __is_first, true> __found;
+    const char* const __row = __one.base;
+    if (__one.source.step != sizeof(__stored) || sizeof(__stored) * __length != 16) {
+#pragma unroll 1
+        for (long long __packet = __begin + __lane; __packet < __end; __packet += __group) {
+            const long long __left = __elements - __packet * __length;
+            const int __last = __left < __length ? int(__left) : __length;
+            __one.load(0, __packet, __last);
+            __one.unpack(0);
+            __found.add_some(__one.packets[0], __place(__packet * __length), 0, __last);
+        }
+    } else {
+        const int __before = int(__one.past_word() / sizeof(__stored));
+        const long long __words = (__before + __elements) / __length;  // the next one has what is after them
+        const int __after = int(__before + __elements - __words * __length);
+        const bool __is_last_part = __end * __length >= __elements;
+        const bool __takes_first = __before != 0 && __begin == 0 && __lane == 0;
+        const bool __takes_last = __after != 0 && __is_last_part && __lane == __group - 1 && (__words > 0 || __before == 0);
+        __one.base -= __before * int(sizeof(__stored));
+        word_of<__stored, __length> __first, __last;
+        if (__takes_first) __first.load(__one.base);
+        if (__takes_last) __last.load(__one.at(__words));
+        if (__is_last_part) __end = __words;
+        const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
+        line_tile __tile = {__begin + (__before != 0 && __begin == 0) + (__lane - __own) * __count + __own, __end, __apart};
+        const long long __full = __end - __apart * __count + __own;
+        packet<__stored, __length> __items;
+        if (__takes_first) {
+            __first.unpack(__items);
+            __found.add_some(__items, __place(-__before), __before, __words > 0 ? __length : __after);
+        }
+        for (bool __is_full = true; __is_full; __tile.first += __step) {
+            __is_full = __tile.first <= __full;
+#pragma unroll
+            for (int __k = 0; __k < __count; ++__k)
+                if (__is_full || __tile.at(__k) < __end) __one.template load_as<by_words>(__k, __tile.at(__k));
+#pragma unroll
+            for (int __k = 0; __k < __count; ++__k)
+                if (__is_full || __tile.at(__k) < __end) {
+                    __one.template unpack_as<by_words>(__k);
+                    __found.add(__one.packets[__k], __place(__tile.at(__k) * __length - __before));
+                }
+        }
+        if (__takes_last) {
+            __last.unpack(__items);
+            __found.add_some(__items, __place(__words * __length - __before), 0, __after);
+        }
+    }
+    if (!__found.any) return;
+    __stored __item;
+    const int __at = __found.find(!__is_first, __item);
+    add_found(__do, __sums[0], __found, __found.place + __at, __elements, __item, [&](long long __j) {
+        return *reinterpret_cast<const __stored*>(__row + __j * __one.source.step);
+    });
+}
+
+// ---- short rows, by words of four bytes, or elements ----
+
+template <int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, bool __is_first, class __value, class __own_map, class __counted, class __input>
+GRIDSTRIDE_INLINED void add_short_row(const __map&, const found_extreme<__reduce, __is_largest, __is_first, __value, __own_map>& __do,
+                                      __folding (&__sums)[__sums_count], const __counted&, int __begin, int __first, int __end,
+                                      int __apart, __input& __one) {
+    typedef typename __input::stored __stored;
+    constexpr int __size = sizeof(__stored), __in_word = __size < 4 ? 4 / __size : 1, __at_once = 4;
+    const unsigned __byte = __one.shift + __begin * __size, __word = __byte / 4 * 4;
+    const int __before = int(__byte % 4) / __size;
+    const int __words = (__before + __end + __in_word - 1) / __in_word, __after = __words * __in_word - __before - __end;
+    const int __own = (__words - __first + __apart - 1) >> (__ffs(__apart) - 1);
+    if (__end <= 0 || __own <= 0) return;
+    const unsigned __first_own = ~0u << 8 * __before * __size, __last_own = ~0u >> 8 * __after * __size;
+    packet<__stored, __in_word * __at_once> __items;
+    unsigned __none = 0;
+    // A row may begin and end between words.
+    const auto __take = [&](int __k, int __w, bool __is_own, bool __may_begin, bool __may_end) {
+        if (__size >= 4) {
+            if (__is_own) __items.items[__k] = __one.at(__begin + __w);
+            else __items.items[__k] = compared<__stored>::worst(__is_largest);
+            return;
+        }
+        unsigned __mask = __is_own ? ~0u : 0u;
+        if (__may_begin && __w == 0) __mask &= __first_own;
+        if (__may_end && __w == __words - 1) __mask &= __last_own;
+        unsigned __bits = __is_own ? __one.four_bytes(__word + 4 * __w) : 0;
+        __bits = (__bits & __mask) | (__none & ~__mask);
+        memcpy(&__items.items[__k * __in_word], &__bits, __size < 4 ? 4 : 0);
+    };
+#pragma unroll
+    for (int __j = 0; __j < __in_word; ++__j) __items.items[__j] = compared<__stored>::worst(__is_largest);
+    if (__size < 4) memcpy(&__none, __items.items, __size < 4 ? 4 : 0);
+    found_packet<__stored, __in_word * __at_once, int, __is_largest, __is_first, true> __found;
+    const int __begun = (__own - 1) % __at_once + 1;
+#pragma unroll
+    for (int __k = 0; __k < __at_once; ++__k) __take(__k, __first + __k * __apart, __k < __begun, __k == 0, true);
+    __found.add(__items, __first);
+    for (int __w = __first + __begun * __apart; __w < __words; __w += __at_once * __apart) {
+#pragma unroll
+        for (int __k = 0; __k < __at_once; ++__k) __take(__k, __w + __k * __apart, true, false, __k == __at_once - 1);
+        __found.add(__items, __w);
+    }
+    __stored __item;
+    const int __j = __found.find(!__is_first, __item);
+    const int __at = (__found.place + __j / __in_word * __apart) * __in_word + __j % __in_word - __before;
+    add_found(__do, __sums[0], __found, __at, __end, __item,
+                                         [&](long long __k) { return __one.at(__begin + int(__k)); });
+}
+
+}
+
+#endif
