@@ -29,6 +29,7 @@ launcher = Extension(
             "entry",
             "array_key",
             "array_record",
+            "array_memory",
             "array_launcher",
             "arrays",
             "cupy_arrays",

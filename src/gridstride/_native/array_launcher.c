@@ -1,22 +1,13 @@
 /* ArrayLauncher: the base class of array kernels. A call is a hit, made here, or a miss, left to the pipeline. */
 #include "native.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 512, TRIES = 4 };
 enum { RETURNS_NOTHING, RETURNS_ONE, RETURNS_TUPLE }; /* as in entry.py */
-
-/* What a kernel remembers of its calls, by the hash of their keys. */
-struct memory {
-    struct array_record *records[SLOTS];
-    uint64_t met[SLOTS]; /* hashes of calls that were made once */
-    unsigned turn;
-};
 
 struct array_launcher {
     PyObject_HEAD
-    struct memory *memory; /* null before the first call */
+    struct array_memory *memory; /* null before the first call */
 };
 
 /* What a call makes: outputs, then a workspace. */
@@ -27,63 +18,6 @@ struct made {
 };
 
 static PyObject *launch_name, *record_name, *result_name, *outputs_name, *workspace_name, *replayed_name;
-
-/* ---- what is remembered ---- */
-
-/* Return a held record, or null. */
-static struct array_record *find_record(const struct array_launcher *self, const struct array_call *call)
-{
-    if (self->memory == NULL)
-        return NULL;
-    for (unsigned k = 0; k < TRIES; ++k) {
-        struct array_record *record = self->memory->records[(call->hash + k) % SLOTS];
-        if (record != NULL && is_record_of(record, call)) {
-            ++record->references;
-            return record;
-        }
-    }
-    return NULL;
-}
-
-static void keep_record(struct memory *memory, struct array_record *record)
-{
-    struct array_record **slot = NULL;
-    for (unsigned k = 0; k < TRIES; ++k) {
-        struct array_record **one = &memory->records[(record->hash + k) % SLOTS];
-        if (*one == NULL || ((*one)->hash == record->hash && (*one)->key_size == record->key_size)) {
-            slot = one;
-            break;
-        }
-    }
-    if (slot == NULL)
-        slot = &memory->records[(record->hash + memory->turn++ % TRIES) % SLOTS];
-    struct array_record *replaced = *slot;
-    *slot = record;
-    if (replaced != NULL)
-        release_array_record(replaced);
-}
-
-/* Return whether such a call was made before: many are made only once, and those are not worth a record. */
-static int was_met(struct array_launcher *self, const struct array_call *call)
-{
-    if (self->memory == NULL)
-        self->memory = calloc(1, sizeof *self->memory);
-    if (self->memory == NULL)
-        return 0;
-    struct memory *memory = self->memory;
-    uint64_t *slot = NULL;
-    for (unsigned k = 0; k < TRIES; ++k) {
-        uint64_t *one = &memory->met[(call->hash + k) % SLOTS];
-        if (*one == call->hash)
-            return 1;
-        if (*one == 0 && slot == NULL)
-            slot = one;
-    }
-    if (slot == NULL)
-        slot = &memory->met[(call->hash + memory->turn++ % TRIES) % SLOTS];
-    *slot = call->hash;
-    return 0;
-}
 
 /* ---- hit ---- */
 
@@ -325,7 +259,7 @@ static int remember(struct array_launcher *self, PyObject *finished, const struc
     if (!is_done && self->memory != NULL) {
         struct array_record *record = make_array_record(description, call, keywords);
         if (record != NULL)
-            keep_record(self->memory, record);
+            keep_array_record(self->memory, record);
         is_done = record != NULL;
     }
     Py_DECREF(description);
@@ -343,7 +277,7 @@ static PyObject *launch_in_pipeline(PyObject *self, PyObject *positional, PyObje
     if (finished == NULL)
         return NULL;
     int is_done = 1;
-    if (call != NULL && was_met((struct array_launcher *)self, call))
+    if (call != NULL && was_met(&((struct array_launcher *)self)->memory, call))
         is_done = remember((struct array_launcher *)self, finished, call, keywords);
     PyObject *result = is_done ? PyObject_GetAttr(finished, result_name) : NULL;
     Py_DECREF(finished);
@@ -358,7 +292,7 @@ static PyObject *array_launcher_call(PyObject *self, PyObject *positional, PyObj
     PyObject *result = NULL;
     if (watchers > 0 || !read_array_call(positional, keywords, &call))
         return launch_in_pipeline(self, positional, keywords, NULL);
-    struct array_record *record = find_record((struct array_launcher *)self, &call);
+    struct array_record *record = find_array_record(((struct array_launcher *)self)->memory, &call);
     enum outcome outcome = UNKNOWN_PLACE;
     if (record != NULL) {
         outcome = replay(self, positional, keywords, record, &call, &result);
@@ -372,24 +306,15 @@ static PyObject *array_launcher_call(PyObject *self, PyObject *positional, PyObj
 
 static int array_launcher_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    const struct memory *memory = ((struct array_launcher *)self)->memory;
     Py_VISIT(Py_TYPE(self));
-    for (int k = 0; memory != NULL && k < SLOTS; ++k) {
-        int stopped = memory->records[k] == NULL ? 0 : visit_array_record(memory->records[k], visit, arg);
-        if (stopped)
-            return stopped;
-    }
-    return 0;
+    return visit_array_memory(((struct array_launcher *)self)->memory, visit, arg);
 }
 
 static int array_launcher_clear(PyObject *self)
 {
-    struct memory *memory = ((struct array_launcher *)self)->memory;
+    struct array_memory *memory = ((struct array_launcher *)self)->memory;
     ((struct array_launcher *)self)->memory = NULL;
-    for (int k = 0; memory != NULL && k < SLOTS; ++k)
-        if (memory->records[k] != NULL)
-            release_array_record(memory->records[k]);
-    free(memory);
+    free_array_memory(memory);
     return 0;
 }
 

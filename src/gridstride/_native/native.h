@@ -273,6 +273,15 @@ int lie_apart(const struct array_record *record, const struct array_call *call);
 int fill_step(const struct array_step *step, const struct array_call *call, const uintptr_t *made,
               unsigned char *packed);
 
+/* ---- array_memory.c ---- */
+
+struct array_memory;
+struct array_record *find_array_record(const struct array_memory *memory, const struct array_call *call);
+void keep_array_record(struct array_memory *memory, struct array_record *record);
+int was_met(struct array_memory **made, const struct array_call *call);
+int visit_array_memory(const struct array_memory *memory, visitproc visit, void *arg);
+void free_array_memory(struct array_memory *memory);
+
 /* ---- cuda_launch.c ---- */
 
 int launch_cuda(void *context, const struct gridstride_configuration *configuration, const void *packed,
