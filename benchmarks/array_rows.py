@@ -255,6 +255,9 @@ def folds(n: int) -> Iterator[Fold]:
     yield Fold("images.02", (32, n // 32 // pixels, pixels), (0, 2))
     yield Fold("images7.023", (n // 64 // 49, 64, 7, 7), (0, 2, 3))
     yield Fold("mixed9.024", (n // 2160, 8, 6, 5, 9), (0, 2, 4))
+    yield Fold("four.13", (n // 693, 7, 9, 11), (1, 3))
+    for kind in ("sum", "argmax"):
+        yield Fold("short5.1", (n // 35, 5, 7), 1, kind=kind)
     for kind in KINDS[1:]:
         yield Fold("all", (n,), None, kind=kind)
         yield Fold("square.1", (side, side), 1, kind=kind)

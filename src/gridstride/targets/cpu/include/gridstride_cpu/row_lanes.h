@@ -14,6 +14,28 @@ GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, long
     return 0;
 }
 
+// Rows of one input, and the one that is folded.
+template <class __operand>
+struct rows_in_order {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    const char* base;
+    long long stride, ahead;
+    char* buffer;
+    const stored* items;
+
+    GRIDSTRIDE_INLINED int find_row(int __row) {
+        items = reinterpret_cast<const stored*>(base + __row * stride);
+        return 0;
+    }
+    // Go to a copy, which anything may follow.
+    GRIDSTRIDE_INLINED int bring(long long __count) {
+        if (stride) __builtin_memcpy(buffer, items, __count * sizeof(stored));
+        items = reinterpret_cast<const stored*>(buffer);
+        return 0;
+    }
+};
+
 // An input on its way along a row.
 template <class __operand, int __buffered>
 struct streamed_input {
@@ -49,15 +71,14 @@ struct streamed_input {
         items = reinterpret_cast<const stored*>(base + __row * source.kept_strides[0]);
         return 0;
     }
-    // A row that is the same for all results is copied once.
+    // Return where rows lie; one that is the same for all results is copied once.
     GRIDSTRIDE_INLINED bool is_held() const { return source.kept_strides[0] == 0; }
-    GRIDSTRIDE_INLINED int hold(long long __count) {
-        if (!is_held()) return 0;
+    GRIDSTRIDE_INLINED rows_in_order<__operand> rows(long long __count) {
+        if (!is_held()) return {base, source.kept_strides[0], ahead, buffer, nullptr};
         find_row(0);
-        return bring(__count);
+        bring(__count);
+        return {buffer, 0, 0, buffer, nullptr};
     }
-    GRIDSTRIDE_INLINED int find_other_row(int __row) { return is_held() ? 0 : find_row(__row); }
-    GRIDSTRIDE_INLINED int bring_other(long long __count) { return is_held() ? 0 : bring(__count); }
     GRIDSTRIDE_APART int bring(long long __count) {
         __builtin_memcpy(buffer, items, __count * sizeof(stored));
         items = reinterpret_cast<const stored*>(buffer);

@@ -202,21 +202,26 @@ private:
     template <int __axes>
     GRIDSTRIDE_INLINED static void fold(places<true>, row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
-        typedef lanes_of_row<how, __type, lanes, __map, __reduce, __inputs...> __row;
-        typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
         if (!all_of((__all.is_held() || __all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
-        swallow(__all.hold(__space.fold_row)...);
-        const long long __seen = __followed - __row::reach(__space.fold_row);  // rows behind which are enough others
-        const __row __folded(__space.fold_row);
+        fold_lanes_of_rows(__values, __rows, __followed, __do_map, __do, __space.fold_row, __all.rows(__space.fold_row)...);
+    }
+    template <class... __in_order>
+    GRIDSTRIDE_INLINED static void fold_lanes_of_rows(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
+                                                      long long __length, __in_order... __all) {
+        typedef lanes_of_row<how, __type, lanes, __map, __reduce, __in_order...> __row;
+        typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
+        const long long __seen = __followed - __row::reach(__length);  // rows behind which are enough others
+        const __row __folded(__length);
         alignas(64) typename __row::lane __rows_of_lanes[__row::count * __row::count] = {};
         for (int __first = 0; __first < __rows; __first += __row::count) {
-            for (int __k = __first; __k < __rows && __k < __first + __row::count; ++__k) {
-                swallow(__all.find_other_row(__k)...);
-                if (__k >= __seen) swallow(__all.bring_other(__space.fold_row)...);
+            const int __some_rows = smaller(__row::count, __rows - __first);
+            for (int __k = 0; __k < __some_rows; ++__k) {
+                swallow(__all.find_row(__first + __k)...);
+                if (__first + __k >= __seen) swallow(__all.bring(__length)...);
                 alignas(64) typename __row::lane __some[__row::count];
                 __folded.fold(__some, __do_map, __do, __all...);
                 for (int __from = 0; __from < __row::count; __from += __turned::length)
-                    __turned::copy(__rows_of_lanes + (__k - __first) * __row::count + __from, __some + __from);
+                    __turned::copy(__rows_of_lanes + __k * __row::count + __from, __some + __from);
             }
             __turned::join(__row::reduce(__do), __rows_of_lanes);
             for (int __from = 0; __from < __row::count; __from += __turned::length) {
