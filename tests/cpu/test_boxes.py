@@ -11,7 +11,7 @@ import pytest
 import gridstride as gs
 from gridstride.targets import registry
 from gridstride.targets.block_loops import boxes, writers
-from gridstride.targets.walks import THREADS, ElementWalk, Ints, Loop, Walked
+from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
 from tests.array_values import values
 from tests.cpu.test_block_loops import ADD_TO, BOTH, NUMBERED, flat_view, forget_calls, in_soak
 
@@ -95,7 +95,7 @@ def test_parts_of_arrays(dtype: str, chosen: list[Loop]) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16"])
 def test_larger_boxes(dtype: str, monkeypatch: pytest.MonkeyPatch, chosen: list[Loop]) -> None:
-    """Where layers have short runs, boxes have more threads, if those are enough for a device."""
+    """Where layers have short runs, boxes are larger, if they are enough for a device."""
     usual = boxes._of_longer_runs
     monkeypatch.setattr(
         boxes,
@@ -108,7 +108,8 @@ def test_larger_boxes(dtype: str, monkeypatch: pytest.MonkeyPatch, chosen: list[
     out = np.zeros_like(y)
     NUMBERED(x, y, out)
     np.testing.assert_array_equal(out, x + y + numbers)
-    assert [loop.configuration.block[0] for loop in chosen] == [2 * THREADS]
+    threads = {1: 256, 2: 512}[np.dtype(dtype).itemsize]
+    assert [(loop.name.split(", ")[2], loop.configuration.block[0]) for loop in chosen] == [("4", threads)]
 
 
 @pytest.mark.parametrize("axes", AXES, ids=str)

@@ -11,6 +11,7 @@
 #define GRIDSTRIDE_PERMUTED_H
 
 #include <gridstride/async_words.h>
+#include <gridstride/kept_packets.h>
 #include <gridstride/waiting_packets.h>
 #include <gridstride/word_squares.h>
 
@@ -241,7 +242,7 @@ struct permuted {
         return 0;
     }
     GRIDSTRIDE_INLINED int store() const {
-        if (__operand::is_written) store_packet<__length>(items, row, size, 0, __length);
+        if (__operand::is_written) kept<__length, stored>::store(items, row);
         return 0;
     }
 };

@@ -11,7 +11,6 @@ from gridstride.targets.block_loops.element_loops import lies_along
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
-    THREADS,
     ElementWalk,
     Ints,
     Loop,
@@ -32,8 +31,9 @@ _EVEN = 8
 #: Blocks for which a multiprocessor has shared memory, also if elements are wide, or threads turn most, and what it
 #: needs of that for itself and for where runs begin. Bytes of wide elements.
 _BLOCKS, _BLOCKS_OF_WIDE, _BLOCKS_OF_MOST, _RESERVED, _WIDE = 5, 4, 3, 3072, 8
-#: Blocks of twice as many threads, where layers have runs of fewer bytes than this, and have twice as long ones then.
-_LARGE_BLOCKS, _SHORT_RUN = 2, 1024
+#: The same of large boxes, of so many elements, where layers have runs of fewer bytes than this, and have twice as long
+#: ones then; the squares of which a thread turns words.
+_LARGE_BLOCKS, _LARGE, _SHORT_RUN, _SQUARES = 2, 8192, 1024, 4
 #: Elements of a box where there are few.
 _FEW = 1024
 #: Axes are shorter than this: places along them, and what lies a box behind their end, are `int`.
@@ -60,11 +60,11 @@ def boxes(walk: ElementWalk, limits: Limits, least: int = _LEAST_RUN) -> Loop | 
 
 
 def _of_longer_runs(walk: ElementWalk, sides: Sides, box: Box, limits: Limits) -> Loop | None:
-    """Return the loop over boxes of more threads, where runs of layers are short, and far longer then."""
+    """Return the loop over larger boxes, where runs of layers are short, and far longer then."""
     layers, run = box.taken.layers, _shortest_run(walk, sides, box, 1)
     if layers == 1 or run >= _SHORT_RUN:
         return None
-    taken = Taken(layers, _squares(walk, sides, layers, _TURNED), _LARGE_BLOCKS, 2 * THREADS)
+    taken = Taken(layers, _SQUARES, _LARGE_BLOCKS, _LARGE // (_SQUARES * layers))
     extents = _extents(walk.shape, sides, _most_elements(walk, sides, taken, limits))
     larger = None if extents is None else _layered(walk, sides, extents, taken)
     if larger is None or _shortest_run(walk, sides, larger, 1) < 2 * run:
