@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from gridstride._source.elementwise import (
 )
 from gridstride._source.macros import apart_from_macros, declared_words
 from gridstride._source.recognized import handed_map, handed_reduce
+from gridstride._source.reduction_expressions import identity_lines, post_lines, statement_of
 from gridstride._source.types import (
     DType,
     Role,
@@ -304,10 +304,10 @@ class _Text:
             "operations": template("folding.cu").substitute(
                 reduce_expr=section(f"reduce_expr of {name}", source.reduce_expr),
                 outputs="".join(f", {role.ctype}& {role.parameter.name}" for role in self._results),
-                post_map_expr=_post(source),
+                post_map_expr=post_lines(source),
             ),
             "results": "".join(f", gridstride_at_{role.parameter.name}" for role in self._results),
-            "identity": _identity(source),
+            "identity": identity_lines(source),
             "handed": ", gridstride_exchange" if form.shared else "",
             "begin": begin,
             "end": end,
@@ -336,7 +336,7 @@ class _Text:
 
     def _parameters(self, spaces: Iterable[str], roles: Iterable[Role], *own: str) -> str:
         """Return the list of parameters: spaces first, then the function's own."""
-        capacity, post = self._form.capacity, _statement(self._source)
+        capacity, post = self._form.capacity, statement_of(self._source)
         declared = [f"const gridstride::fold_space<{capacity}> {space}" for space in spaces]
         return ", ".join(
             [*declared, *own, *(_parameter(role, self._outputs, capacity, post) for role in roles)]
@@ -351,39 +351,6 @@ def is_number(role: Role) -> bool:
 def entry(name: str) -> str:
     """Return the name of a reduction's function."""
     return f"{name}_reduction"
-
-
-def assigns(text: str, names: Iterable[str]) -> bool:
-    """Return whether an expression mentions one of the outputs, which it can only do to assign it."""
-    return not words(text).isdisjoint(names)
-
-
-def is_statement(text: str) -> bool:
-    """Return whether a text is more than an expression."""
-    return ";" in text or re.match(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)", text) is not None
-
-
-def _statement(source: ReductionSource) -> str:
-    """Return the post-map as a statement."""
-    text, outputs = source.post_map_expr, [parameter.name for parameter in source.declaration.outputs]
-    return text if is_statement(text) or assigns(text, outputs) else f"{outputs[0]} = {text}"
-
-
-def _post(source: ReductionSource) -> str:
-    name, text = source.declaration.name, source.post_map_expr
-    label = f"post_map_expr of {name}"
-    outputs = source.declaration.outputs
-    if is_statement(text) or assigns(text, [parameter.name for parameter in outputs]):
-        return section(label, text, ";")
-    result = outputs[0]
-    return f"{result.name} = gridstride::value_of<{result.ctype}>::from(\n{section(label, text)}\n);"
-
-
-def _identity(source: ReductionSource) -> str:
-    if not source.identity:
-        return ""
-    text = section(f"identity of {source.declaration.name}", source.identity)
-    return f"gridstride::value_of<_type_reduce>::from(\n{text}\n)"
 
 
 def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:

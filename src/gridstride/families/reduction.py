@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gridstride._arguments.parameters import Declaration, declare, is_placeholder
 from gridstride._array_pipeline import FinishedCall
 from gridstride._array_pipeline.folding import run_reduction
-from gridstride._source.reduction import ReductionSource, assigns, is_statement
+from gridstride._source.reduction import ReductionSource
+from gridstride._source.reduction_expressions import assigns, is_statement
 from gridstride._syntax.words import words
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention

@@ -1,0 +1,48 @@
+"""The expressions of reductions: which are statements, and how they stand in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gridstride._source.elementwise import section
+from gridstride._syntax.words import words
+
+if TYPE_CHECKING:
+    from gridstride._source.reduction import ReductionSource
+
+
+def assigns(text: str, names: Iterable[str]) -> bool:
+    """Return whether an expression mentions one of the outputs, which it can only do to assign it."""
+    return not words(text).isdisjoint(names)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text is more than an expression."""
+    return ";" in text or re.match(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)", text) is not None
+
+
+def statement_of(source: ReductionSource) -> str:
+    """Return the post-map as a statement."""
+    text, outputs = source.post_map_expr, [parameter.name for parameter in source.declaration.outputs]
+    return text if is_statement(text) or assigns(text, outputs) else f"{outputs[0]} = {text}"
+
+
+def post_lines(source: ReductionSource) -> str:
+    """Return the post-map as lines that assign the outputs."""
+    name, text = source.declaration.name, source.post_map_expr
+    label = f"post_map_expr of {name}"
+    outputs = source.declaration.outputs
+    if is_statement(text) or assigns(text, [parameter.name for parameter in outputs]):
+        return section(label, text, ";")
+    result = outputs[0]
+    return f"{result.name} = gridstride::value_of<{result.ctype}>::from(\n{section(label, text)}\n);"
+
+
+def identity_lines(source: ReductionSource) -> str:
+    """Return the identity as lines of the type in which values are folded; "" where there is none."""
+    if not source.identity:
+        return ""
+    text = section(f"identity of {source.declaration.name}", source.identity)
+    return f"gridstride::value_of<_type_reduce>::from(\n{text}\n)"
