@@ -218,6 +218,8 @@ def _repeated(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     fewer = z[: pixels * 3].reshape(pixels, 3)
     four = x[: pixels * 4].reshape(pixels, 4)[:, :3]
     yield Layout("of_four_three", "increment", (four, fewer), 7 * pixels * itemsize, None)
+    three, in_four = x[: pixels * 3].reshape(pixels, 3), z[: pixels * 4].reshape(pixels, 4)[:, :3]
+    yield Layout("three_of_four", "increment", (three, in_four), 7 * pixels * itemsize, None)
 
 
 def folds(n: int) -> Iterator[Fold]:
