@@ -33,7 +33,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
-@pytest.mark.parametrize("shape", [(3, 1301, 3), (4, 1000, 21)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 1301, 3), (4, 1000, 21), (2, 37, 70, 3)], ids=str)
 def test_flipped_pixels(dtype: str, shape: Ints, taken: list[str]) -> None:
     every_target.test_flipped_pixels(np, dtype, shape)
     assert {"interleaved", "deinterleaved"} <= set(taken)
@@ -57,8 +57,17 @@ def test_choices(itemsize: int) -> None:
         )
         return writers.BlockLoops().elementwise(ElementWalk(shape, (0,) * len(shape), operands), limits).name
 
+    # Blocks have parts of long lines.
     assert name((-3, *pixels[1:]), lines, shape).startswith("deinterleaved<3")
     order = (2, 0, 1)
     to_pixels = [tuple(each[axis] for axis in order) for each in (lines, (-3, *pixels[1:]), shape)]
     assert name(*to_pixels).startswith("interleaved")
-    assert ", 4, 2>" in name(*to_pixels)
+    assert (", 6, 2>" if itemsize == 1 else ", 4, 2>") in name(*to_pixels)
+    shape, pixels, lines = (224, 224, 3), (3, 672, 1), (1, 224, 224 * 224)
+    assert name((-3, *pixels[1:]), lines, shape).startswith("deinterleaved<5")
+    assert name((3, 800, 1), lines, shape).startswith("deinterleaved<5")
+
+
+def test_parts_of_images(taken: list[str]) -> None:
+    every_target.test_parts_of_images(np, "int8")
+    assert {"interleaved", "deinterleaved"} <= set(taken)

@@ -129,6 +129,122 @@ struct deinterleaved_operand<__operand, other_side, __shape> {
     GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const { return *reinterpret_cast<stored*>(rows.at(rows.byte(__x + shape::phases, __y))); }
 };
 
+// An input of rows in planes, of which those that the part touches wait, each plane as far from the next as keeps words whole.
+template <class __operand, class __shape>
+struct deinterleaved_operand<__operand, in_planes, __shape> {
+    typedef __operand operand;
+    typedef typename __operand::stored stored;
+    typedef __shape shape;
+    typedef row_memory<stored, false> memory;
+    static constexpr int size = sizeof(stored), length = shape::length;
+
+    const __operand& source;
+    char* corner;  // of the first plane
+    plane_side<false> side;
+    char* waiting;
+    long long begin;   // of the part
+    int first, planes; // of the planes that wait; how many
+    int row, pitch;    // bytes of a row, and to the next one, which may lie before it
+    int apart, gap;    // from a plane to the next, and from where a plane's last row would go on to the next one's first
+    int lead, turn;    // bytes to the first row
+    int x, y;          // where the thread stands; bytes along rows
+    int phase;         // for which it knows where its words come from, and how many rows of each lie in one plane
+    int from[shape::words], left[shape::words];
+    typename word<length * size>::type words[shape::words];
+    packet<stored, length> items;
+
+    GRIDSTRIDE_INLINED deinterleaved_operand(const __operand& __source)
+        : source(__source), corner(__source.data) {}
+    GRIDSTRIDE_INLINED int enter(const plane_part<false>&) { return 0; }
+    GRIDSTRIDE_INLINED const char* lowest(int __plane) const {
+        return corner + __plane * source.strides[1] + (pitch < 0 ? (side.inner - 1) * source.step : 0);
+    }
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared, const plane_part<false>& __part) {
+        side = __part.x_side;
+        begin = __part.x;
+        row = __part.height * size;
+        pitch = source.step < 0 ? -row : row;
+        first = place_in_planes(side, begin < shape::phases ? 0 : begin - shape::phases).plane;
+        planes = place_in_planes(side, begin + __part.to - 1).plane - first + 1;
+        const int __bytes = side.inner * row;
+        apart = (__bytes + 47) / 16 * 16 + int(static_cast<unsigned long long>(source.strides[1]) % 16);
+        gap = apart - side.inner * pitch;
+        lead = int(bytes_past<16>(lowest(first))) + (pitch < 0 ? __bytes - row : 0);
+        turn = size == shape::size ? memory::turn_of(__part.height) : 0;
+        waiting = __shared;
+        __shared += (((__part.width + shape::phases) / side.inner + 2) * apart + 47) / 16 * 16;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int bring(const plane_part<false>&) const {
+        int __beside = 1;
+        while (__beside < planes && __beside < turning_threads / 32) __beside *= 2;
+        const int __threads = turning_threads / __beside, __bytes = side.inner * row;
+#pragma unroll 1
+        for (int __plane = threadIdx.x / __threads; __plane < planes; __plane += __beside) {
+            const char* __from = lowest(first + __plane);
+            const int __past = int(bytes_past<16>(__from));
+            char* const __to = waiting + (lead - (pitch < 0 ? __bytes - row : 0) + __plane * apart - __past);
+            __from -= __past;
+#pragma unroll 2
+            for (int __at = threadIdx.x % __threads * 16; __at < __past + __bytes; __at += __threads * 16)
+                bring_word<16>(__to + __at, __from + __at);
+        }
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int byte(const place_in_planes& __at) const {
+        return lead + (__at.plane - first) * apart + __at.within * pitch;
+    }
+    GRIDSTRIDE_INLINED int stand(int __x, int __y) {
+        x = __x;
+        y = __y * size;
+        phase = -1;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED void find(int __phase) {
+        phase = __phase;
+#pragma unroll
+        for (int __w = 0; __w < shape::words; ++__w) {
+            const place_in_planes __at(side, begin + x + __w * shape::apart - __phase);
+            from[__w] = byte(__at);
+            left[__w] = side.inner - __at.within;
+        }
+    }
+    GRIDSTRIDE_INLINED int go_on(int __lines) {
+        y += __lines * size;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int load(int __w, int __phase) {
+        if (phase != __phase) find(__phase);
+        const char* const __from = waiting + from[__w] + y;
+        const int __left = left[__w];
+        packet<typename word<size>::type, length> __picked;
+        if (__left >= length) {
+#pragma unroll
+            for (int __j = 0; __j < length; ++__j)
+                __picked.items[__j] = *reinterpret_cast<const typename word<size>::type*>(__from + (__j + turn) % length * pitch);
+        } else {
+#pragma unroll
+            for (int __j = 0; __j < length; ++__j) {
+                const int __row = (__j + turn) % length;
+                __picked.items[__j] = *reinterpret_cast<const typename word<size>::type*>(__from + __row * pitch + (__row < __left ? 0 : gap));
+            }
+        }
+        memcpy(&words[__w], &__picked, length * size);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int unpack(int __w, int) {
+        whole<length, stored>::unpack(items, turned(words[__w], turn * size * 8));
+        return 0;
+    }
+    static GRIDSTRIDE_INLINED unsigned turned(unsigned __word, int __bits) { return __funnelshift_l(__word, __word, __bits); }
+    template <class __word>
+    static GRIDSTRIDE_INLINED const __word& turned(const __word& __all, int) { return __all; }
+    GRIDSTRIDE_INLINED int store(int, int) const { return 0; }
+    GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const {
+        return *reinterpret_cast<stored*>(waiting + byte(place_in_planes(side, begin + __x)) + __y * size);
+    }
+};
+
 // Do the thread's words of a line, which would begin at `__x` without a phase.
 template <class __shape, class __operation, int __axes, class... __all_operands>
 GRIDSTRIDE_INLINED void do_line_words(const __operation& __do, const element_space<__axes>& __space,

@@ -76,6 +76,58 @@ struct few_lines {
                  *reinterpret_cast<const __stored*>(__corner + __direction * __x * size + __y * __step));
         }
     }
+    // The same of lines in planes, of which a word's elements are in one, or come one by one.
+    template <bool __backwards, class __memory, class __operand>
+    static GRIDSTRIDE_INLINED void bring_planes(const __memory& __rows, const char* __corner, const __operand& __source,
+                                                const plane_part<false>& __part) {
+        constexpr int __step = __backwards ? -size : size;
+#pragma unroll 1
+        for (int __begin = threadIdx.x / 32 * chunk; __begin < __part.to; __begin += turning_threads / 32 * chunk) {
+            const int __x = __begin + threadIdx.x % 32 * length;
+            line_word __waiting[__lines][__words];
+            unsigned __past[__lines][__words];
+            bool __are_whole[__words];
+#pragma unroll
+            for (int __w = 0; __w < __words; ++__w) {
+                const int __first = __x + __w * apart;
+                const place_in_planes __at(__part.x_side, __part.x + __first);
+                const char* const __from = __corner + __at.plane * __source.strides[1] + __at.within * __step -
+                                           (__backwards ? (length - 1) * size : 0);
+                __are_whole[__w] = __first + length <= __part.to && __at.within + length <= __part.x_side.inner;
+#pragma unroll
+                for (int __l = 0; __l < __lines; ++__l)
+                    if (__are_whole[__w]) {
+                        const char* const __line = __from + __l * __source.strides[0];
+                        __past[__l][__w] = bytes_past<4>(__line);
+                        // Nothing is read of words that have nothing of it.
+                        __waiting[__l][__w].load(__line - __past[__l][__w], int(__past[__l][__w] + 3) / 4);
+                    }
+            }
+            __syncwarp();  // else the compiler waits for the first line before it loads the others
+#pragma unroll
+            for (int __w = 0; __w < __words; ++__w) {
+                const int __first = __x + __w * apart;
+                if (__are_whole[__w]) {
+                    unsigned __from[__lines];
+#pragma unroll
+                    for (int __l = 0; __l < __lines; ++__l)
+                        __from[__l] = in_order<__backwards>(__waiting[__l][__w].joined(__past[__l][__w]));
+#pragma unroll
+                    for (int __m = 0; __m < __lines; ++__m)
+                        *reinterpret_cast<unsigned*>(__rows.at(__rows.first + __first * __lines * size + 4 * __m)) = turned(__from, 4 * __m);
+                    continue;
+                }
+#pragma unroll 1
+                for (int __k = 0; __k < length * __lines && __first + __k / __lines < __part.to; ++__k) {
+                    const int __own = __first + __k / __lines, __y = __k % __lines;
+                    const place_in_planes __at(__part.x_side, __part.x + __own);
+                    copy(*reinterpret_cast<__stored*>(__rows.at(__rows.byte(__own, __y))),
+                         *reinterpret_cast<const __stored*>(__corner + __at.plane * __source.strides[1] + __at.within * __step +
+                                                            __y * __source.strides[0]));
+                }
+            }
+        }
+    }
     template <bool __backwards, class __memory>
     static GRIDSTRIDE_INLINED void bring_words(const __memory& __rows, const char* __place, long long __step, int __x, int __end) {
         line_word __waiting[__lines][__words];

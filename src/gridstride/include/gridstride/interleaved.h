@@ -5,6 +5,7 @@
 #define GRIDSTRIDE_INTERLEAVED_H
 
 #include <gridstride/few_lines.h>
+#include <gridstride/lines_in_planes.h>
 
 namespace gridstride {
 
@@ -94,6 +95,11 @@ struct many_lines {
             for (; __y < __end; ++__y) bring_some<false, 1>(__rows, __place, __step, __to, __x, __part.to);
         }
     }
+    template <bool __backwards, class __memory, class __operand>
+    static GRIDSTRIDE_INLINED void bring_planes(const __memory& __rows, const char* __corner, const __operand& __source,
+                                                const plane_part<false>& __part) {
+        lines_in_planes<__backwards>::bring(__rows, __source, __corner, __part);
+    }
     // Bring so many lines, and go on to the next ones.
     template <bool __all, int __count, class __memory>
     static GRIDSTRIDE_INLINED void bring_some(const __memory& __rows, const char*& __place, long long __step,
@@ -172,7 +178,7 @@ struct interleaved_operand<__operand, __length, __kind, __has_gaps, __lines, __a
 
     GRIDSTRIDE_INLINED interleaved_operand(const __operand& __source) : source(__source), corner(__source.data) {}
     GRIDSTRIDE_INLINED int enter(const plane_part<false>& __part) {
-        corner += __part.x * source.step;
+        if (__kind < in_planes) corner += __part.x * source.step;
         return 0;
     }
     GRIDSTRIDE_INLINED int phase() const { return 0; }
@@ -183,7 +189,8 @@ struct interleaved_operand<__operand, __length, __kind, __has_gaps, __lines, __a
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
-        lines::template bring<__kind == other_side_backwards>(rows, corner, source.strides[0], __part);
+        if (__kind < in_planes) lines::template bring<__kind == other_side_backwards>(rows, corner, source.strides[0], __part);
+        else lines::template bring_planes<__kind == in_planes_backwards>(rows, corner, source, __part);
         return 0;
     }
     // No gap is within a packet.

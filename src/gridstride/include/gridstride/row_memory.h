@@ -7,8 +7,19 @@
 
 namespace gridstride {
 
-// How an input lies that the output does not lie like; where its lines go backwards, `interleaved` is told.
-constexpr int other_side = 3, other_side_backwards = 4;
+// How an input lies that the output does not lie like; where its lines go backwards, `interleaved` is told. In planes: side x
+// is two axes, of which only the output is consecutive along both.
+constexpr int other_side = 3, other_side_backwards = 4, in_planes = 5, in_planes_backwards = 6;
+
+// Where elements of inputs in planes are along side x.
+struct place_in_planes {
+    int plane, within;
+    GRIDSTRIDE_INLINED place_in_planes(const plane_side<false>& __x, long long __index) {
+        const unsigned __n = static_cast<unsigned>(__index);
+        plane = int((__umulhi(__n, __x.multiplier) + __n) >> __x.shift);
+        within = int(__n - static_cast<unsigned>(plane) * __x.inner);
+    }
+};
 
 template <int __size>
 struct row_word {

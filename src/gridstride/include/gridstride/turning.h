@@ -31,6 +31,7 @@ struct plane_side {
     GRIDSTRIDE_INLINED plane_side(const element_space<__axes>& __space, long long __length, int __axis)
         : length(__length), inner(int(__space.outer.length[__axis])),
           multiplier(__space.outer.multiplier[__axis]), shift(__space.outer.shift[__axis]) {}
+    GRIDSTRIDE_INLINED plane_side() : length(0), inner(0), multiplier(0), shift(0) {}
     GRIDSTRIDE_INLINED long long offset(long long __index, long long __inner_stride, long long __outer_stride) const {
         if (!__is_split) return __index * __inner_stride;
         const unsigned __n = static_cast<unsigned>(__index), __outer = (__umulhi(__n, multiplier) + __n) >> shift;

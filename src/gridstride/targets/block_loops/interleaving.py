@@ -19,8 +19,8 @@ _MEETING = 16
 _FEW = 20
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
-#: How an input lies whose lines go backwards, as the header has it.
-_BACKWARDS = ALONG_Y + 1
+#: How an input in planes lies, as the headers have it; the next number is for lines that go backwards.
+_IN_PLANES = ALONG_Y + 2
 #: Bytes of elements, and of what a block has of an operand.
 _SIZES, _STRETCH = (1, 2, 4, 8), 24576
 
@@ -60,7 +60,7 @@ def _interleaved(plane: Plane, limits: Limits) -> Loop | None:
         and rows > _FEW
         and plane.are_words(lines=False)
         and _is_one_size(plane)
-        and not plane.is_backwards()
+        and not plane.is_in_pieces()
     ):  # which strips take as packets
         return None
     lines, at_once, words = _lines(rows, smallest)
@@ -102,7 +102,7 @@ def _lines(rows: int, size: int) -> tuple[int, int, int]:
 
 def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     size, rows = plane.walk.operands[-1].itemsize, plane.column
-    are_words = size >= LEAST_WORD and plane.are_words(lines=False) and not plane.is_backwards()
+    are_words = size >= LEAST_WORD and plane.are_words(lines=False) and not plane.is_in_pieces()
     if _is_one_size(plane) and (rows % _MEETING == 0 or are_words):  # which strips take as packets
         return None
     length, phases, sizes = max(1, LEAST_WORD // size), SECTOR // size, _sizes(plane, of_rows=True)
@@ -110,6 +110,14 @@ def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
         return None
     width = _width(WARP * _WORDS_TO_LINE * length, rows * max(sizes), plane, len(sizes), limits)
     room = sum(_bytes(width + phases, rows * each, each, False) for each in sizes)
+    if len(plane.sides.x) > 1:
+        chunk = WARP * _WORDS_TO_LINE * length
+        while (
+            room := sum(_bytes_of_planes(plane, width + phases, rows * each) for each in sizes)
+        ) > _STRETCH * 5 // 4:
+            if width <= chunk:
+                return None
+            width = (width // chunk + 1) // 2 * chunk
     if room > limits.shared_memory_per_block:
         return None
     name = f"deinterleaved<{_kinds(plane, length)}>"
@@ -122,7 +130,10 @@ def _kinds(plane: Plane, length: int) -> str:
     return ", ".join(
         str(BETWEEN_WORDS + begins_as(operand, last, plane.walk.shape, length))
         if has_rows == plane.turned[-1]
-        else str(_BACKWARDS if plane.turned[-1] and operand.strides[plane.sides.x[0]] < 0 else ALONG_Y)
+        else str(
+            (_IN_PLANES if len(plane.sides.x) > 1 else ALONG_Y)
+            + (plane.turned[-1] and operand.strides[plane.sides.x[0]] < 0)
+        )
         for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
     )
 
@@ -135,6 +146,13 @@ def _width(chunk: int, pitch: int, plane: Plane, operands: int, limits: Limits) 
     chunks = blocks_for(plane.row, chunk)
     alike = blocks_for(chunks, blocks_for(chunks, most))
     return chunk * (alike if alike >= _WARPS else power_of_two_from(alike))
+
+
+def _bytes_of_planes(plane: Plane, count: int, pitch: int) -> int:
+    """Return the shared memory of the planes that so many rows may touch, as ``deinterleaved_operand`` has it."""
+    inner = plane.walk.shape[plane.sides.x[0]]
+    apart = (inner * pitch + 47) // LARGEST_WORD * LARGEST_WORD + LARGEST_WORD
+    return ((count // inner + 2) * apart + 47) // LARGEST_WORD * LARGEST_WORD
 
 
 def _bytes(count: int, pitch: int, itemsize: int, has_gaps: bool) -> int:

@@ -55,6 +55,10 @@ class Plane(NamedTuple):
         """Return the operands that are turned."""
         return [operand for operand, turned in zip(self.walk.operands, self.turned, strict=True) if turned]
 
+    def is_in_pieces(self) -> bool:
+        """Return whether what is along the side x lies backwards, or in several planes."""
+        return self.is_backwards() or len(self.sides.x) > 1
+
     def is_backwards(self) -> bool:
         """Return whether an operand goes backwards along the side x."""
         return any(operand.strides[self.sides.x[0]] < 0 for operand in self.walk.operands)

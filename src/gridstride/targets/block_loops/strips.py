@@ -17,13 +17,21 @@ _FEW_ROWS = 4
 #: Strips that are shorter do not fill blocks, of elements of so many bytes at most.
 _SHORT, _SMALL = 2 * THREADS, 2
 #: Bytes of what a block turns in a strip, and how long strips are at least.
-_STRETCH, _LEAST_WIDTH, _LONG = 24576, 32, THREADS
+_STRETCH, _LEAST_WIDTH = 24576, 32
+#: Lines in planes are so long at least, of pixels of so many parts at most, and rows of so many bytes; of more where a
+#: block has too few of one plane, and where it is results that are rows.
+_LEAST, _PARTS, _LONGEST_PIECE = 32, 16, (4608, 8192)
 
 
 def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over strips, where operands lie along different axes; packets have a length."""
     if not walk.operands or any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
         return None
+    from gridstride.targets.block_loops.interleaving import interleaving
+
+    pieces = _pieces_of(walk, length)
+    if pieces is not None and (loop := interleaving(pieces, limits)) is not None:
+        return loop
     strip = _strip_of(walk, length)
     if strip is None:
         return None
@@ -32,13 +40,31 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
 
         if (loop := boxes(walk, limits)) is not None:
             return loop
-    from gridstride.targets.block_loops.interleaving import interleaving
-
     loop = interleaving(strip, limits)
     return loop if loop or strip.is_backwards() else _picked_strips(strip, limits) or _strips(strip, limits)
 
 
-def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
+def _pieces_of(walk: ElementWalk, length: int) -> Plane | None:
+    """Return the plane of short lines, as of images that are flipped or cut out, that follow each other in results."""
+    plane = _strip_of(walk, length, _LEAST)
+    if plane is None or len(walk.shape) < 3:
+        return None
+    (x,), (y,), shape = *plane.sides, walk.shape
+    following = next(axis for axis in range(len(shape)) if axis not in (x, y))
+    if shape[y] > _PARTS or shape[x] * shape[following] >= 1 << 31:
+        return None
+    apart = []
+    for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True):
+        apart.append(operand.strides[following] != operand.strides[x] * shape[x])
+        if has_rows == plane.turned[-1] and (apart[-1] or operand.strides[x] <= 0):
+            return None
+        is_short = plane.turned[-1] or shape[x] < THREADS
+        if has_rows and shape[x] * abs(operand.strides[x]) > _LONGEST_PIECE[is_short]:
+            return None
+    return plane._replace(sides=Sides((x, following), (y,))) if any(apart) else None
+
+
+def _strip_of(walk: ElementWalk, length: int, least: int = THREADS) -> Plane | None:
     """Return the plane of a short side along which operands lie that lie along the other side as well."""
     if len(walk.shape) < 2 or any(
         operand.itemsize & (operand.itemsize - 1) or operand.address % operand.itemsize
@@ -46,7 +72,7 @@ def _strip_of(walk: ElementWalk, length: int) -> Plane | None:
     ):
         return None
     for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
-        if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= _LONG):
+        if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= least):
             continue
         seen = _with_results_forwards(walk, x)
         turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in seen.operands)
