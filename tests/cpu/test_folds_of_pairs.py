@@ -33,7 +33,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70)], ids=str)
+@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70), (20, 520, 30)], ids=str)
 def test_folds_of_pairs(dtype: str, shape: tuple[int, int, int], taken: list[str]) -> None:
     every_target.test_folds_of_pairs(np, dtype, shape)
     assert taken
@@ -49,11 +49,12 @@ def test_several_planes_of_pairs(taken: list[str]) -> None:
     assert taken
 
 
-def test_choices() -> None:
+@pytest.mark.parametrize(("size", "expected"), [(1, "16, 2"), (2, "8, 4"), (4, "4, 8"), (8, "4, 8")])
+def test_choices(size: int, expected: str) -> None:
     limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
 
     def name(kept: Ints, fold: int, x: Ints, y: Ints) -> str:
-        size, none = 4, (0,) * len(kept)
+        none = (0,) * len(kept)
         inputs = tuple(
             Walked(at << 30, size, tuple(size * step for step in steps), (size,))
             for at, steps in ((1, x), (2, y))
@@ -64,7 +65,7 @@ def test_choices() -> None:
         return writers.BlockLoops().reduction(walk, limits).name.split(":")[0]
 
     for fold in (2, 3, 64):
-        assert name((8192, 8192), fold, (0, fold), (fold, 0)) == "pairs<4, 8, false, true>"
+        assert name((8192, 8192), fold, (0, fold), (fold, 0)) == f"pairs<{expected}, false, true>"
     assert name((300, 300, 700), 3, (0, 3, 900), (3, 0, 900)) == "pairs<2, 8, false, true>"
     # Few results, few columns, long rows, and inputs of which one is elsewhere for each result.
     assert not name((300, 300), 64, (0, 64), (64, 0)).startswith("pairs")

@@ -26,7 +26,7 @@ def rows(count: int, length: int, dtype: str, seed: int) -> Array:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70), (300, 129, 9)], ids=str)
+@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70), (300, 129, 9), (20, 520, 30)], ids=str)
 def test_folds_of_pairs(xp: ModuleType, dtype: str, shape: tuple[int, int, int]) -> None:
     n, m, k = shape
     x, y = rows(n, k, dtype, 1), rows(m, k, dtype, 2)

@@ -27,8 +27,9 @@ from gridstride.targets.walks import (
     inputs_along,
 )
 
-#: Columns and rows of results that a thread has at most, and the fewest columns that are worth it.
-_ACROSS, _DOWN, _LEAST_COLUMNS = 4, 8, 24
+#: Columns of results that a thread has, unless more make a word; rows, and results, at most; and the fewest columns
+#: that are worth it.
+_ACROSS, _DOWN, _RESULTS, _LEAST_COLUMNS = 4, 8, 32, 24
 #: Elements of rows at most: each result is folded by one thread.
 _LONGEST = 1024
 #: How many times as many results tiles may cover as the best ones do, and as there are.
@@ -44,7 +45,9 @@ def fold_of_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     columns, rows, *outer = walk.kept
     if columns < _LEAST_COLUMNS or max(columns, rows) >= 1 << 31 or not _are_pairs(walk):
         return None
-    across, down = _own(columns, WARP, _ACROSS), _own(rows, THREADS // WARP, _DOWN)
+    stored = max((each.itemsize for each in walk.outputs), default=LARGEST_WORD)
+    across = _own(columns, WARP, max(_ACROSS, LARGEST_WORD // stored))
+    down = _own(rows, THREADS // WARP, min(_DOWN, _RESULTS // across))
     tiles = blocks_for(columns, WARP * across), blocks_for(rows, THREADS // WARP * down)
     blocks = prod(tiles) * prod(outer)
     is_wasted = prod(tiles) * THREADS * across * down > _MOST_COVERED * columns * rows
