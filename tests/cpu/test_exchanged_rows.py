@@ -59,3 +59,5 @@ def test_choices(itemsize: int) -> None:
     assert name((1, 63, 255, 63), (0, 2, 1, 3)) == expected
     assert name((501, 1, 201), (1, 0, 2)) == expected
     assert name((64, 256, 1, 64), (0, 2, 1, 3)) == "even_rows"
+    for row in (16, 32, 48, 64):  # of whole words, which are not turned as large elements are
+        assert itemsize * 24 < row or name((501, 1, row // itemsize), (1, 0, 2)) == "exchanged_rows"

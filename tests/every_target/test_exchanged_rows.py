@@ -15,7 +15,15 @@ ADD_TO = gs.ElementwiseKernel("T x, T y", "T z", "z += x - y", "exchanged_and_ad
 BOTH = gs.ElementwiseKernel("T x", "T z, T w", "z = x; w = x + x", "exchanged_twice")
 
 #: Rows of fewer bytes than a word and of more, boxes that end along either axis, and rows of one stretch.
-SHAPES = ((91, 90, 3), (3, 40, 51, 17), (5, 37, 41, 63), (33, 35, 101), (130, 2, 90))
+SHAPES = (
+    (91, 90, 3),
+    (45, 47, 16),
+    (3, 31, 33, 4),
+    (3, 40, 51, 17),
+    (5, 37, 41, 63),
+    (33, 35, 101),
+    (130, 2, 90),
+)
 ROOM = 32  # elements before and after an output
 
 

@@ -15,8 +15,9 @@ _SHORT_BOX, _BOX, _LEAST_STRETCH = 32 << 10, 42 << 10, 256
 _BLOCKS, _LEAST_BOX = 2, 4 << 10
 #: Stretches that begin at the same place of a word, of which a thread has so many if they are no larger part of a box.
 _ALIKE, _LARGE_PART = 2, 4
-#: Bytes of the longest rows by the bytes of an element, beyond which other loops do as well.
-_LONGEST = {1: 1024, 2: 1024, 4: 96, 8: 96}
+#: Bytes of the longest rows by the bytes of an element, and elements of those of whole words, beyond which other loops
+#: do as well.
+_LONGEST, _MOST_IN_WORDS = {1: 1024, 2: 1024, 4: 120, 8: 120}, 24
 
 
 def exchanged_rows(walk: ElementWalk, limits: Limits) -> Loop | None:
@@ -24,7 +25,9 @@ def exchanged_rows(walk: ElementWalk, limits: Limits) -> Loop | None:
     if len(walk.shape) < 3 or not walk.operands or not walk.operands[-1].written:
         return None
     size, (row, ones, *_) = walk.operands[-1].itemsize, walk.shape
-    if not _are_rows(walk, size) or row * size > _LONGEST[size] or row * size % LARGEST_WORD == 0:
+    if not _are_rows(walk, size) or row * size > _LONGEST[size]:
+        return None
+    if row * size % LARGEST_WORD == 0 and row > _MOST_IN_WORDS:
         return None
     turned = [operand.strides[1] != row * size for operand in walk.operands]
     inputs = [operand for operand, is_turned in zip(walk.operands, turned, strict=True) if is_turned]
