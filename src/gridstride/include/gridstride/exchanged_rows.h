@@ -19,6 +19,9 @@ namespace gridstride {
 
 constexpr int exchanged_threads = 256;
 
+// Whether rows are as long as a packet, shorter, or of a few bytes.
+enum row_length { long_exchanged, short_exchanged, tiny_exchanged };
+
 // The box that a block has, the rows of it along both axes, and the length of these.
 struct row_box {
     int first, second;  // where it begins
@@ -77,7 +80,7 @@ struct waiting_rows<__length, __stored, true> {
     }
 };
 
-template <class __operand, int __length, bool __are_short, bool __is_turned>
+template <class __operand, int __length, row_length __rows, bool __is_turned>
 struct exchanged {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -86,8 +89,9 @@ struct exchanged {
     const __operand& source;
     char* corner;  // of the box
     char* waiting;
-    int pitch, from;  // from: a stretch on, of those that the thread takes
-    waiting_rows<__length, stored, __are_short> rows;
+    int pitch, skew;  // skew: see `begin_of`
+    int from;         // a stretch on, of those that the thread takes
+    waiting_rows<__length, stored, (__rows != long_exchanged)> rows;
     char* place;
     packet<stored, __length> items;
 
@@ -96,17 +100,22 @@ struct exchanged {
         corner += __index * source.strides[__axis];
         return 0;
     }
-    GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __ones, int __bytes) {
+    GRIDSTRIDE_INLINED int take_memory(char*& __shared, int __ones, int __others, int __row) {
         if (!__is_turned) return 0;
+        const int __bytes = __others * __row * size + 30;
         waiting = __shared;
-        pitch = ((__bytes + 30) / 16 | 1) * 16;  // an odd number of words: neighboring stretches begin in different banks
-        __shared += __ones * pitch + 32;
+        pitch = __rows == tiny_exchanged ? (__bytes + 127) / 128 * 128 : (__bytes / 16 | 1) * 16;
+        skew = __rows == tiny_exchanged ? __row * size : 0;
+        __shared = begin_of(__ones) + 32;
         return 0;
     }
+    // Neighboring stretches begin in different banks, since they are an odd number of words apart. A packet comes from many
+    // rows of a few bytes: these are in the banks in which it is in the outputs.
+    GRIDSTRIDE_INLINED char* begin_of(int __row) const { return waiting + __row * pitch + __row * skew / 16 * 16; }
     static GRIDSTRIDE_INLINED int past_word(const char* __at) { return int(bytes_past<16>(__at)); }
     GRIDSTRIDE_INLINED char* row_at(int __row) const {
         const unsigned __past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner)) + __row * static_cast<unsigned>(source.strides[0]);
-        return waiting + __row * pitch + __past % 16;
+        return begin_of(__row) + __past % 16;
     }
     GRIDSTRIDE_INLINED int bring(const row_box& __box) const {
         if (!__is_turned) return 0;
@@ -115,7 +124,7 @@ struct exchanged {
             const char* __from = corner + __row * source.strides[0];
             const int __past = past_word(__from), __end = __past + __box.others * __box.row * size;
             __from -= __past;
-            char* const __to = waiting + __row * pitch;
+            char* const __to = begin_of(__row);
 #pragma unroll 2
             for (int __at = threadIdx.x % 32 * 16; __at < __end; __at += 32 * 16) bring_word<16>(__to + __at, __from + __at);
         }
@@ -225,7 +234,7 @@ GRIDSTRIDE_INLINED void run_exchanged(const __operation& __do, const element_spa
         __number += __at * __numbers.strides[__axis];
         swallow(__all.move(__axis, __at)...);
     }
-    swallow(__all.take_memory(__shared, int(__space.row), int(__space.height) * __box.row * __all.size)...);
+    swallow(__all.take_memory(__shared, int(__space.row), int(__space.height), __box.row)...);
     swallow(__all.bring(__box)...);
     await_words();
     const int __end = __box.ones * __box.row;
@@ -247,14 +256,14 @@ GRIDSTRIDE_INLINED void run_exchanged(const __operation& __do, const element_spa
     do_ends<__length>(__do, __space, __number, __box, __all...);
 }
 
-// Whether rows are shorter than a packet; which operands are turned.
-template <bool __are_short, bool... __turned, class __operation, int __axes, class... __operands>
+// How long rows are; which operands are turned.
+template <row_length __rows, bool... __turned, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void exchanged_rows(const __operation& __do, const element_space<__axes>& __space, char* __shared,
                                        const __operands&... __all) {
     constexpr int __length = packet_length<__operands...>();
     // Bytes of short rows meet in banks where neighboring packets are from many of them.
-    constexpr int __beside = __are_short && __length == 16 ? 8 : 1;
-    run_exchanged<__length, __beside>(__do, __space, __shared, exchanged<__operands, __length, __are_short, __turned>(__all)...);
+    constexpr int __beside = __rows != long_exchanged && __length == 16 ? 8 : 1;
+    run_exchanged<__length, __beside>(__do, __space, __shared, exchanged<__operands, __length, __rows, __turned>(__all)...);
 }
 
 }

@@ -13,6 +13,9 @@ from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walk
 _SHORT_BOX, _BOX, _LEAST_STRETCH = 32 << 10, 42 << 10, 256
 #: Blocks of a multiprocessor at least, unless boxes were smaller than so many bytes then.
 _BLOCKS, _LEAST_BOX = 2, 4 << 10
+#: Bytes of a line of banks, and of a stretch's words outside of it, which begins anywhere; rows of so few bytes wait
+#: where packets are in lines of banks.
+_LINE, _PAST, _FEW = 128, 2 * (LARGEST_WORD - 1), 4
 #: Stretches that begin at the same place of a word, of which a thread has so many if they are no larger part of a box.
 _ALIKE, _LARGE_PART = 2, 4
 #: Bytes of the longest rows by the bytes of an element, and elements of those of whole words, beyond which other loops
@@ -61,18 +64,24 @@ def _loop(walk: ElementWalk, second: int, turned: list[bool], limits: Limits) ->
     others, length = walk.shape[second], LARGEST_WORD // size
     few = prod(walk.shape) * size // (_BLOCKS * limits.multiprocessors)
     box = min((_SHORT_BOX if row < length else _BOX) // sum(turned), max(few, _LEAST_BOX))
-    side = isqrt(box // (row * size))
+    side, are_few = isqrt(box // (row * size)), size == 1 and row <= _FEW
+    if are_few:  # what waits of a stretch is whole lines of banks
+        side = (blocks_for(side * row, _LINE) * _LINE - _PAST) // row
     height = min(others, max(length, side // length * length))
     if height < _ALIKE * length <= min(others, box // _LARGE_PART // (row * size)):
         height = _ALIKE * length
     height = min(height, max(1, box // 2 // (row * size)))
     # A stretch begins anywhere in a word, and neighboring ones in different banks.
-    pitch = ((height * row * size + 2 * (LARGEST_WORD - 1)) // LARGEST_WORD | 1) * LARGEST_WORD
+    stretch = height * row * size + _PAST
+    pitch = (stretch // LARGEST_WORD | 1) * LARGEST_WORD
+    if are_few:
+        pitch = blocks_for(stretch, _LINE) * _LINE + row
     width = max(1, min(ones, box // pitch))
     width = blocks_for(ones, blocks_for(ones, width))
     shared = sum(turned) * (width * pitch + 2 * LARGEST_WORD)
     if shared > limits.shared_memory_per_block:
         return None
+    rows = "tiny" if are_few else "short" if row < length else "long"
     further = tuple(axis for axis in range(2, len(walk.shape)) if axis != second)
     pieces = (blocks_for(ones, width), blocks_for(others, height))
     packets = blocks_for(width * row * size, LARGEST_WORD)
@@ -86,7 +95,7 @@ def _loop(walk: ElementWalk, second: int, turned: list[bool], limits: Limits) ->
 
     return element_loop(
         "gridstride/exchanged_rows.h",
-        f"exchanged_rows<{flag(row < length)}, {', '.join(map(flag, turned))}>",
+        f"exchanged_rows<gridstride::{rows}_exchanged, {', '.join(map(flag, turned))}>",
         walk,
         (width, ones, others, height),
         (*pieces, row, packets, *outer),
