@@ -247,7 +247,7 @@ struct flat<__operand, __length, __count, is_one_row> : flat_once<__operand, __l
 template <class __operand, int __length, int __count>
 struct flat<__operand, __length, __count, is_column> : flat<__operand, __length, __count, is_gathered> {
     typedef flat<__operand, __length, __count, is_gathered> base;
-    of_column<__length, typename base::stored> column;
+    bytes_of_column<__length, typename base::stored> column;
     unsigned waiting[__count][3];
     GRIDSTRIDE_INLINED flat(const __operand& __source, int __times) : base(__source, __times) {}
     // Packets are whole words of a column apart.

@@ -82,7 +82,7 @@ struct two_elements<__length, __stored, true> {
 
 // The elements of a column that a packet covers, of which each is there for a row: at most eight bytes.
 template <int __length, class __stored>
-struct of_column {
+struct bytes_of_column {
     static constexpr int size = sizeof(__stored), each = 4 / size;
     unsigned which[__length / each];  // bytes of eight make a word of the packet
     int past, end;                    // bytes before them in a word, and in it to their end
