@@ -260,6 +260,9 @@ def folds(n: int) -> Iterator[Fold]:
     yield Fold("four.13", (n // 693, 7, 9, 11), (1, 3))
     for kind in ("sum", "argmax"):
         yield Fold("short5.1", (n // 35, 5, 7), 1, kind=kind)
+    inner = (100, 33, 64) if n >> 20 else (10, 3, 64)
+    yield Fold("mixed64.02", (n // prod(inner), *inner), (0, 2))
+    yield Fold("by7of64.1", (n // 448, 64, 7), 1)
     for kind in KINDS[1:]:
         yield Fold("all", (n,), None, kind=kind)
         yield Fold("square.1", (side, side), 1, kind=kind)

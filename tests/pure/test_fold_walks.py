@@ -169,6 +169,9 @@ def loop_of(lengths: tuple[int, ...], kinds: str, itemsize: int, address: int = 
         ((32, 17, 13, 9_000), "fkkf", 1, "fold_boxes<16, 1, 4, true, 1>"),
         ((3136, 64, 300), "fkf", 4, "fold_rows<"),
         ((9_000, 64, 40), "kfk", 4, "fold_columns<"),
+        ((7, 64, 90_000), "kfk", 4, "fold_boxes<4, 1, 4, true, 1>"),
+        ((7, 64, 90_000), "kfk", 2, "fold_boxes<8, 1, 4, true, 1>"),
+        ((12, 17, 90_000), "kfk", 4, "few_rows<"),
     ],
 )
 def test_folded_axes_between_kept_ones(

@@ -59,16 +59,53 @@ struct columns_of_box<true, __length, __folding, __reduce, __operand> {
     typedef int value;
 };
 
+// A packet on its way: a word, or the words in which it lies; those of two-byte elements are of four bytes.
+template <class __stored, int __length, bool __is_word, int __size = sizeof(__stored)>
+struct box_bits {
+    arriving<__length, __stored> words;
+    unsigned past;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
+        words.load(__at, past);
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
+        words.join(past);
+        words.unpack(__to);
+    }
+};
+template <class __stored, int __length, int __size>
+struct box_bits<__stored, __length, true, __size> {
+    word_of<__stored, __length> word;
+    GRIDSTRIDE_INLINED void load(const char* __at) { word.load(__at); }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) { word.unpack(__to); }
+};
+template <class __stored, int __length>
+struct box_bits<__stored, __length, false, 2> {
+    static constexpr int count = __length / 2;
+    unsigned words[count + 1], shift;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        const unsigned __past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 4);
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __past);
+        shift = __past * 8;
+#pragma unroll
+        for (int __k = 0; __k < count; ++__k) words[__k] = __from[__k];
+        if (__past) words[count] = __from[count];
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
+        shift_words<count>(words, shift);
+        memcpy(&__to, words, 4 * count);
+    }
+};
+
 // An input of which rows of boxes are folded.
-template <class __operand, int __length, int __count>
+template <class __operand, int __length, int __count, bool __are_words>
 struct box_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
     const __operand& source;
     const char *base, *row;  // where the box begins, in the first row and in the thread's
-    arriving<__length, stored> words[__count];
-    unsigned past[__count];  // bytes that a word has before the packet
+    box_bits<stored, __length, __are_words> bits[__count];
     packet<stored, __length> packets[__count];
 
     GRIDSTRIDE_INLINED box_input(const __operand& __source) : source(__source), base(__source.data), row(nullptr) {}
@@ -77,20 +114,12 @@ struct box_input {
         row += __bytes;
         return 0;
     }
-    template <bool __are_words>
     GRIDSTRIDE_INLINED int load(int __k, int __element, long long __further) {
-        if (__are_words) {
-            words[__k].load_word(at(__element) + __further);
-            return 0;
-        }
-        past[__k] = static_cast<unsigned>(reinterpret_cast<unsigned long long>(at(__element) + __further) % 16);
-        words[__k].load(at(__element) + __further, past[__k]);
+        bits[__k].load(at(__element) + __further);
         return 0;
     }
-    template <bool __are_words>
     GRIDSTRIDE_INLINED int unpack(int __k) {
-        if (!__are_words) words[__k].join(past[__k]);
-        words[__k].unpack(packets[__k]);
+        bits[__k].unpack(packets[__k]);
         return 0;
     }
     // The first few elements of a packet, one after another: this happens seldom, and takes few registers.
@@ -135,7 +164,7 @@ GRIDSTRIDE_INLINED void go_to_box(const fold_space<__axes>& __space, unsigned __
 }
 
 // Add the rows, `__high` at once, of `__wide` packets of a thread.
-template <int __length, int __wide, int __high, bool __are_words, int __row_axes, class __columns, class __map, class __reduce, int __axes, class... __inputs>
+template <int __length, int __wide, int __high, int __row_axes, class __columns, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void add_boxes(const __map& __do_map, const __reduce& __do, __columns (&__sums)[__wide], const fold_space<__axes>& __space,
                                   const box_rows& __rows, const box_packet (&__packets)[__wide], __inputs&... __all) {
     // Rows of which all packets of the thread are whole.
@@ -155,7 +184,7 @@ GRIDSTRIDE_INLINED void add_boxes(const __map& __do_map, const __reduce& __do, _
                 if (__row_axes > 1 && __h > 0) go_to_box<__row_axes>(__space, __row + __h, __all...);
 #pragma unroll
                 for (int __w = 0; __w < __wide; ++__w)
-                    swallow(__all.template load<__are_words>(__h * __wide + __w, __packets[__w].element, __row_axes > 1 ? 0 : __h * __all.source.strides[1])...);
+                    swallow(__all.load(__h * __wide + __w, __packets[__w].element, __row_axes > 1 ? 0 : __h * __all.source.strides[1])...);
             }
         if (__row_axes > 1) go_to_box<__row_axes>(__space, __row + __high, __all...);
         else swallow(__all.move_row(__high * __all.source.strides[1])...);
@@ -164,7 +193,7 @@ GRIDSTRIDE_INLINED void add_boxes(const __map& __do_map, const __reduce& __do, _
             if (__row + __h < __whole)
 #pragma unroll
                 for (int __w = 0; __w < __wide; ++__w) {
-                    swallow(__all.template unpack<__are_words>(__h * __wide + __w)...);
+                    swallow(__all.unpack(__h * __wide + __w)...);
                     __sums[__w].add(__do_map, __do, __h * __wide + __w, __all...);
                 }
     }
@@ -224,7 +253,7 @@ GRIDSTRIDE_INLINED void fold_box(const __reduce& __do, const __finish& __do_fini
 template <bool __are_bytes, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                            const __folding& __start, const fold_space<__axes>& __space, char* __shared,
-                                           box_input<__operands, __length, __high * __wide>&&... __all) {
+                                           box_input<__operands, __length, __high * __wide, __are_words>&&... __all) {
     typedef columns_of_box<__are_bytes, __length, __folding, __reduce, __operands...> __columns_type;
     typedef typename __columns_type::value __value;
     const int __of_box = int(__space.position.strides[0]), __boxes = int(__space.position.strides[1]), __apart = int(__space.position.strides[3]);
@@ -272,7 +301,7 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
             __own[__w].column = __segment * __rows.segment + __own[__w].within;
             if (!__is_inside) __own[__w] = __own[0];
         }
-        add_boxes<__length, __wide, __high, __are_words, __row_axes>(__do_map, __do, __sums, __space, __rows, __own, __all...);
+        add_boxes<__length, __wide, __high, __row_axes>(__do_map, __do, __sums, __space, __rows, __own, __all...);
 #pragma unroll
         for (int __w = 0; __w < __wide; ++__w)
             if (__packet + __w * __apart < __rows.packets)
@@ -298,7 +327,7 @@ struct fold_boxes {
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         fold_rows_of_boxes<folds_bytes<__reduce, __operands...>::value && __length % 4 == 0, __length, __wide, __high, __are_words, __row_axes>(
-            __do_map, __do, __do_finish, __start, __space, __shared, box_input<__operands, __length, __high * __wide>(__inputs)...);
+            __do_map, __do, __do_finish, __start, __space, __shared, box_input<__operands, __length, __high * __wide, __are_words>(__inputs)...);
     }
 };
 

@@ -64,6 +64,8 @@ _ROUNDS = 2
 _MOST_STORED = 8
 #: Packets of results of a thread, one after another, at most; fewer where words of many rows are under way already.
 _PACKETS = 8
+#: Bytes of a row that is short.
+_SHORT_ROW = 64
 #: Axes of rows along which threads count on; along more they divide.
 _COUNTED_AXES = 3
 #: Rows on their way to a thread at once, as in the loops' names below.
@@ -77,6 +79,8 @@ def fold_across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop | No
     if not folds_innermost(walk) or is_tiny:
         if len(walk.fold) > 1:
             return (in_boxes and boxed_fold(walk, limits)) or _across(walk, limits)
+        if in_boxes and _has_odd_rows(walk) and (boxed := boxed_fold(walk, limits, in_rows=True)):
+            return boxed
         if _has_few_rows(walk, limits):
             return _few(walk, limits)
         return _columns(walk, limits) if _has_stretches(walk, length) else _across(walk, limits)
@@ -91,6 +95,13 @@ def fold_across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop | No
         or (in_boxes and boxed_fold(walk, limits))
         or _rows(walk, limits)
     )
+
+
+def _has_odd_rows(walk: FoldWalk) -> bool:
+    """Return whether rows are short, and made of words that are too small to load them one by one."""
+    row, size = walk.kept[0], max((each.itemsize for each in walk.inputs), default=1)
+    least = 2 if size == 1 else 2 * LEAST_WORD
+    return len(walk.kept) > 1 and row * size < _SHORT_ROW and gcd(row * size, least) < least
 
 
 def _has_stretches(walk: FoldWalk, length: int) -> bool:

@@ -20,6 +20,8 @@ from gridstride.targets.block_loops.spaces import (
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
+    LEAST_WORD,
+    SECTOR,
     THREADS,
     WARP,
     FoldLoop,
@@ -42,9 +44,11 @@ _MANY_ROWS, _LEAST_ROWS = 4, 16
 _AT_ONCE, _MOST_WIDE, _MOST_LOADS = 4, 8, 16
 #: Bytes of the least words that are taken, by those of elements; packets between words are shifted.
 _LEAST_WORDS = {1: 16, 2: 8}
+#: Bytes that come soon after each other, so that what rows share of sectors is still there.
+_SHORT_SPAN = 512
 #: Axes along which rows are, at most.
 _MOST_ROW_AXES = 3
-#: Blocks that a multiprocessor holds at once: fewer where rows are along several axes, or begin between words.
+#: Blocks that a multiprocessor holds at once; fewer where rows are along several axes, or begin between words.
 _HELD, _FEWER_HELD, _FEWEST_HELD = 5, 4, 3
 #: Bytes that a box has at least.
 _LEAST_BYTES = 1024
@@ -92,10 +96,13 @@ class _Boxes(NamedTuple):
     last_rows: int
 
 
-def boxed_fold(walk: FoldWalk, limits: Limits, in_words: bool = False) -> FoldLoop | None:
+def boxed_fold(
+    walk: FoldWalk, limits: Limits, in_words: bool = False, in_rows: bool = False
+) -> FoldLoop | None:
     """Return the fold of rows of boxes; None where there are none, or where elements are told apart.
 
-    `in_words`: None too where packets are no words, or would be none wherever the first begins.
+    `in_words`: None too where packets are no words, or would be none wherever the first begins; `in_rows`: where boxes
+    have one row.
     """
     if not walk.inputs or any((*walk.kept_numbers, *walk.fold_numbers, *walk.positions)):
         return None
@@ -110,11 +117,12 @@ def boxed_fold(walk: FoldWalk, limits: Limits, in_words: bool = False) -> FoldLo
     sizes = [each.itemsize for each in walk.inputs]
     length, most = packet_length(sizes), _most_values(walk)
     are_few = prod(each.length for each in axes[_fitting(axes, most) :] if each.is_folded) < _MANY_ROWS
-    row = _row_inside(axes[: _fitting(axes, most)], length) if are_few else None
+    row = _rows_inside(axes[: _fitting(axes, most)], length, max(sizes)) if are_few else None
     for each in (row, None):
         boxes = _boxes(axes, len(walk.kept), length, most, each)
         if boxes.values * max(sizes) >= _LEAST_BYTES:
-            return None if in_words and boxes.begins % length else _loop(walk, limits, boxes)
+            is_other = (in_words and boxes.begins % length) or (in_rows and boxes.rows[0].length == 1)
+            return None if is_other else _loop(walk, limits, boxes)
     return None
 
 
@@ -136,19 +144,27 @@ def _axes_of(operand: Walked, walk: FoldWalk) -> list[_Axis] | None:
     return sorted(each._replace(step=each.step // size) for each in axes)
 
 
-def _boxes(axes: list[_Axis], kept: int, length: int, most: int, row: _Axis | None) -> _Boxes:
+class _RowsInside(NamedTuple):
+    """An axis in boxes along which they have rows themselves, each of so many of its elements."""
+
+    axis: _Axis
+    each: int
+
+
+def _boxes(axes: list[_Axis], kept: int, length: int, most: int, within: _RowsInside | None) -> _Boxes:
     """Return boxes of so many values at most, for packets of so many elements, which may have rows along an axis."""
-    count = _fitting(axes, most, row)
-    are_few = row is not None or prod(each.length for each in axes[count:] if each.is_folded) < _MANY_ROWS
+    count = _fitting(axes, most, within)
+    are_few = within is not None or prod(each.length for each in axes[count:] if each.is_folded) < _MANY_ROWS
     dense, outer = axes[:count], axes[count:]
-    unit, rows_inside = prod(each.length for each in dense), 1 if row is None else row.length
+    unit = prod(each.length for each in dense)
     begins = [unit, *(each.step for each in outer)]
-    values, last = unit // rows_inside, 0
     rows = [each for each in outer if each.is_folded]
-    inside = [each for each in dense if each.is_folded and each != row]
+    inside = [each for each in dense if each.is_folded and not (within and each == within.axis)]
     together = prod(each.length for each in dense if not each.is_folded)
-    last_rows = 0
-    if outer and outer[0].step == unit and not (outer[0].is_folded and row):
+    values, last, last_rows = unit, 0, 0
+    if within:
+        values = unit // within.axis.length * within.each
+    if outer and outer[0].step == unit and not (outer[0].is_folded and within):
         c = _of_next(outer[0].length, values, length, most if are_few else min(most, THREADS * length), most)
         if outer[0].is_folded:
             last = (outer[0].length - 1) % c * unit + unit
@@ -160,18 +176,24 @@ def _boxes(axes: list[_Axis], kept: int, length: int, most: int, row: _Axis | No
             together *= outer[0].length
         values *= c
         begins = [unit * c, *(each.step for each in outer[1:])]
-    if row:
-        rows.append(row)
-        begins += [row.step, row.step * row.length]
+    segment, apart = values, 0
+    if within:
+        step, longest, each = within.axis.step, within.axis.length, within.each
+        segment, apart = step * each, step * longest
+        rows.append(_Axis(segment, longest // each, True))
+        inside.append(_Axis(step, each, True))
+        begins += [segment, apart]
     rows = rows or [_Axis(0, 1, True)]
     own = {each.number: each for each in axes if not each.is_folded}
     return _Boxes(
         tuple(rows),
-        tuple(sorted((_of_values(each, row) for each in inside), key=lambda each: (-each.length, each.step))),
-        tuple(_of_values(own[k], row).step if k in own else 0 for k in range(kept)),
+        tuple(
+            sorted((_of_values(each, within) for each in inside), key=lambda each: (-each.length, each.step))
+        ),
+        tuple(_of_values(own[k], within).step if k in own else 0 for k in range(kept)),
         values,
-        row.step if row else values,
-        row.step * row.length if row else 0,
+        segment,
+        apart,
         together,
         gcd(*begins),
         last or values,
@@ -179,26 +201,49 @@ def _boxes(axes: list[_Axis], kept: int, length: int, most: int, row: _Axis | No
     )
 
 
-def _fitting(axes: list[_Axis], most: int, row: _Axis | None = None) -> int:
+def _fitting(axes: list[_Axis], most: int, within: _RowsInside | None = None) -> int:
     """Return how many axes there are next to each other of so many values at most, if one is that of rows."""
     step, values = 1, 1
     for k, each in enumerate(axes):
-        values *= 1 if each == row else each.length
+        values *= within.each if within and each == within.axis else each.length
         if each.step != step or values > most:
             return k
         step *= each.length
     return len(axes)
 
 
-def _row_inside(axes: list[_Axis], length: int) -> _Axis | None:
-    """Return the axis along which boxes have rows themselves, and so fewer values for as many elements."""
-    rows = [each for each in axes if each.is_folded and each.step >= length]
-    return max(rows, key=lambda each: (each.length, each.step), default=None)
+def _rows_inside(axes: list[_Axis], length: int, size: int) -> _RowsInside | None:
+    """Return along which axis boxes had better have rows themselves, and so fewer values for as many elements."""
+    ways = [
+        _RowsInside(axis, each)
+        for axis in axes
+        for each in (range(1, axis.length // 2 + 1) if axis.is_folded else ())
+        if axis.length % each == 0 and (size >= LEAST_WORD or axis.step * each >= length)
+    ]
+    best = min(ways, key=lambda way: _cost(way, length, size), default=None)
+    return best if best and _cost(best, length, size) < 1 + _value_cost(size) else None
 
 
-def _of_values(axis: _Axis, row: _Axis | None) -> _Axis:
+def _cost(way: _RowsInside, length: int, size: int) -> float:
+    """Return about how long rows inside of boxes take, for as many bytes."""
+    segment, span = way.axis.step * way.each, way.axis.step * way.axis.length
+    # Packets of small elements are of 16 bytes wherever they begin, others as long as segments let them be.
+    packets = blocks_for(segment, length) * length / segment if size < LEAST_WORD else 1
+    words = 0 if size < LEAST_WORD else 0.1 * length / gcd(segment, span, length)
+    sectors = (SECTOR / 2 if span * size <= _SHORT_SPAN else SECTOR) / (segment * size)
+    are_few = 0.5 if way.axis.length < _MANY_ROWS * way.each else 0
+    return packets + words + sectors + are_few + _value_cost(size) * way.each / way.axis.length
+
+
+def _value_cost(size: int) -> float:
+    return 2 if size == 1 else 1.5 if size == 2 else 1.2
+
+
+def _of_values(axis: _Axis, within: _RowsInside | None) -> _Axis:
     """Return an axis of elements as one of values."""
-    return axis._replace(step=axis.step // row.length) if row and axis.step > row.step else axis
+    if not within or axis.step <= within.axis.step:
+        return axis
+    return axis._replace(step=axis.step // within.axis.length * within.each)
 
 
 def _of_next(longest: int, values: int, length: int, wanted: int, most: int) -> int:
@@ -278,7 +323,7 @@ def _held(walk: FoldWalk, boxes: _Boxes) -> int:
     """Return how many blocks a multiprocessor holds, wherever the first box begins."""
     size = max(each.itemsize for each in walk.inputs)
     if gcd(boxes.begins * size, LARGEST_WORD) < _LEAST_WORDS.get(size, 0):
-        return _FEWEST_HELD
+        return _FEWEST_HELD if size == 1 else _FEWER_HELD
     return _HELD if len(boxes.rows) == 1 else _FEWER_HELD
 
 
