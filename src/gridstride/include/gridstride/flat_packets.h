@@ -73,7 +73,7 @@ struct two_elements<__length, __stored, true> {
         unsigned __bits[4];
 #pragma unroll
         for (int __k = 0; __k < 4; ++__k) {
-            const unsigned __mask = of_two_rows<__length, __stored>::mask_of(__left * int(sizeof(__stored)) - 4 * __k);
+            const unsigned __mask = mask_of(__left * int(sizeof(__stored)) - 4 * __k);
             __bits[__k] = (own * __ones & __mask) | (next * __ones & ~__mask);
         }
         memcpy(&__to, __bits, 16);
