@@ -24,8 +24,8 @@ _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
 #: The same of blocks of more threads, for sides that fill these, and how many such tiles a multiprocessor must have.
 _LARGE_SHAPES = {1: (128, 512), 2: (128, 256), 4: (128, 64), 8: (64, 64)}
 _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
-#: The same where all rows begin at sectors, for elements so small that this is better than tiles of packets.
-_OF_SECTORS = {1: (256, 256)}
+#: The same and their threads where all rows begin at sectors, for elements so small that packets are no better.
+_OF_SECTORS = {1: (256, 256, 2 * THREADS), 2: (128, 128, THREADS)}
 #: Heights of tiles of shorter sides, and the largest width of those.
 _HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
 #: Bytes of shared memory that a block needs for itself.
@@ -59,8 +59,9 @@ def permuted_tiles(walk: ElementWalk, limits: Limits, only_sectors: bool = False
             for operand, kind in zip(walk.operands, kinds, strict=True)
         )
 
-    shapes = _LARGE_SHAPES if phases > 1 else {**_LARGE_SHAPES, **_OF_SECTORS}
-    threads, (width, height) = _LARGE_THREADS, shapes.get(largest, (0, 0))
+    width, height, threads = (*_LARGE_SHAPES.get(largest, (0, 0)), _LARGE_THREADS)
+    if phases == 1 and largest in _OF_SECTORS:
+        width, height, threads = _OF_SECTORS[largest]
     room = limits.shared_memory_per_block_optin // 2 - _RESERVED
     if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
         if only_sectors:
