@@ -208,6 +208,15 @@ def test_permuted_axes_of_many_operands() -> None:
     np.testing.assert_array_equal(total(*each, np.zeros(each[0].shape, "i1")), sum(each))
 
 
+@pytest.mark.parametrize("dtypes", [("int16", "float32"), *in_soak(("float64", "int8"), ("int8", "float32"))])
+def test_permuted_axes_of_several_turned_dtypes(dtypes: tuple[str, str]) -> None:
+    for first, second in (dtypes, dtypes[::-1]):
+        x, y = (values((31, 9, 10, 11), dtype, 1).transpose(2, 3, 1, 0) for dtype in (first, second))
+        copies = BOTH(x, y)
+        np.testing.assert_array_equal(copies[0], x)
+        np.testing.assert_array_equal(copies[1], y)
+
+
 @pytest.mark.parametrize("dtypes", [("int8", "float32"), ("float64", "int8"), ("int16", "float64")])
 def test_permuted_axes_of_several_dtypes(dtypes: tuple[str, str]) -> None:
     shape, order = (23, 7, 5, 9, 11), (4, 1, 3, 0, 2)

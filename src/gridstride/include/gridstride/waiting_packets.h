@@ -15,7 +15,7 @@ struct waiting_packet {
         for (int __j = 0; __j < __length; ++__j) copy(__items.items[__j], reinterpret_cast<const __stored*>(__at)[__j]);
         return whole<__length, __stored>::packed(__items);
     }
-    static GRIDSTRIDE_INLINED type load(const char* __at, unsigned) { return load(__at); }
+    static GRIDSTRIDE_INLINED type load(const char* __at, unsigned __shift) { return load(__at + __shift / 8 % 4); }
 };
 template <int __length, class __stored>
 struct waiting_packet<__length, __stored, true> {
