@@ -199,7 +199,8 @@ def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
 def _check_elements(by_torch: Callable[[], Any], out: Any, _: Any) -> None:
     own = out.clone()
     by_torch()
-    assert torch.allclose(own, out, rtol=1e-2, atol=1e-2), "another result than PyTorch's"
+    # PyTorch rounds each step of several to two bytes.
+    assert torch.allclose(own, out, rtol=2e-2, atol=1e-2), "another result than PyTorch's"
 
 
 def _reductions(dtype: str, flat: Any) -> Iterator[Case]:
