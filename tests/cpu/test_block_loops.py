@@ -9,6 +9,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -57,6 +58,24 @@ def forget_calls(*modules: ModuleType) -> None:
             if isinstance(kernel, gs.ElementwiseKernel | gs.ReductionKernel):
                 kernel._known.clear()
     _native.targets_forgotten()
+
+
+@contextmanager
+def taken_loops(monkeypatch: pytest.MonkeyPatch, chooser: str, module: ModuleType) -> Iterator[list[str]]:
+    """Let calls take loops for blocks of threads; yield the names of those that one of the writers' functions made."""
+    names: list[str] = []
+    choose = getattr(writers, chooser)
+
+    def chosen(*args: Any) -> Any:
+        loop = choose(*args)
+        names.extend([] if loop is None else [loop.name])
+        return loop
+
+    monkeypatch.setattr(writers, chooser, chosen)
+    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    forget_calls(module)
+    yield names
+    forget_calls(module)
 
 
 def check_loops_for_many(xp: ModuleType, check: Callable[..., None], draw: Draw) -> None:

@@ -8,29 +8,17 @@ import numpy as np
 import pytest
 
 from gridstride.targets import registry
-from gridstride.targets.block_loops import exchanged, writers
-from gridstride.targets.walks import ElementWalk, Ints, Loop
-from tests.cpu.test_block_loops import forget_calls
+from gridstride.targets.block_loops import writers
+from gridstride.targets.walks import Ints
+from tests.cpu.test_block_loops import taken_loops
 from tests.cpu.test_boxes import permuted_walk
 from tests.every_target import test_exchanged_rows as every_target
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Let calls take loops for blocks of threads; return the names of those for exchanged rows that are taken."""
-    names: list[str] = []
-    usual = exchanged.exchanged_rows
-
-    def rows(walk: ElementWalk, limits: writers.Limits) -> Loop | None:
-        loop = usual(walk, limits)
-        names.extend([] if loop is None else [loop.name])
-        return loop
-
-    monkeypatch.setattr(writers, "exchanged_rows", rows)
-    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
-    forget_calls(every_target)
-    yield names
-    forget_calls(every_target)
+    with taken_loops(monkeypatch, "exchanged_rows", every_target) as names:
+        yield names
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])

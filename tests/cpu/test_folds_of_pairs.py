@@ -8,28 +8,16 @@ import numpy as np
 import pytest
 
 from gridstride.targets import registry
-from gridstride.targets.block_loops import pairs, writers
-from gridstride.targets.walks import FoldLoop, FoldWalk, Ints, Walked
-from tests.cpu.test_block_loops import forget_calls
+from gridstride.targets.block_loops import writers
+from gridstride.targets.walks import FoldWalk, Ints, Walked
+from tests.cpu.test_block_loops import taken_loops
 from tests.every_target import test_folds_of_pairs as every_target
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Let calls take loops for blocks of threads; return the names of those for pairs that are taken."""
-    names: list[str] = []
-    usual = pairs.fold_of_pairs
-
-    def fold(walk: FoldWalk, limits: writers.Limits) -> FoldLoop | None:
-        loop = usual(walk, limits)
-        names.extend([] if loop is None else [loop.name])
-        return loop
-
-    monkeypatch.setattr(writers, "fold_of_pairs", fold)
-    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
-    forget_calls(every_target)
-    yield names
-    forget_calls(every_target)
+    with taken_loops(monkeypatch, "fold_of_pairs", every_target) as names:
+        yield names
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gridstride import _native
-from gridstride.targets import registry
-from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.writers import BlockLoops
-from gridstride.targets.walks import FoldLoop, FoldWalk
+from gridstride.targets.walks import FoldLoop
 from tests.cpu.test_block_loops import in_soak
 from tests.every_target.test_places import expected, kernel
 
-pytestmark = pytest.mark.usefixtures("folds_of_much")
+pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
 
 #: By loops: along lines, in short rows by a thread each and by several, in rows of several axes, and across rows.
 SHAPES: dict[str, list[tuple[tuple[int, ...], Any]]] = {
@@ -44,22 +39,6 @@ KINDS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
-    taken: list[FoldLoop] = []
-    choose = BlockLoops.reduction
-
-    def chosen(self: BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
-        taken.append(choose(self, walk, limits))
-        return taken[-1]
-
-    monkeypatch.setattr(BlockLoops, "reduction", chosen)
-    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
-    _native.targets_forgotten()
-    yield taken
-    _native.targets_forgotten()
-
-
 def check(x: np.ndarray[Any, Any], kept: str, side: str, axis: Any) -> None:
     axes = axis if isinstance(axis, tuple) else (axis,)
     lines = np.moveaxis(x, axes, range(len(axes)))
@@ -75,7 +54,7 @@ def check(x: np.ndarray[Any, Any], kept: str, side: str, axis: Any) -> None:
 
 @pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_places(loops: list[FoldLoop], loop: str, kind: tuple[str, str, str]) -> None:
+def test_places(block_folds: list[FoldLoop], loop: str, kind: tuple[str, str, str]) -> None:
     dtype, kept, side = kind
     draw = np.random.default_rng(1)
     limits = np.iinfo("int8" if np.dtype(dtype).kind == "f" else dtype)
@@ -88,12 +67,12 @@ def test_places(loops: list[FoldLoop], loop: str, kind: tuple[str, str, str]) ->
                 x = flat[start : start + math.prod(shape)].reshape(shape)
                 for each in (x, x[::-1, ..., ::-1], x[..., 1:]):
                     check(each, kept, side, axis)
-    assert any(each.name.startswith(loop) for each in loops)
+    assert any(each.name.startswith(loop) for each in block_folds)
 
 
 @pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", *in_soak("float64")])
-def test_places_of_infinities_and_zeros(loops: list[FoldLoop], loop: str, dtype: str) -> None:
+def test_places_of_infinities_and_zeros(block_folds: list[FoldLoop], loop: str, dtype: str) -> None:
     for shape, axis in SHAPES[loop]:
         x = np.full(shape, -np.inf, dtype)
         for side in ("first", "last"):
@@ -109,7 +88,7 @@ def test_places_of_infinities_and_zeros(loops: list[FoldLoop], loop: str, dtype:
 
 @pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_what_is_no_number_has_a_place(loops: list[FoldLoop], loop: str, dtype: str) -> None:
+def test_what_is_no_number_has_a_place(block_folds: list[FoldLoop], loop: str, dtype: str) -> None:
     for shape, axis in SHAPES[loop]:
         place, value = kernel("argmax", "first")(np.full(shape, np.nan, dtype), axis=axis)
         axes = axis if isinstance(axis, tuple) else (axis,)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-from gridstride import _native
-from gridstride.targets import registry
-from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.writers import BlockLoops
-from gridstride.targets.walks import FoldLoop, FoldWalk
+from gridstride.targets.walks import FoldLoop
 from tests.every_target.test_places import expected, kernel
 
-pytestmark = pytest.mark.usefixtures("folds_of_much")
+pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
 
 #: By loops: along lines, across rows, of a few neighbors, of short rows, across a few rows and of narrow arrays.
 SHAPES = {
@@ -29,22 +23,6 @@ SHAPES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
-    taken: list[FoldLoop] = []
-    choose = BlockLoops.reduction
-
-    def chosen(self: BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
-        taken.append(choose(self, walk, limits))
-        return taken[-1]
-
-    monkeypatch.setattr(BlockLoops, "reduction", chosen)
-    monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
-    _native.targets_forgotten()
-    yield taken
-    _native.targets_forgotten()
-
-
 @pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize(
     ("dtype", "kept", "side"),
@@ -55,7 +33,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
         ("uint8", "argmin", "first"),
     ],
 )
-def test_places(loops: list[FoldLoop], loop: str, dtype: str, kept: str, side: str) -> None:
+def test_places(block_folds: list[FoldLoop], loop: str, dtype: str, kept: str, side: str) -> None:
     shape, axis = SHAPES[loop]
     limits = np.iinfo(dtype)
     find = kernel(kept, side)
@@ -71,5 +49,5 @@ def test_places(loops: list[FoldLoop], loop: str, dtype: str, kept: str, side: s
             np.testing.assert_array_equal(
                 value, np.take_along_axis(x, np.expand_dims(place, axis), axis).squeeze(axis)
             )
-    assert all(each.tells_places for each in loops)
-    assert loops[0].name.startswith(loop.split()[0])
+    assert all(each.tells_places for each in block_folds)
+    assert block_folds[0].name.startswith(loop.split()[0])
