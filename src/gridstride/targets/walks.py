@@ -275,6 +275,14 @@ def inputs_across(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
     )
 
 
+def inputs_by_elements(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
+    """Return each input of a loop that steps along all axes, from one element to others anywhere."""
+    return tuple(
+        folded_bytes(each.address, each.itemsize, each.fold_strides, each.strides, capacity)
+        for each in walk.inputs
+    )
+
+
 def walk_of_parts(results: int, parts: int, parts_outermost: bool = False) -> FoldWalk:
     """Return the walk of the parts of each result in a workspace, in elements."""
     step, stride = (results, 1) if parts_outermost else (1, parts)

@@ -184,7 +184,7 @@ struct boxed {
         return 0;
     }
     GRIDSTRIDE_INLINED cell* cell_at(int __y) const { return reinterpret_cast<cell*>(waiting) + place(__y); }
-    static GRIDSTRIDE_INLINED int beyond_word(const char* __at) { return int(reinterpret_cast<unsigned long long>(__at) % 16); }
+    static GRIDSTRIDE_INLINED int beyond_word(const char* __at) { return int(bytes_past<16>(__at)); }
     template <int __axes>
     static GRIDSTRIDE_INLINED int bytes_of_run(const box_space<__axes>& __space) { return (__space.y.length * size + 30) / 16 * 16; }
     GRIDSTRIDE_INLINED char* at(int __layer, int __e) const { return here + __layer * apart + __e * size; }

@@ -82,7 +82,7 @@ struct deinterleaved_operand<__operand, other_side, __shape> {
     }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared, const plane_part<false>& __part) {
         const char* const __at = corner - shape::phases * source.step;
-        const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at)) % 16);
+        const int __past = int(bytes_past<16>(__at));
         rows.begin(__shared, __past, __part.width + shape::phases, source.step, __part);
         if (size != shape::size) rows.turn = 0;
         return 0;

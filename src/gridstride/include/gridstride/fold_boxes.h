@@ -65,7 +65,7 @@ struct box_bits {
     arriving<__length, __stored> words;
     unsigned past;
     GRIDSTRIDE_INLINED void load(const char* __at) {
-        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 16);
+        past = bytes_past<16>(__at);
         words.load(__at, past);
     }
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
@@ -84,7 +84,7 @@ struct box_bits<__stored, __length, false, 2> {
     static constexpr int count = __length / 2;
     unsigned words[count + 1], shift;
     GRIDSTRIDE_INLINED void load(const char* __at) {
-        const unsigned __past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__at) % 4);
+        const unsigned __past = bytes_past<4>(__at);
         const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __past);
         shift = __past * 8;
 #pragma unroll

@@ -15,18 +15,17 @@ struct found_rows {
     __input& one;
     int row;
     GRIDSTRIDE_INLINED found_rows(__input& __one, int __row) : one(__one), row(__row) {}
-    GRIDSTRIDE_INLINED static int past_word(const char* __at) { return int(bytes_past<16>(__at)); }
     // The element with which a packet of the row begins.
     GRIDSTRIDE_INLINED int first_of(int __packet) const {
         if (__are_words) return __packet * __length;
-        int __element = __packet * __length - past_word(one.row) / int(sizeof(stored));
+        int __element = __packet * __length - int(bytes_past<16>(one.row) / sizeof(stored));
         if (__element > row - __length) __element = row - __length;
         return __element < 0 ? 0 : __element;
     }
     GRIDSTRIDE_INLINED void load(int __k, int __element) {
         const char* const __at = one.at(__element);
         if (__are_words) one.words[__k].load(__at);
-        else one.others[__k].load(__at, one.past[__k] = past_word(__at));
+        else one.others[__k].load(__at, one.past[__k] = bytes_past<16>(__at));
     }
     GRIDSTRIDE_INLINED const packet<stored, __length>& unpacked(int __k) {
         if (__are_words) one.words[__k].unpack(one.packets[__k]);

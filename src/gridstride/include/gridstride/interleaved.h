@@ -19,7 +19,7 @@ struct line_part {
     // All: the line goes on behind the words.
     template <bool __all>
     GRIDSTRIDE_INLINED void load(const char* __place, int __x, int __end) {
-        past = static_cast<unsigned>(reinterpret_cast<unsigned long long>(__place)) % 4;
+        past = bytes_past<4>(__place);
         const unsigned* const __from = reinterpret_cast<const unsigned*>(__place - past);
 #pragma unroll
         for (int __w = 0; __w < words; ++__w) {

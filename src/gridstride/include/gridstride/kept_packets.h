@@ -16,7 +16,7 @@ struct kept {
 template <int __length, class __stored>
 struct kept<__length, __stored, true> {
     static GRIDSTRIDE_INLINED void store(const packet<__stored, __length>& __from, char* __at) {
-        if (reinterpret_cast<unsigned long long>(__at) % 16) return kept<__length, __stored, false>::store(__from, __at);
+        if (bytes_past<16>(__at) != 0) return kept<__length, __stored, false>::store(__from, __at);
         const auto __whole = whole<__length, __stored>::packed(__from);
         uint4 __words;
         memcpy(&__words, &__whole, sizeof(__words));

@@ -149,7 +149,7 @@ struct permuted {
 #pragma unroll 4
         for (int __line = threadIdx.x / sharing; __line < __shape::lines; __line += __shape::threads / sharing) {
             const char* __from = line(__line);
-            const int __past = int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(__from)) % cache_line);
+            const int __past = int(bytes_past<cache_line>(__from));
             const int __first = __past / 16 * 16;
             char* const __to = waiting + __line * line_pitch + __own - __first;
             __from += __own - __past;

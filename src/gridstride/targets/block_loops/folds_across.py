@@ -23,6 +23,7 @@ from gridstride.targets.block_loops.spaces import (
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
+    results_make_a_row,
     room_of,
     threads_for,
 )
@@ -149,7 +150,7 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
     if _begins_with_words(walk, 0):
         most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
     each = max(1, min(most, count // (THREADS * _BLOCKS * limits.multiprocessors)))
-    kept_row = prod(walk.kept) if row % length == 0 and _results_make_a_row(walk) else row
+    kept_row = prod(walk.kept) if row % length == 0 and results_make_a_row(walk) else row
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
     )
@@ -162,14 +163,6 @@ def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:
         (_FEW, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,
         finds_places=found_across(walk),
     )  # fmt: skip
-
-
-def _results_make_a_row(walk: FoldWalk) -> bool:
-    """Return whether all results lie, and are counted, as those of one row do."""
-    steps = [walk.results, *(each.strides for each in walk.outputs)]
-    return all(
-        step[axis] == step[axis - 1] * walk.kept[axis - 1] for step in steps for axis in range(1, len(step))
-    )
 
 
 def _columns(walk: FoldWalk, limits: Limits) -> FoldLoop:

@@ -329,10 +329,8 @@ def _held(walk: FoldWalk, boxes: _Boxes) -> int:
 
 def _packets(walk: FoldWalk, boxes: _Boxes) -> tuple[int, bool]:
     """Return how many elements a packet has, and whether packets are words: between words small ones are shifted."""
-    size, most = (
-        max(each.itemsize for each in walk.inputs),
-        packet_length([each.itemsize for each in walk.inputs]),
-    )
+    sizes = [each.itemsize for each in walk.inputs]
+    size, most = max(sizes), packet_length(sizes)
     length = gcd(boxes.begins, *(each.address // each.itemsize for each in walk.inputs), most)
     return (most, False) if length * size < _LEAST_WORDS.get(size, 0) else (length, True)
 

@@ -19,7 +19,7 @@ from gridstride.targets.walks import (
     FoldWalk,
     axes_bytes,
     configuration,
-    folded_bytes,
+    inputs_by_elements,
     power_of_two_from,
 )
 
@@ -57,9 +57,6 @@ def little_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
         axes_bytes(results, walk.kept, capacity), axes_bytes(total, walk.fold, capacity), walk.kept_numbers,
         int(is_across),
     )  # fmt: skip
-    inputs = tuple(
-        folded_bytes(each.address, each.itemsize, each.fold_strides, each.strides, capacity)
-        for each in walk.inputs
-    )
+    inputs = inputs_by_elements(walk, capacity)
     how = configuration(blocks, THREADS, parts)
     return fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how)

@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.block_loops.spaces import fold_space_bytes
-from gridstride.targets.walks import FoldWalk, Ints, axes_bytes, folded_bytes
+from gridstride.targets.walks import FoldWalk, Ints, axes_bytes
 
 #: Columns of a block at most, the bytes of those of the largest input, and columns of structures.
 _MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
@@ -196,12 +196,4 @@ def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: i
         block.kept << 32 | block.together,
         prod(walk.kept) if _has_results_in_order(walk) else walk.kept[0],
         walk.kept[last],
-    )
-
-
-def mixed_inputs(walk: FoldWalk, capacity: int) -> tuple[bytes, ...]:
-    """Return each input of a loop that steps along the columns of blocks."""
-    return tuple(
-        folded_bytes(each.address, each.itemsize, each.fold_strides, each.strides, capacity)
-        for each in walk.inputs
     )

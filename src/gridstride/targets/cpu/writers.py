@@ -9,7 +9,7 @@ from gridstride.targets.base import LaunchConfig, Limits
 from gridstride.targets.block_loops.large_folds import large_fold
 from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
-from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_inputs, mixed_space, outer_fold_first
+from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
@@ -26,6 +26,7 @@ from gridstride.targets.walks import (
     axes_bytes,
     inputs_across,
     inputs_along,
+    inputs_by_elements,
     walk_of_parts,
     walked_operands,
 )
@@ -174,7 +175,7 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
     parts = -(-total // part)
     capacity = room_of(walk)
-    space, inputs = mixed_space(walk, block, part, parts, capacity), mixed_inputs(walk, capacity)
+    space, inputs = mixed_space(walk, block, part, parts, capacity), inputs_by_elements(walk, capacity)
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
     loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
     return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
