@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from itertools import permutations
 from typing import Any
 
@@ -108,6 +109,21 @@ def test_results_in_short_pieces(dtype: str) -> None:
             expected_z[inner] += y
             np.testing.assert_array_equal(z, expected_z)
             np.testing.assert_array_equal(w, expected_w)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
+def test_what_lies_between_results_is_never_written(dtype: str) -> None:
+    pixels, rounds = numbers((50_000, 3), dtype), 40
+    images = np.zeros((50_000, 4), dtype)
+    kernel, others = add(), images[:, 3]
+    kernel(pixels, pixels, images[:, :3])
+    call = threading.Thread(target=lambda: [kernel(pixels, pixels, images[:, :3]) for _ in range(rounds)])
+    call.start()
+    for _ in range(rounds):
+        np.add(others, 1, others)
+    call.join()
+    assert (others == rounds).all()
+    np.testing.assert_array_equal(images[:, :3], pixels + pixels)
 
 
 def test_periods_of_all_lengths() -> None:

@@ -3,6 +3,7 @@
 #define GRIDSTRIDE_CPU_GATHERING_H
 
 #include <gridstride_cpu/picking.h>
+#include <gridstride_cpu/spreading.h>
 
 namespace gridstride {
 
@@ -79,7 +80,10 @@ GRIDSTRIDE_INLINED void copy_short(char* __to, const char* __from, long long __b
 }
 template <int __size>
 GRIDSTRIDE_INLINED void scatter_bytes(char* __to, long long __step, const char* __from, int __count) {
-    for (; __count > 0; --__count, __to += __step, __from += __size) __builtin_memcpy(__to, __from, __size);
+    const int __done = spread(__to, __step, __from, __size, __count, bytes_ahead);
+    __to += __done * __step;
+    __from += __done * __size;
+    for (__count -= __done; __count > 0; --__count, __to += __step, __from += __size) __builtin_memcpy(__to, __from, __size);
 }
 
 }

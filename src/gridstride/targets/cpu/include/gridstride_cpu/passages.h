@@ -123,7 +123,7 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     if (__is_consecutive) return __places % __its.alignment == 0 ? way::direct : way::stepped;
     if (__is_repeated) return way::same;
     // As tiles.py decides: elements of long rows a few of them apart are picked out of vectors.
-    const bool __is_picked = __tiles.row_axes == 1 && __tiles.length[0] >= 16 && __tiles.length[1] < 16 &&
+    const bool __is_picked = __tiles.length[0] >= 16 && __tiles.length[__tiles.row_axes] < 16 &&
                              (__its.step < 0 ? -__its.step : __its.step) <= 6 * __its.size;
     if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written && !__is_picked) return way::turned;
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
@@ -315,16 +315,16 @@ GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_s
     const long long __ahead = __its.ahead ? __its.ahead : rows_ahead * __its.down +
         (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
     equal_pieces __pieces = {__its.step, __its.strides[1], __ahead, int(__tiles.length[0])};
+    // As many pieces as lie one stride apart; the first one may have begun, and the last one be cut.
     const int __length = __tiles.row_axes > 2 ? int(__tiles.length[1]) : __count + 1;
-    for (int __done = 0; __done < __count;) {
-        // As many pieces as lie one stride apart; the first one may have begun, and the last one be cut.
-        const unsigned __first = unsigned(__from) + __done, __before = __first / __pieces.length;
-        const int __begun = int(__first % __pieces.length);
-        const int __left = __tiles.row_axes > 2 ? __length - int(__before % __length) : __length;
-        const int __some = smaller(__left * __pieces.length - __begun, __count - __done);
-        move_pieces<__size, __puts>(__items + (long long)__done * __size, __row + offset_in_row(__its, __tiles, __first),
-                                    __pieces, __begun, __some);
+    const unsigned __before = unsigned(__from) / __pieces.length;
+    int __begun = int(unsigned(__from) % __pieces.length), __whole = __tiles.row_axes > 2 ? int(__before % __length) : 0;
+    long long __offset = offset_in_row(__its, __tiles, unsigned(__from)), __group = __offset - __whole * __its.strides[1] - __begun * __its.step;
+    for (int __done = 0; __done < __count; __begun = __whole = 0) {
+        const int __some = smaller((__length - __whole) * __pieces.length - __begun, __count - __done);
+        move_pieces<__size, __puts>(__items + (long long)__done * __size, __row + __offset, __pieces, __begun, __some);
         __done += __some;
+        __offset = __tiles.row_axes == 3 ? __group += __its.strides[2] : offset_in_row(__its, __tiles, unsigned(__from) + __done);
     }
 }
 

@@ -36,22 +36,41 @@ struct equal_pieces {
     int length;
 };
 
+// Copy so many pieces of as many bytes as a word has, or up to twice as many.
+template <class __word>
+GRIDSTRIDE_INLINED void copy_pieces(char* __to, long long __to_apart, const char* __from, long long __from_apart, int __pieces,
+                                    long long __bytes, const char* __later, long long __later_apart) {
+    for (; __pieces > 0; --__pieces, __to += __to_apart, __from += __from_apart, __later += __later_apart) {
+        __builtin_prefetch(__later);
+        copy_ends<__word>(__to, __from, __bytes);
+    }
+}
+
 // Bring so many pieces, or so many elements of one, to where they are consecutive, where there is room for a vector behind
 // them; or put them to memory from there.
 template <int __size, bool __puts>
 GRIDSTRIDE_INLINED void move_each(char* __items, char* __at, const equal_pieces& __its, int __pieces, int __count) {
-    const long long __bytes = (long long)__count * __size, __step = __its.step;
+    const long long __bytes = (long long)__count * __size, __step = __its.step, __apart = __its.apart;
     if (!__puts && __step == 0) {
-        for (; __pieces > 0; --__pieces, __items += __bytes, __at += __its.apart) repeating<__size>::run(__items, __at, __count);
+        for (; __pieces > 0; --__pieces, __items += __bytes, __at += __apart) repeating<__size>::run(__items, __at, __count);
         return;
     }
-    for (; __pieces > 0; --__pieces, __items += __bytes, __at += __its.apart) {
-        if (__puts) {
+    if (__puts && spread(__at, __apart, __items, __bytes, __pieces, __its.ahead)) return;
+    if ((__puts || __step == __size) && 2 <= __bytes && __bytes < 16) {
+        auto __copy = [&](auto __word) __attribute__((always_inline)) {
+            typedef decltype(__word) __words;
+            if (__puts) copy_pieces<__words>(__at, __apart, __items, __bytes, __pieces, __bytes, __at + __its.ahead, __apart);
+            else copy_pieces<__words>(__items, __bytes, __at, __apart, __pieces, __bytes, __at + __its.ahead, __apart);
+        };
+        return __bytes >= 8 ? __copy(0ll) : __bytes >= 4 ? __copy(0) : __copy(short());
+    }
+    const long long __between = __step < 0 ? -__step : __step;
+    const long long __span = __between < line_bytes ? __count * __between : __bytes, __lowest = __step < 0 ? (__count - 1) * __step : 0;
+    for (; __pieces > 0; --__pieces, __items += __bytes, __at += __apart) {
+        for (long long __k = 0; __k < __span; __k += line_bytes) __builtin_prefetch(__at + __its.ahead + __lowest + __k);
+        if (__puts)
             copy_short(__at, __items, __bytes);
-            continue;
-        }
-        for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __its.ahead + __k);
-        if (__step == __size)
+        else if (__step == __size)
             copy_short(__items, __at, __bytes);
         else
             gather_bytes<__size>(__items, __at, __step, __count);
