@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import gridstride
+from gridstride._syntax import lexical
 from gridstride.targets.base import Program
-from gridstride.targets.cuda import nvrtc
+from gridstride.targets.cuda import includes, nvrtc
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.options import parse_options
 
@@ -38,3 +39,13 @@ def test_all_compile(std):
     program = Program(text, "shared", parse_options((f"--std={std}",), target="cuda"), kernels=("kernel",))
     code = Compiler(nvrtc.find()).compile(program, "sm_90")
     assert "kernel" in code.functions
+
+
+def test_no_comment_of_ours_has_an_include():
+    for root in includes.HEADER_ROOTS:
+        for path in root.rglob("*"):
+            if path.is_file():
+                text = path.read_bytes()
+                masked = lexical.mask(text)
+                assert len(includes._INCLUDE.findall(text)) == len(includes._INCLUDE.findall(masked)), path
+                assert b"__has_include" not in text
