@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 from math import prod
 
+import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride.targets.cpu.mixed_folds import Block, block_of
 from gridstride.targets.walks import FoldWalk, Walked
 
@@ -85,3 +87,11 @@ def test_rows_that_are_not_in_order() -> None:
     (only,) = apart.inputs
     assert block_of(apart._replace(inputs=(only._replace(strides=(80, 1080)),))) is None
     assert block_of(apart._replace(inputs=(only, only._replace(strides=(0, 0))))) is None
+
+
+def test_rows_that_start_between_elements() -> None:
+    memory = np.zeros(4 * 9000 * 35 + 1, np.int8)
+    x = memory[1:].view(np.float32).reshape(9000, 5, 7)
+    x[...] = np.random.default_rng(0).integers(-9, 9, x.shape)
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "mixed_total")
+    np.testing.assert_array_equal(total(x, axis=(0, 2)), x.sum((0, 2)))

@@ -50,17 +50,18 @@ struct input_rows {
     }
     // Go to rows of elements, of which there are at most so many where `is_direct` is false.
     GRIDSTRIDE_INLINED int begin(long long __row, int __together, int __rows_ahead, long long __element, int __width_ahead) {
-        const char* const __at = row + __row * source.strides[0] + __element * source.step;
+        const long long __apart = source.strides[0] * __together;
+        const char* const __at = row + __row * __apart + __element * source.step;
         if (is_direct()) {
             items = __at;
-            stride = source.strides[0] * __together;
+            stride = __apart;
             are_fetched = true;
             return 0;
         }
         items = buffer;
         stride = __width * sizeof(stored);
         are_fetched = false;
-        untangle<sizeof(stored)>({__at, source.step, source.strides[0], __rows_ahead, buffer, stride}, __width_ahead);
+        untangle<sizeof(stored)>({__at, source.step, __apart, __rows_ahead, buffer, stride}, __width_ahead);
         return 0;
     }
 };
