@@ -86,7 +86,20 @@ def test_rows_that_are_not_in_order() -> None:
     apart = walk((9, 5, 6, 8, 9000), "fkfkf")
     (only,) = apart.inputs
     assert block_of(apart._replace(inputs=(only._replace(strides=(80, 1080)),))) is None
-    assert block_of(apart._replace(inputs=(only, only._replace(strides=(0, 0))))) is None
+    assert block_of(apart._replace(inputs=(only, only._replace(strides=(80, 1080))))) is None
+
+
+def test_inputs_that_lack_axes_are_repeated() -> None:
+    mixed = walk((49, 64, 9000), "fkf")
+    (only,) = mixed.inputs
+    bias = only._replace(strides=(4,), fold_strides=(0, 0))
+    assert block_of(mixed._replace(inputs=(bias, only))) == Block(1, 64, (0,), 1, 3136, 1)
+    assert block_of(mixed._replace(inputs=(bias, bias))) is None
+    assert block_of(mixed._replace(inputs=(only, *[bias] * 8))) is None
+    columns = walk((16, 9000), "kf")
+    (only,) = columns.inputs
+    mean = only._replace(fold_strides=(0,))
+    assert block_of(columns._replace(inputs=(only, mean))) == Block(1, 16, (), 256, 16)
 
 
 def test_rows_that_start_between_elements() -> None:

@@ -128,6 +128,19 @@ def test_several_operands(xp: ModuleType) -> None:
             np.testing.assert_array_equal(found, (x * other).sum(axis), str((shape, axis)))
 
 
+@pytest.mark.parametrize("first", ["all of them", "a repeated one"])
+def test_repeated_operands(xp: ModuleType, first: str) -> None:
+    for shape, axis in MIXED:
+        x, y = values(shape, "float32", 1), values(shape, "float32", 2)
+        for k in range(len(shape)):
+            one = (*[slice(None)] * k, slice(0, 1))
+            alone = tuple(slice(None) if k == each else slice(0, 1) for each in range(len(shape)))
+            for other in (y[one], y[alone], y[one][::-1, ..., ::-1]):
+                operands = (x, other) if first == "all of them" else (other, x)
+                found = gs.asnumpy(DOT(*map(xp.asarray, operands), axis=axis))
+                np.testing.assert_array_equal(found, (x * other).sum(axis), str((shape, axis, other.shape)))
+
+
 @pytest.mark.parametrize(
     "dtype",
     ["int8", "int16", "uint16", "float16", "float32", "int32", "uint32", "float64", "int64", "uint64"],

@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.block_loops.spaces import fold_space_bytes
-from gridstride.targets.walks import FoldWalk, Ints, axes_bytes
+from gridstride.targets.walks import FoldWalk, Ints, Walked, axes_bytes
 
 #: Columns of a block at most, the bytes of those of the largest input, and columns of structures.
 _MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
@@ -25,6 +25,8 @@ _FEW_FOLDED, _LEAST_WHOLE = 256, 256
 _GROUP = {1: 4096, 2: 1024, 4: 255, 8: 255}
 #: Folded rows that are long enough to be folded along, and kept ones to be folded across.
 _LONG_FOLDED, _LONG_KEPT = 256, 64
+#: Inputs at most of which some are repeated: there is memory for each.
+_MOST_REPEATED = 8
 #: As in folds.h.
 _NUMBER_OF_COLUMN = 1 << 47
 
@@ -44,6 +46,8 @@ class Block(NamedTuple):
         How many rows of the first other folded axis are folded as one.
     columns : int
         Elements of a row.
+    reference : int
+        Which input has all of these axes.
     """
 
     kept: int
@@ -51,6 +55,7 @@ class Block(NamedTuple):
     fold: Ints
     together: int
     columns: int
+    reference: int = 0
 
     def pieces(self, walk: FoldWalk) -> int:
         """Return how many groups the last axis has that a block shares."""
@@ -72,7 +77,11 @@ def block_of(walk: FoldWalk) -> Block | None:
     """Return the block in which a walk is folded, or None where rows are long enough, or are not in order."""
     if not walk.inputs or 0 in (*walk.kept, *walk.fold):
         return None
-    axes = sorted(_axes(walk))
+    reference = _reference(walk)
+    has_repeated = any(_is_repeated(walk, each) for each in walk.inputs)
+    if has_repeated and len(walk.inputs) > _MOST_REPEATED:
+        return None
+    axes = sorted(_axes(walk, walk.inputs[reference]))
     if not axes:
         return None
     if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
@@ -80,11 +89,23 @@ def block_of(walk: FoldWalk) -> Block | None:
     if prod(walk.fold) <= _FEW_FOLDED and _has_kept_inside(axes) and not _are_long_groups(walk, axes):
         whole = _fitting(walk, axes, 1)
         if whole.columns >= _LEAST_WHOLE and len(whole.fold) == len(walk.fold):
-            return whole
-    found = _fitting(walk, axes, _ROWS)
+            return whole._replace(reference=reference)
+    found = _fitting(walk, axes, _ROWS)._replace(reference=reference)
     if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
         return None
-    return found if found.fold or (found.together > 1 and walk.in_structures) else None
+    are_worth_it = walk.in_structures or has_repeated
+    return found if found.fold or (found.together > 1 and are_worth_it) else None
+
+
+def _reference(walk: FoldWalk) -> int:
+    """Return which input has elements of its own along all axes, or 0."""
+    return next((k for k, each in enumerate(walk.inputs) if not _is_repeated(walk, each)), 0)
+
+
+def _is_repeated(walk: FoldWalk, walked: Walked) -> bool:
+    """Return whether elements are the same along an axis."""
+    lengths, strides = (*walk.kept, *walk.fold), (*walked.strides, *walked.fold_strides)
+    return any(length > 1 and stride == 0 for length, stride in zip(lengths, strides, strict=True))
 
 
 def _are_long_groups(walk: FoldWalk, axes: Sequence[_Axis]) -> bool:
@@ -100,9 +121,8 @@ def _has_kept_inside(axes: Sequence[_Axis]) -> bool:
     return any(outer.is_folded and not inner.is_folded for inner, outer in pairwise(axes))
 
 
-def _axes(walk: FoldWalk) -> Iterator[_Axis]:
-    first = walk.inputs[0]
-    kinds = (False, walk.kept, first.strides), (True, walk.fold, first.fold_strides)
+def _axes(walk: FoldWalk, walked: Walked) -> Iterator[_Axis]:
+    kinds = (False, walk.kept, walked.strides), (True, walk.fold, walked.fold_strides)
     for is_folded, lengths, strides in kinds:
         for place, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
             if length > 1:
@@ -140,9 +160,12 @@ def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
 
 
 def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:
-    """Return whether neighbors along an axis are so many elements apart, of all inputs."""
-    strides = [(each.fold_strides if axis.is_folded else each.strides)[axis.place] for each in walk.inputs]
-    return all(stride == columns * each.itemsize for stride, each in zip(strides, walk.inputs, strict=True))
+    """Return whether neighbors along an axis are so many elements apart, of all inputs that are not repeated."""
+    inputs = [each for each in walk.inputs if not _is_repeated(walk, each)]
+    strides = [(each.fold_strides if axis.is_folded else each.strides)[axis.place] for each in inputs]
+    return bool(inputs) and all(
+        stride == columns * each.itemsize for stride, each in zip(strides, inputs, strict=True)
+    )
 
 
 def _has_results_in_order(walk: FoldWalk) -> bool:
@@ -193,7 +216,7 @@ def mixed_space(walk: FoldWalk, block: Block, part: int, parts: int, capacity: i
         kept,
         fold,
         walk.kept_numbers,
-        block.kept << 32 | block.together,
+        block.reference << 48 | block.kept << 32 | block.together,
         prod(walk.kept) if _has_results_in_order(walk) else walk.kept[0],
         walk.kept[last],
     )

@@ -48,6 +48,8 @@ struct input_rows {
         return (source.strides[0] % long(alignof(stored)) == 0) & gridstride::is_direct<stored>(base, source.step) &
                gridstride::is_direct<stored>(row, source.step);
     }
+    // How many of so many rows there is room for.
+    GRIDSTRIDE_INLINED int held(int __all) const { return __all; }
     // Go to rows of elements, of which there are at most so many where `is_direct` is false.
     GRIDSTRIDE_INLINED int begin(long long __row, int __together, int __rows_ahead, long long __element, int __width_ahead) {
         const long long __apart = source.strides[0] * __together;
@@ -201,7 +203,7 @@ GRIDSTRIDE_INLINED void fold_run(__row_of_sums __sums, bool __is_first, const __
     const long long __position_stride = __space.position.strides[0] * __together;
     const bool __are_direct = all_of(__all.is_direct()...);
     const int __width = __are_direct ? __count : __inputs_brought::width;
-    const int __height = __are_direct ? __rows : __inputs_brought::height(__rows);
+    const int __height = smaller(__are_direct ? __rows : __inputs_brought::height(__rows), __all.held(__rows)...);
     for (int __from = 0; __from < __count; __from += __width) {
         const int __some = __count - __from < __width ? __count - __from : __width;
         for (int __row = 0; __row < __rows; __row += __height) {

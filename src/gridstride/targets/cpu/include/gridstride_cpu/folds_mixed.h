@@ -3,34 +3,31 @@
 #ifndef GRIDSTRIDE_CPU_FOLDS_MIXED_H
 #define GRIDSTRIDE_CPU_FOLDS_MIXED_H
 
-#include <gridstride_cpu/folds_across.h>
+#include <gridstride_cpu/block_rows.h>
 
 namespace gridstride {
 
-// An axis of a block: how far apart its neighbors are in columns, numbers and positions.
-struct block_axis {
-    long long length, columns, number, position;
-    bool is_folded;
-};
-
 // The axes of a block, innermost first. The first kept axes are in it, and those folded ones that `fold` does not count;
-// several rows of the first one that it counts may be folded as one.
+// several rows of the first one that it counts may be folded as one. Columns are those of the input whose number `width`
+// has, which has all of these axes.
 template <int __axes>
 struct mixed_block {
     block_axis axis[2 * __axes + 1];
     int count = 0, kept_axes, together;
     long long columns = 1;  // of one row
 
-    template <class __operand>
-    GRIDSTRIDE_INLINED mixed_block(const fold_space<__axes>& __space, const __operand& __its)
-        : kept_axes(int(__space.width >> 32)), together(int(__space.width)) {
-        constexpr long long __size = sizeof(typename __operand::stored);
+    template <class... __operands>
+    GRIDSTRIDE_INLINED mixed_block(const fold_space<__axes>& __space, const __operands&... __all)
+        : kept_axes(int(__space.width >> 32 & 0xffff)), together(int(__space.width)) {
+        const long long* const __kept[] = {__all.kept_strides...};
+        const long long* const __folded[] = {__all.strides...};
+        const long long __sizes[] = {sizeof(typename __operands::stored)...}, __its = __space.width >> 48, __size = __sizes[__its];
         for (int __k = 0; __k < kept_axes; ++__k)
-            add({__k + 1 < kept_axes ? __space.kept.length[__k] : __space.group, __its.kept_strides[__k] / __size, __space.kept_numbers.strides[__k], 0, false});
+            add({__k + 1 < kept_axes ? __space.kept.length[__k] : __space.group, __kept[__its][__k] / __size, __space.kept_numbers.strides[__k], 0, false, __k});
         for (int __k = __space.fold.ndim; __k < __axes; ++__k)
             if (__space.fold.length[__k] > 1)
-                add({__space.fold.length[__k], __its.strides[__k] / __size, __space.fold_numbers.strides[__k], __space.position.strides[__k], true});
-        if (together > 1) axis[count++] = {together, columns, __space.fold_numbers.strides[0], __space.position.strides[0], true};
+                add({__space.fold.length[__k], __folded[__its][__k] / __size, __space.fold_numbers.strides[__k], __space.position.strides[__k], true, __k});
+        if (together > 1) axis[count++] = {together, columns, __space.fold_numbers.strides[0], __space.position.strides[0], true, 0};
     }
     // Numbers and positions of columns, relative to the first one's.
     GRIDSTRIDE_INLINED void number(long long* __numbers, long long* __positions) const {
@@ -59,9 +56,6 @@ private:
         columns *= __next.length;
     }
 };
-
-template <class __first, class... __rest>
-GRIDSTRIDE_INLINED const __first& first_of(const __first& __it, const __rest&...) { return __it; }
 
 // A map for elements whose numbers say in which column they are.
 template <class __map>
@@ -196,6 +190,11 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + spare_values, true, __has_whole)));
     typedef whole_folds<__folding, __batches> __whole_type;
     const __whole_type __whole_folds(__do_map, static_cast<char*>(__builtin_alloca(__whole_type::bytes(__width))), __width);
+    const long long __repeated[] = {__all.plan(__block, __space.fold.ndim > 0)...};
+    long long __bytes = 0, __input = 0;
+    for (long long __each : __repeated) __bytes += __each;
+    char* __memory = static_cast<char*>(__builtin_alloca(__bytes));
+    (__all.take(__memory, __repeated[__input++]), ...);
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
@@ -220,7 +219,7 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
         };
         if (__whole == 1) {
             // Blocks follow each other.
-            swallow((fetch_far(__all.base, __some * sizeof(typename __inputs::stored)), 0)...);
+            swallow(__all.fetch(__some)...);
             __fold(__begin, __end_of_together, 1);
             __whole_folds.run(__do_finish, __do, __block, __sums, __result, int(__part), __some);
             continue;
@@ -245,12 +244,12 @@ template <class __folding, class __map, class __reduce, class __finish, int __ax
 GRIDSTRIDE_INLINED void shared_mixed(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                      const __folding& __start, const fold_space<__axes>& __space, const __operands&... __all) {
     typedef brought<__operands...> __brought;
-    const mixed_block<__axes> __block(__space, first_of(__all...));
+    const mixed_block<__axes> __block(__space, __all...);
     const long long __numbered = asks_for_numbers<__map>::value ? __block.columns * __block.together : 0;
     long long* const __numbers = static_cast<long long*>(__builtin_alloca(2 * __numbered * sizeof(long long)));
     if (__numbered) __block.number(__numbers, __numbers + __numbered);
     run_mixed<__brought>(in_columns(__do_map, __numbers, __numbers + __numbered), __block, __do, __do_finish, __start, __space,
-                         input_rows<__operands, __brought::rows, __brought::width>(__all)...);
+                         block_rows<__operands, __brought::rows, __brought::width, (sizeof...(__operands) > 1)>(__all)...);
 }
 
 }

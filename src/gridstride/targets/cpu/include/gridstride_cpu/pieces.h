@@ -98,6 +98,36 @@ GRIDSTRIDE_APART void repeat_period(char* __memory, long long __period, long lon
         __builtin_memcpy(__memory + __done, __memory, __done * 2 <= __bytes ? __done : __bytes - __done);
 }
 
+// Axes of elements that are repeated along some of them, where the stride is 0; neighbors are so many elements apart there.
+struct repeated_axis {
+    long long columns, stride;
+};
+
+// Bring so many elements along the first axes; what lies behind them may be overwritten, as far as a vector reaches.
+template <int __size>
+__attribute__((noinline)) void repeat_elements(char* __to, const char* __from, const repeated_axis* __axes, int __count, long long __elements) {
+    if (__count == 0) {
+        __builtin_memcpy(__to, __from, __size);
+        return;
+    }
+    const long long __columns = __axes[__count - 1].columns, __stride = __axes[__count - 1].stride;
+    const long long __length = (__elements + __columns - 1) / __columns;
+    if (__stride == 0 && __columns == 1) {
+        repeating<__size>::run(__to, __from, int(__length));
+    } else if (__stride == 0) {
+        repeat_elements<__size>(__to, __from, __axes, __count - 1, __columns);
+        repeat_period(__to, __columns * __size, __columns * __length * __size);
+    } else if (__columns == 1) {
+        gather_bytes<__size>(__to, __from, __stride, int(__length));
+    } else if (__count == 2 && __axes[0].stride == 0) {
+        for (long long __k = 0; __k < __length; ++__k) repeating<__size>::run(__to + __k * __columns * __size, __from + __k * __stride, int(__columns));
+    } else {
+        for (long long __k = 0; __k < __length; ++__k) repeat_elements<__size>(__to + __k * __columns * __size, __from + __k * __stride, __axes, __count - 1, __columns);
+    }
+}
+#define GRIDSTRIDE_REPEATING(start, size) start template void repeat_elements<size>(char*, const char*, const repeated_axis*, int, long long);
+GRIDSTRIDE_LINKED(GRIDSTRIDE_REPEATING)
+
 }
 
 #endif
