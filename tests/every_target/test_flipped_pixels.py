@@ -16,7 +16,7 @@ ADD_TO = gs.ElementwiseKernel("T x, T y", "T z", "z += x - y", "flipped_and_adde
 NUMBERED = gs.ElementwiseKernel("T x", "T z", "z = x + T(i % 5)", "flipped_and_numbered")
 
 #: Lines that end within words and parts of blocks, and pixels of a few parts and of many.
-SHAPES = ((3, 1301, 3), (2, 2049, 2), (301, 4), (5, 259, 7), (4, 1000, 21), (2, 37, 70, 3), (37, 224, 3))
+SHAPES = ((3, 1301, 3), (2, 2049, 2), (301, 4), (5, 259, 7), (4, 1000, 21), (2, 131, 97, 3), (37, 224, 3))
 ROOM = 32  # elements before and after an output
 
 

@@ -105,23 +105,17 @@ def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     are_words = size >= LEAST_WORD and plane.are_words(lines=False) and not plane.is_in_pieces()
     if _is_one_size(plane) and (rows % _MEETING == 0 or are_words):  # which strips take as packets
         return None
-    length, phases, sizes = max(1, LEAST_WORD // size), SECTOR // size, _sizes(plane, of_rows=True)
+    length, sizes = max(1, LEAST_WORD // size), _sizes(plane, of_rows=True)
     if max(operand.itemsize for operand in plane.walk.operands) * length > LARGEST_WORD:
         return None
-    width = _width(WARP * _WORDS_TO_LINE * length, rows * max(sizes), plane, len(sizes), limits)
-    room = sum(_bytes(width + phases, rows * each, each, False) for each in sizes)
-    if len(plane.sides.x) > 1:
-        chunk = WARP * _WORDS_TO_LINE * length
-        while (
-            room := sum(_bytes_of_planes(plane, width + phases, rows * each) for each in sizes)
-        ) > _STRETCH * 5 // 4:
-            if width <= chunk:
-                return None
-            width = (width // chunk + 1) // 2 * chunk
+    chunk, sectors = WARP * _WORDS_TO_LINE * length, plane._replace(length=SECTOR // size)
+    before = sectors.length if sectors.is_shifted() else 0
+    width = _width(chunk, rows * max(sizes), plane, len(sizes), limits)
+    room = sum(_bytes(width + before, rows * each, each, False) for each in sizes)
     if room > limits.shared_memory_per_block:
         return None
-    name = f"deinterleaved<{_kinds(plane, length)}>"
-    return plane._replace(length=phases).loop(_DEINTERLEAVED, name, width, rows, room)
+    name = f"deinterleaved<{before or 1}, {_kinds(plane, length)}>"
+    return sectors.loop(_DEINTERLEAVED, name, width, rows, room)
 
 
 def _kinds(plane: Plane, length: int) -> str:
@@ -146,13 +140,6 @@ def _width(chunk: int, pitch: int, plane: Plane, operands: int, limits: Limits) 
     chunks = blocks_for(plane.row, chunk)
     alike = blocks_for(chunks, blocks_for(chunks, most))
     return chunk * (alike if alike >= _WARPS else power_of_two_from(alike))
-
-
-def _bytes_of_planes(plane: Plane, count: int, pitch: int) -> int:
-    """Return the shared memory of the planes that so many rows may touch, as ``deinterleaved_operand`` has it."""
-    inner = plane.walk.shape[plane.sides.x[0]]
-    apart = (inner * pitch + 47) // LARGEST_WORD * LARGEST_WORD + LARGEST_WORD
-    return ((count // inner + 2) * apart + 47) // LARGEST_WORD * LARGEST_WORD
 
 
 def _bytes(count: int, pitch: int, itemsize: int, has_gaps: bool) -> int:

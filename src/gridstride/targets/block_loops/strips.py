@@ -18,9 +18,9 @@ _FEW_ROWS = 4
 _SHORT, _SMALL = 2 * THREADS, 2
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH = 24576, 32
-#: Lines in planes are so long at least, of pixels of so many parts at most, and rows of so many bytes; of more where a
-#: block has too few of one plane, and where it is results that are rows.
-_LEAST, _PARTS, _LONGEST_PIECE = 32, 16, (4608, 8192)
+#: Lines in planes are so long at least, of pixels of so many parts at most, and rows of so many bytes: of lines made of
+#: them, and where it is results that are rows.
+_LEAST, _PARTS, _LONGEST_PIECE = 32, 16, (24576, 8192)
 
 
 def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
@@ -58,8 +58,7 @@ def _pieces_of(walk: ElementWalk, length: int) -> Plane | None:
         apart.append(operand.strides[following] != operand.strides[x] * shape[x])
         if has_rows == plane.turned[-1] and (apart[-1] or operand.strides[x] <= 0):
             return None
-        is_short = plane.turned[-1] or shape[x] < THREADS
-        if has_rows and shape[x] * abs(operand.strides[x]) > _LONGEST_PIECE[is_short]:
+        if has_rows and shape[x] * abs(operand.strides[x]) > _LONGEST_PIECE[plane.turned[-1]]:
             return None
     return plane._replace(sides=Sides((x, following), (y,))) if any(apart) else None
 
