@@ -58,6 +58,8 @@ _RESULTS, _LINE = 8192, 64
 _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
 #: The same where numbers lie in order.
 _FEW_IN_ORDER = {1: 31, 2: 16, 4: 15, 8: 4, 16: 3}
+#: The same where one element is in place of each row of an input.
+_FEW_OF_REPEATED = {**_FEW_IN_ORDER, 1: 128, 2: 32, 8: 7}
 #: The same where the place of one of them is kept.
 _FEW_OF_PLACES = {**_FEW, 1: 32, 2: 32, 4: 7}
 #: Elements from which on a second thread pays.
@@ -106,17 +108,25 @@ def _one_axis(walk: FoldWalk, limits: Limits) -> FoldLoop:
 def has_short_rows(walk: FoldWalk) -> bool:
     """Return whether rows too short for lanes lie so close to each other that neighboring results make lanes."""
     largest = max((each.itemsize for each in walk.inputs), default=16)
-    in_order = len(walk.fold) == 1 and all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
+    in_order = len(walk.fold) == 1 and _are_in_order(walk)
     few = _FEW
     if in_order and walk.keeps_places:
         few = _FEW_OF_PLACES
     elif in_order and not walk.in_structures:
-        few = _FEW_IN_ORDER
+        are_rows = all(each.fold_strides[0] for each in walk.inputs)
+        few = _FEW_IN_ORDER if are_rows else _FEW_OF_REPEATED
     if walk.fold[0] > few.get(largest, few[16]) or walk.kept[0] < _MANY:
         return False
     return len(walk.fold) == 1 or any(
         abs(each.strides[0]) < abs(each.fold_strides[1]) for each in walk.inputs[:1]
     )
+
+
+def _are_in_order(walk: FoldWalk) -> bool:
+    """Return whether folded elements follow each other, or are the same along a row, where they have no numbers."""
+    steps = [(each.fold_strides[0], each.itemsize) for each in walk.inputs]
+    are_numbered = any((*walk.kept_numbers, *walk.fold_numbers, *walk.positions))
+    return all(step == size or (step == 0 and not are_numbered) for step, size in steps)
 
 
 def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:

@@ -151,7 +151,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         if (__space.parts == 1 && __space.fold.count == 1 && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest &&
-            all_of(is_direct<typename __inputs::stored>(__all.base, __all.source.step)...) &&
+            all_of((is_direct<typename __inputs::stored>(__all.base, __short::may_repeat && __all.source.step == 0 ? sizeof(typename __inputs::stored) : __all.source.step))...) &&
             all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
             __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
         else for (int __k = 0; __k < __count; ++__k) {

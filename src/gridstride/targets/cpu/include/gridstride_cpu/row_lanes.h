@@ -3,6 +3,7 @@
 #define GRIDSTRIDE_CPU_ROW_LANES_H
 
 #include <gridstride_cpu/folds_joined.h>
+#include <gridstride_cpu/pieces.h>
 
 namespace gridstride {
 
@@ -14,8 +15,8 @@ GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, long
     return 0;
 }
 
-// Rows of one input, and the one that is folded.
-template <class __operand>
+// Rows of one input, and the one that is folded. One element in place of each row is repeated as often as lanes are shown.
+template <class __operand, bool __may_repeat>
 struct rows_in_order {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -23,13 +24,18 @@ struct rows_in_order {
     long long stride, ahead;
     char* buffer;
     const stored* items;
+    int repeated;  // so often, or 0
 
     GRIDSTRIDE_INLINED int find_row(int __row) {
         items = reinterpret_cast<const stored*>(base + __row * stride);
+        if (!__may_repeat || !repeated) return 0;
+        repeating<sizeof(stored)>::run(buffer, reinterpret_cast<const char*>(items), repeated);
+        items = reinterpret_cast<const stored*>(buffer);
         return 0;
     }
     // Go to a copy, which anything may follow.
     GRIDSTRIDE_INLINED int bring(long long __count) {
+        if (__may_repeat && repeated) return 0;
         if (stride) __builtin_memcpy(buffer, items, __count * sizeof(stored));
         items = reinterpret_cast<const stored*>(buffer);
         return 0;
@@ -71,13 +77,15 @@ struct streamed_input {
         items = reinterpret_cast<const stored*>(base + __row * source.kept_strides[0]);
         return 0;
     }
-    // Return where rows lie; one that is the same for all results is copied once.
+    // Return where rows lie, of which lanes are shown so many elements; one that is the same for all results is copied once.
     GRIDSTRIDE_INLINED bool is_held() const { return source.kept_strides[0] == 0; }
-    GRIDSTRIDE_INLINED rows_in_order<__operand> rows(long long __count) {
-        if (!is_held()) return {base, source.kept_strides[0], ahead, buffer, nullptr};
+    template <bool __may_repeat>
+    GRIDSTRIDE_INLINED rows_in_order<__operand, __may_repeat> rows(long long __count, long long __shown) {
+        if (__may_repeat && source.step == 0) return {base, source.kept_strides[0], 0, buffer, nullptr, int(__shown)};
+        if (!is_held()) return {base, source.kept_strides[0], ahead, buffer, nullptr, 0};
         find_row(0);
         bring(__count);
-        return {buffer, 0, 0, buffer, nullptr};
+        return {buffer, 0, 0, buffer, nullptr, 0};
     }
     GRIDSTRIDE_APART int bring(long long __count) {
         __builtin_memcpy(buffer, items, __count * sizeof(stored));

@@ -141,7 +141,7 @@ template <class __type, class __map, class __reduce, bool __is_largest, bool __i
 struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_first>, __input> {
     typedef typename __input::stored stored;
     typedef key_of<stored> keys;
-    static constexpr bool exists = placed_word<stored>::exists;
+    static constexpr bool exists = placed_word<stored>::exists, may_repeat = false;
     static constexpr int lanes = exists ? 2 : 8, longest = exists || sizeof(stored) == 8 ? 256 : 0;
 
     // What was found in each row.

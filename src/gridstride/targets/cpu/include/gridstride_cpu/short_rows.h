@@ -171,6 +171,9 @@ struct short_rows {
     static constexpr bool are_bytes = bytes_at_once > 0 && largest_stored<typename __inputs::operand...>() == 1;
     static constexpr added how = !adds ? added::as_they_are : are_bytes ? added::in_bytes : added::in_words;
 
+    // One element may be in place of each row of an input.
+    static constexpr bool may_repeat = are_turned && sizeof...(__inputs) > 1;
+
     static constexpr int longest = lanes_of_members<__type>() > 1 ? 0 : how == added::in_bytes ? buffer_bytes / 2
                                                                       : smaller((are_turned ? 32 : 16) * lanes, briefly::most);
     // After so many rows there are no others.
@@ -203,7 +206,8 @@ private:
     GRIDSTRIDE_INLINED static void fold(places<true>, row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
         if (!all_of((__all.is_held() || __all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
-        fold_lanes_of_rows(__values, __rows, __followed, __do_map, __do, __space.fold_row, __all.rows(__space.fold_row)...);
+        fold_lanes_of_rows(__values, __rows, __followed, __do_map, __do, __space.fold_row,
+                           __all.template rows<may_repeat>(__space.fold_row, __space.fold_row + 2 * lanes)...);
     }
     template <class... __in_order>
     GRIDSTRIDE_INLINED static void fold_lanes_of_rows(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
