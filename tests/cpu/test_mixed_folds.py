@@ -108,3 +108,13 @@ def test_rows_that_start_between_elements() -> None:
     x[...] = np.random.default_rng(0).integers(-9, 9, x.shape)
     total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "mixed_total")
     np.testing.assert_array_equal(total(x, axis=(0, 2)), x.sum((0, 2)))
+
+
+def test_stacks_have_room_where_many_inputs_are_repeated() -> None:
+    x = np.random.default_rng(0).integers(-5, 5, (3000, 5, 9)).astype(np.float32)
+    names = "xyzuvwpq"
+    text = ", ".join(f"T {each}" for each in names), "float64 s", " + ".join(names), "a + b", "s = a", "0"
+    operands = (x, *[x[:, :1]] * 4, *[x[..., :1]] * 3)
+    found = gs.ReductionKernel(*text, "total_of_eight")(*operands, axis=(0, 2))
+    expected = x + 4.0 * x[:, :1] + 3.0 * x[..., :1]
+    np.testing.assert_array_equal(found, expected.sum((0, 2)))

@@ -193,8 +193,9 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     const long long __repeated[] = {__all.plan(__block, __space.fold.ndim > 0)...};
     long long __bytes = 0, __input = 0;
     for (long long __each : __repeated) __bytes += __each;
-    char* __memory = static_cast<char*>(__builtin_alloca(__bytes));
-    (__all.take(__memory, __repeated[__input++]), ...);
+    const repeated_memory __memory(__bytes);
+    char* __left = __memory.bytes;
+    (__all.take(__left, __repeated[__input++]), ...);
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
