@@ -183,6 +183,11 @@ GRIDSTRIDE_INLINED bool is_direct(const char* __at, long long __step) {
     return __step == sizeof(__stored) && reinterpret_cast<unsigned long>(__at) % alignof(__stored) == 0;
 }
 
+template <class __stored>
+GRIDSTRIDE_INLINED int fetch_for_writing(__stored* __at, long long __count) {
+    for (long long __k = 0; __k < __count * int(sizeof(__stored)); __k += 64) __builtin_prefetch(reinterpret_cast<char*>(__at) + __k, 1);
+    return 0;
+}
 template <class... __operands, class __post, class __values>
 GRIDSTRIDE_INLINED void assign_consecutive(const __post& __do_post, const __values& __folded, long long __number,
                                            long long __step, int __count, typename __operands::stored* const... __items) {
@@ -199,6 +204,7 @@ GRIDSTRIDE_INLINED void assign_neighbors(const __post& __do_post, const __values
     const long long __step = __space.result.step, __number = __row + __within * __step;
     if (all_of(is_direct<typename __placed::stored>(__outputs.base, __outputs.source.step)...)) {
         assign_consecutive<typename __placed::operand...>(__do_post, __folded, __number, __step, __count, &__outputs.at(__within)...);
+        swallow(fetch_for_writing(&__outputs.at(__within + __count), __count)...);
         return;
     }
     for (int __k = 0; __k < __count; ++__k)
