@@ -3,7 +3,7 @@
 #ifndef GRIDSTRIDE_CPU_SHORT_PLACES_H
 #define GRIDSTRIDE_CPU_SHORT_PLACES_H
 
-#include <gridstride_cpu/extreme_keys.h>
+#include <gridstride_cpu/row_extremes.h>
 #include <gridstride_cpu/short_rows.h>
 
 namespace gridstride {
@@ -95,54 +95,13 @@ private:
     }
 };
 
-// Of elements of eight bytes the best ones and their places are in two vectors.
-template <bool __is_largest, bool __is_first, class __stored>
-struct wide_lanes {
-    static constexpr int count = 64 / sizeof(__stored);
-    typedef __stored vector __attribute__((vector_size(64)));
-    typedef long long place_vector __attribute__((vector_size(64)));
-
-    // Of a row of at least so many elements.
-    GRIDSTRIDE_INLINED static long long place(const __stored* __items, long long __length, long long __ahead) {
-        const __stored __worst = worst_key<__is_largest, __stored>();
-        place_vector __at, __next_at;
-        for (int __k = 0; __k < count; ++__k) __next_at[__k] = __k;
-        const place_vector __start = __at = __next_at;
-        vector __best = vector{} + __worst, __next;
-        auto __keep = [&](long long __from) {
-            fetch_ahead(__items + __from, count, __ahead);
-            __builtin_memcpy(&__next, __items + __from, sizeof(vector));
-            const place_vector __is_better = is_better(__next, __best);
-            __best = __is_better ? __next : __best;
-            __at = __is_better ? __next_at : __at;
-        };
-        GRIDSTRIDE_ROLLED
-        for (long long __from = 0; __from + count < __length; __from += count, __next_at += count) __keep(__from);
-        // Some come twice, which makes no difference.
-        __next_at = __start + (__length - count);
-        __keep(__length - count);
-        int __found = 0;
-        for (int __k = 1; __k < count; ++__k) {
-            const bool __is_kept = __best[__k] == __best[__found] ? (__is_first ? __at[__k] < __at[__found] : __at[__k] > __at[__found])
-                                                                 : keeping<__is_largest>::is_better(__best[__k], __best[__found]);
-            __found = __is_kept ? __k : __found;
-        }
-        return __at[__found];
-    }
-
-private:
-    GRIDSTRIDE_INLINED static place_vector is_better(vector __next, vector __best) {
-        if (__is_first) return __is_largest ? __next > __best : __next < __best;
-        return __is_largest ? __next >= __best : __next <= __best;
-    }
-};
-
 template <class __type, class __map, class __reduce, bool __is_largest, bool __is_first, class __input>
 struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_first>, __input> {
     typedef typename __input::stored stored;
     typedef key_of<stored> keys;
-    static constexpr bool exists = placed_word<stored>::exists, may_repeat = false;
-    static constexpr int lanes = exists ? 2 : 8, longest = exists || sizeof(stored) == 8 ? 256 : 0;
+    typedef extreme_key<__is_largest, stored> extreme;
+    static constexpr bool are_placed = placed_word<stored>::exists, may_repeat = false;
+    static constexpr int lanes = are_placed ? 2 : extreme::lanes, longest = buffer_bytes / sizeof(stored), longest_placed = are_placed ? 256 : 0;
 
     // What was found in each row.
     struct found {
@@ -153,7 +112,8 @@ struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_firs
     GRIDSTRIDE_INLINED static void fold(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map,
                                         const found_extreme<__reduce, __is_largest, __is_first>&, const fold_space<__axes>& __space, long long, __input& __its) {
         found __found;
-        find(places<exists ? 1 : sizeof(stored) == 8 ? 2 : 0>(), __found, __rows, __followed, __space.fold_row, __its);
+        if (__space.fold_row > longest_placed) find(places<0>(), __found, __rows, __followed, __space.fold_row, __its);
+        else find(places<are_placed>(), __found, __rows, __followed, __space.fold_row, __its);
         const long long __step = __space.position.step;
         GRIDSTRIDE_INDEPENDENT
         for (long long __k = 0; __k < __rows; ++__k) {
@@ -163,12 +123,12 @@ struct short_rows<__type, __map, found_extreme<__reduce, __is_largest, __is_firs
     }
 
 private:
-    template <class... __anything>
-    GRIDSTRIDE_INLINED static void find(places<0>, const __anything&...) {}
-    static GRIDSTRIDE_APART void find(places<2>, found& __found, int __rows, long long, long long __length, __input& __its) {
+    // The element first, then its place. Among nothing but NaNs it is not defined.
+    static GRIDSTRIDE_APART void find(places<0>, found& __found, int __rows, long long, long long __length, __input& __its) {
         for (int __k = 0; __k < __rows; ++__k) {
             __its.find_row(__k);
-            __found.at[__k] = int(wide_lanes<__is_largest, __is_first, stored>::place(__its.items, __length, __its.ahead));
+            const int __place = extreme::template place<__is_first>(__its.items, int(__length), extreme::of(__its, int(__length)));
+            __found.at[__k] = __place < 0 ? 0 : __place;
             __found.elements[__k] = keys::kept_of(__its.items[__found.at[__k]]);
         }
     }
