@@ -36,6 +36,8 @@ def walk(lengths: tuple[int, ...], kinds: str, itemsize: int = 4, in_structures:
         ((7, 5, 9000), "kfk", Block(2, 117, (0,), 1, 4095)),
         ((13, 630, 4096), "fkf", Block(1, 315, (0,), 1, 4095)),
         ((49, 64, 9000), "fkf", Block(1, 64, (0,), 1, 3136)),
+        ((64, 33, 100, 158), "kfkf", Block(1, 64, (0,), 1, 2112)),
+        ((200, 5, 9000), "kfk", Block(2, 4, (0,), 1, 4000)),
     ],
 )
 def test_blocks_of_short_rows(lengths: tuple[int, ...], kinds: str, block: Block) -> None:
@@ -57,8 +59,9 @@ def test_others(lengths: tuple[int, ...], kinds: str) -> None:
     assert block_of(walk(lengths, kinds)) is None
 
 
-def test_rows_of_structures_are_folded_as_one() -> None:
+def test_short_rows_of_structures_are_folded_as_one() -> None:
     assert block_of(walk((16, 9000), "kf", 1, in_structures=True)) == Block(1, 16, (), 96, 16)
+    assert block_of(walk((100, 9000), "kf", 1, in_structures=True)) is None
 
 
 @pytest.mark.parametrize(

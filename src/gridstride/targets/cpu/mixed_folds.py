@@ -23,8 +23,9 @@ _FEW_FOLDED, _LEAST_WHOLE = 256, 256
 #: Elements of neighboring results up to which blocks of places are folded whole, by their size: places of larger ones
 #: take more instructions.
 _GROUP = {1: 4096, 2: 1024, 4: 255, 8: 255}
-#: Folded rows that are long enough to be folded along, and kept ones to be folded across.
-_LONG_FOLDED, _LONG_KEPT = 256, 64
+#: Folded rows that are long enough to be folded along, and kept ones to be folded across; the same where a block would
+#: hold nothing but such rows.
+_LONG_FOLDED, _LONG_KEPT, _LONG_ALONE = 256, 256, 64
 #: Inputs at most of which some are repeated: there is memory for each.
 _MOST_REPEATED = 8
 #: As in folds.h.
@@ -93,7 +94,7 @@ def block_of(walk: FoldWalk) -> Block | None:
     found = _fitting(walk, axes, _ROWS)._replace(reference=reference)
     if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
         return None
-    are_worth_it = walk.in_structures or has_repeated
+    are_worth_it = (walk.in_structures or has_repeated) and axes[0].length < _LONG_ALONE
     return found if found.fold or (found.together > 1 and are_worth_it) else None
 
 

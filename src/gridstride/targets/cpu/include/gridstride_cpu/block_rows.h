@@ -16,12 +16,13 @@ struct block_axis {
 };
 
 constexpr int repeated_bytes = 32768;  // of several rows of an input
+constexpr int spare_values = 64;       // behind a block, at which lanes may look
 
 // More than there may be room for on a stack.
-struct repeated_memory {
+struct block_memory {
     char* const bytes;
-    GRIDSTRIDE_INLINED repeated_memory(long long __count) : bytes(__count ? static_cast<char*>(__builtin_malloc(__count)) : nullptr) {}
-    GRIDSTRIDE_INLINED ~repeated_memory() { __builtin_free(bytes); }
+    GRIDSTRIDE_INLINED block_memory(long long __count) : bytes(__count ? static_cast<char*>(__builtin_malloc(__count)) : nullptr) {}
+    GRIDSTRIDE_INLINED ~block_memory() { __builtin_free(bytes); }
 };
 
 template <class __operand, int __rows, int __width, bool __may_repeat>
@@ -32,18 +33,18 @@ struct block_rows : input_rows<__operand, __rows, __width> {
 
     repeated_axis axes[2 * sizeof(__operand::kept_strides) / sizeof(long long) + 1];
     int count;
-    char* repeated;     // null: elements lie as those of a block
+    bool are_repeated;  // else elements lie as those of a block
+    char* memory;       // of those that are repeated, or of a block behind which there is nothing
     const char* first;  // of the row that is repeated there, or null
     long long known;    // elements of it
     long long stride_of_rows, pitch;
     int most_rows;
 
     GRIDSTRIDE_INLINED block_rows(const __operand& __source) : in_memory(__source) {}
-    // Return how many bytes elements take that are repeated.
+    // Return how many bytes the memory takes.
     template <class __block>
     GRIDSTRIDE_APART long long plan(const __block& __its, bool __has_rows) {
         count = __its.count;
-        repeated = nullptr;
         first = nullptr;
         bool __follows = true;
         for (int __k = 0; __k < count; ++__k) {
@@ -51,19 +52,20 @@ struct block_rows : input_rows<__operand, __rows, __width> {
             axes[__k] = {__axis.columns, (__axis.is_folded ? this->source.strides : this->source.kept_strides)[__axis.place]};
             __follows = __follows && axes[__k].stride == __axis.columns * size;
         }
-        if (__follows || !__may_repeat) return 0;
+        are_repeated = __may_repeat && !__follows;
+        if (!are_repeated && __has_rows) return 0;
         // What lies behind a row is overwritten, as far as a vector reaches.
-        pitch = (__its.columns * __its.together * size + 2 * line_bytes - 1) / line_bytes * line_bytes;
+        pitch = ((__its.columns * __its.together + spare_values) * size + 2 * line_bytes - 1) / line_bytes * line_bytes;
         stride_of_rows = __has_rows ? this->source.strides[0] : 0;
         most_rows = stride_of_rows ? smaller(16, larger(int(repeated_bytes / pitch))) : 1;
         return most_rows * pitch;
     }
     GRIDSTRIDE_INLINED int take(char*& __memory, long long __bytes) {
-        if (__bytes) repeated = __memory;
+        memory = __memory;
         __memory += __bytes;
         return 0;
     }
-    GRIDSTRIDE_INLINED bool is_repeated() const { return __may_repeat && repeated; }
+    GRIDSTRIDE_INLINED bool is_repeated() const { return __may_repeat && are_repeated; }
     GRIDSTRIDE_INLINED int fetch(long long __elements) const {
         if (!is_repeated()) fetch_far(this->base, __elements * size);
         return 0;
@@ -74,18 +76,34 @@ struct block_rows : input_rows<__operand, __rows, __width> {
         if (!is_repeated()) return in_memory::begin(__row, __together, __rows_ahead, __element, __width_ahead);
         const long long __apart = stride_of_rows * __together, __elements = __element + __width_ahead;
         repeat_rows(this->row + __row * __apart, __apart, __apart ? __rows_ahead : 1, __elements);
-        this->items = repeated + __element * size;
+        this->items = memory + __element * size;
         this->stride = __apart ? pitch : 0;
         this->are_fetched = false;
         return 0;
     }
 
+    // Return where so many elements of a block lie in order, and spare ones behind them.
+    GRIDSTRIDE_INLINED const stored* whole_block(long long __elements, bool __is_followed) {
+        if (!is_repeated() && __is_followed && reinterpret_cast<unsigned long>(this->base) % alignof(stored) == 0)
+            return reinterpret_cast<const stored*>(this->base);
+        bring_block(__elements);
+        return reinterpret_cast<const stored*>(memory);
+    }
+
 private:
-    GRIDSTRIDE_APART void repeat_rows(const char* __at, long long __apart, int __rows_ahead, long long __elements) {
-        if (first == __at && __rows_ahead == 1 && __elements <= known) return;
+    GRIDSTRIDE_APART void bring_block(long long __elements) {
+        if (is_repeated() && !repeat_rows(this->base, 0, 1, __elements)) return;
+        if (!is_repeated()) __builtin_memcpy(memory, this->base, __elements * size);
+        char* const __last = memory + (__elements - 1) * size;
+        for (int __k = 1; __k <= spare_values; ++__k) __builtin_memcpy(__last + __k * size, __last, size);
+    }
+    // Return whether it was not done before.
+    GRIDSTRIDE_APART bool repeat_rows(const char* __at, long long __apart, int __rows_ahead, long long __elements) {
+        if (first == __at && __rows_ahead == 1 && __elements <= known) return false;
         first = __rows_ahead == 1 ? __at : nullptr;
         known = __elements;
-        for (int __k = 0; __k < __rows_ahead; ++__k) repeat_elements<size>(repeated + __k * pitch, __at + __k * __apart, axes, count, __elements);
+        for (int __k = 0; __k < __rows_ahead; ++__k) repeat_elements<size>(memory + __k * pitch, __at + __k * __apart, axes, count, __elements);
+        return true;
     }
 };
 

@@ -48,8 +48,9 @@ template <> struct key_of<bfloat16> : key_of_half<bfloat16> {};
 
 template <bool __is_largest>
 struct keeping {
+    // Of numbers or of vectors.
     template <class __key>
-    GRIDSTRIDE_INLINED __key operator()(__key __kept, __key __other) const { return is_better(__other, __kept) ? __other : __kept; }
+    GRIDSTRIDE_INLINED __key operator()(__key __kept, __key __other) const { return (__is_largest ? __other > __kept : __other < __kept) ? __other : __kept; }
     template <class __key>
     GRIDSTRIDE_INLINED static bool is_better(__key __first, __key __second) { return __is_largest ? __first > __second : __first < __second; }
 };

@@ -83,7 +83,7 @@ struct rows_at {
     }
     // Whether it is worth it to take rows of so many elements one by one: little lies between them.
     GRIDSTRIDE_INLINED bool is_stream(int __count) const {
-        return are_fetched && __count >= 256 && 0 < stride && stride < 2 * __count * size;
+        return are_fetched && __count >= 256 && 0 < stride && stride <= 4 * __count * size;
     }
     // Fetch whole times so many rows ahead, unless that is too far.
     GRIDSTRIDE_INLINED int look_ahead(int __rows) {

@@ -4,6 +4,7 @@
 #define GRIDSTRIDE_CPU_FOLDS_MIXED_H
 
 #include <gridstride_cpu/block_rows.h>
+#include <gridstride_cpu/widening.h>
 
 namespace gridstride {
 
@@ -75,47 +76,92 @@ GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const lon
 template <class __map>
 GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
 
-constexpr int spare_values = 64;    // behind a block, at which lanes may look
 constexpr int folded_at_once = 16;  // values one after another
 
-// Fold lanes with those that follow, each so many values behind the one before.
+// Elements of a block that are mapped where they lie.
+template <class __value>
+struct mapped_row {
+    __value value;
+    long long first;
+    GRIDSTRIDE_INLINED mapped_row from(long long __k) const { return {value, first + __k}; }
+    GRIDSTRIDE_INLINED auto get(long long __k) const { return value(first + __k); }
+};
+template <class __value>
+GRIDSTRIDE_INLINED mapped_row<__value> mapped(const __value& __value_at) { return {__value_at, 0}; }
+
+// What takes vectors too is given these, since compilers make none of few lanes that are of several sizes.
+template <class __reduce> struct takes_vectors { static constexpr int value = 0; };
+template <> struct takes_vectors<adding> { static constexpr int value = 1; };
+
+template <int __lanes, class __value>
+GRIDSTRIDE_INLINED auto lanes_at(const row_of_values<__value, false>& __row) { return vector_of<__value, __lanes>::from(__row.values); }
+
+// Elements that become larger integers.
+template <class __stored, class __value>
+struct widened_row {
+    const __stored* items;
+    GRIDSTRIDE_INLINED widened_row from(long long __k) const { return {items + __k}; }
+};
+template <int __lanes, class __stored, class __value>
+GRIDSTRIDE_INLINED auto lanes_at(const widened_row<__stored, __value>& __row) {
+    return widened<__value, __lanes>(__row.items);
+}
+
+// Lanes that make whole vectors, and those of groups that are not worth as many.
 template <class __row>
 struct lanes_of_block {
-    static constexpr int count = sizeof(static_cast<__row*>(nullptr)->get(0)) > 2 ? 8 : 32;
-    template <class __reduce>
-    GRIDSTRIDE_INLINED static void fold(__row __to, __row __from, long long __length, long long __inner, const __reduce& __do) {
-        alignas(64) char __room[__row::bytes(count)];
-        __row __some(__room, count);
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < count; ++__lane) __some.set(__lane, __from.get(__lane));
-        GRIDSTRIDE_ROLLED
-        for (long long __k = 1; __k < __length; ++__k) {
-            const __row __next = __from.from(__k * __inner);
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < count; ++__lane) __some.set(__lane, __do(__some.get(__lane), __next.get(__lane)));
-        }
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < count; ++__lane) __to.set(__lane, __some.get(__lane));
-    }
+    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), few = larger(8, 32 / size), many = larger(few, 64 / size);
 };
+
+// Fold lanes with those that follow, each so many values behind the one before.
+template <int __lanes, class __row, class __source, class __reduce>
+GRIDSTRIDE_INLINED void fold_lanes_of_block(places<0>, __row __to, __source __from, long long __length, long long __inner, const __reduce& __do) {
+    alignas(64) char __room[__row::bytes(__lanes)];
+    __row __some(__room, __lanes);
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane) __some.set(__lane, __from.get(__lane));
+    GRIDSTRIDE_ROLLED
+    for (long long __k = 1; __k < __length - 1; ++__k) {
+        const __source __next = __from.from(__k * __inner);
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some.set(__lane, __do(__some.get(__lane), __next.get(__lane)));
+    }
+    // Lanes are stored as they are loaded, since processors wait for vectors that are stored as smaller ones.
+    const __source __last = __from.from((__length - 1) * __inner);
+    GRIDSTRIDE_LANES
+    for (long long __lane = 0; __lane < __lanes; ++__lane) __to.set(__lane, __do(__some.get(__lane), __last.get(__lane)));
+}
+template <int __lanes, class __row, class __source, class __reduce>
+GRIDSTRIDE_INLINED void fold_lanes_of_block(places<1>, __row __to, __source __from, long long __length, long long __inner, const __reduce& __do) {
+    auto __some = lanes_at<__lanes>(__from);
+    GRIDSTRIDE_ROLLED
+    for (long long __k = 1; __k < __length; ++__k) __some = __do(__some, lanes_at<__lanes>(__from.from(__k * __inner)));
+    __builtin_memcpy(__to.values, &__some, sizeof(__some));
+}
 
 // Fold the middle axis of groups of at least as many values as lanes; the results follow each other. What lies behind a
 // row is folded too, and overwritten by the next one.
-template <class __row, class __reduce>
-GRIDSTRIDE_APART void fold_groups(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    __row __from = __values, __to = __values;
-    for (long long __group = 0; __group < __groups; ++__group, __from = __from.from(__length * __inner), __to = __to.from(__inner))
-        for (long long __k = 0; __k < __inner; __k += lanes_of_block<__row>::count)
-            lanes_of_block<__row>::fold(__to.from(__k), __from.from(__k), __length, __inner, __do);
+template <class __row, class __source, class __reduce>
+GRIDSTRIDE_APART void fold_groups(__row __to, __source __from, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    typedef lanes_of_block<__row> __lanes;
+    constexpr places<takes_vectors<__reduce>::value> __how;
+    const __source __its = __from;
+    for (long long __group = 0; __group < __groups; ++__group) {
+        const long long __first = __group * __inner, __first_from = __first * __length;
+        long long __k = 0;
+        for (; __k + __lanes::few < __inner; __k += __lanes::many)
+            fold_lanes_of_block<__lanes::many>(__how, __to.from(__first + __k), __its.from(__first_from + __k), __length, __inner, __do);
+        if (__k < __inner) fold_lanes_of_block<__lanes::few>(__how, __to.from(__first + __k), __its.from(__first_from + __k), __length, __inner, __do);
+    }
 }
 
 // Of smaller groups fold what follows each value as though a group began there.
-template <class __row, class __reduce>
-GRIDSTRIDE_APART void fold_windows(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+template <class __row, class __source, class __reduce>
+GRIDSTRIDE_APART void fold_windows(__row __values, __source __source_row, long long __groups, long long __length, long long __inner, const __reduce& __do) {
     constexpr int __few = 4;
     const long long __last = (__groups * __length - __length + 1) * __inner, __stride = __length * __inner;
-    for (long long __from = 0; __from < __last; __from += lanes_of_block<__row>::count)
-        lanes_of_block<__row>::fold(__values.from(__from), __values.from(__from), __length, __inner, __do);
+    for (long long __from = 0; __from < __last; __from += lanes_of_block<__row>::many)
+        fold_lanes_of_block<lanes_of_block<__row>::many>(places<takes_vectors<__reduce>::value>(), __values.from(__from), __source_row.from(__from), __length, __inner, __do);
     const bool __are_few = 1 < __inner && __inner <= __few;
     __row __from = __values.from(__stride), __to = __values.from(__inner);
     for (long long __group = 1; __are_few && __group < __groups; ++__group, __from = __from.from(__stride), __to = __to.from(__inner)) {
@@ -135,41 +181,84 @@ GRIDSTRIDE_INLINED long long folded_of(long long __length) {
     return __length;
 }
 
+template <class __row, class __source, class __reduce>
+GRIDSTRIDE_INLINED void fold_some(__row __to, __source __from, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    if (__inner == 1 || __length * __inner < lanes_of_block<__row>::many) fold_windows(__to, __from, __groups, __length, __inner, __do);
+    else fold_groups(__to, __from, __groups, __length, __inner, __do);
+}
+
 // Fold the middle axis of groups of `__length` times `__inner` values; the results follow each other. Sums of many take
 // part in few roundings.
-template <class __row, class __reduce>
-GRIDSTRIDE_APART void fold_middle(__row __values, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    while (__length > 1) {
-        const long long __some = folded_of(__length), __apart = (__length /= __some) * __inner;
-        if (__apart == 1 || __some * __apart < lanes_of_block<__row>::count) fold_windows(__values, __groups, __some, __apart, __do);
-        else fold_groups(__values, __groups, __some, __apart, __do);
-    }
+template <class __row, class __source, class __reduce>
+GRIDSTRIDE_APART void fold_middle(__row __to, __source __from, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    const long long __some = folded_of(__length);
+    __length /= __some;
+    fold_some(__to, __from, __groups, __some, __length * __inner, __do);
+    if (__length > 1) fold_middle(__to, __to, __groups, __length, __inner, __do);
 }
 
 // Fold the axes of a block of so many columns; return how many results there are.
-template <int __axes, class __row, class __reduce>
-GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __values, long long __columns, const __reduce& __do) {
-    // Lanes may look at values of any reduction.
-    for (int __k = 0; __k < spare_values; ++__k) __values.set(__columns + __k, __values.get(__columns - 1));
+template <int __axes, class __row, class __source, class __reduce>
+GRIDSTRIDE_INLINED int fold_block(const mixed_block<__axes>& __block, __row __values, __source __from, long long __columns, const __reduce& __do) {
+    bool __is_first = true;
     for (int __k = __block.count - 1 - (__block.together > 1); __k >= 0; --__k) {
         const block_axis& __axis = __block.axis[__k];
         if (!__axis.is_folded) continue;
-        fold_middle(__values, __columns / (__axis.length * __axis.columns), __axis.length, __axis.columns, __do);
+        const long long __groups = __columns / (__axis.length * __axis.columns);
+        if (__is_first) fold_middle(__values, __from, __groups, __axis.length, __axis.columns, __do);
+        else fold_middle(__values, __values, __groups, __axis.length, __axis.columns, __do);
+        __is_first = false;
         __columns /= __axis.length;
     }
     return int(__columns);
 }
+// Lanes may look at values of any reduction.
+template <class __row>
+GRIDSTRIDE_INLINED void repeat_last(__row __values, long long __columns) {
+    for (int __k = 0; __k < spare_values; ++__k) __values.set(__columns + __k, __values.get(__columns - 1));
+}
 
-// Where whole folds are in a block, what its one row was mapped to is folded as it is, and handed over.
+// Of a reduction what folds vectors too.
+template <class __reduce>
+GRIDSTRIDE_INLINED const __reduce& by_lanes(const __reduce& __do) { return __do; }
+template <class __reduce>
+GRIDSTRIDE_INLINED adding by_lanes(const integer_sum<__reduce>&) { return adding(); }
+
+// Maps that ask for numbers are shown no elements but those of the block.
+template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
+GRIDSTRIDE_INLINED int fold_elements(const __map&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
+                                     const __reduce& __do, const __stored*...) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __k = 0; __k < __columns; ++__k) __values.set(__k, __value_at(__k));
+    repeat_last(__values, __columns);
+    return fold_block(__block, __values, __values, __columns, __do);
+}
+template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
+GRIDSTRIDE_INLINED int fold_elements(const numberless<__map>&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
+                                     const __reduce& __do, const __stored*...) {
+    return fold_block(__block, __values, mapped(__value_at), __columns, __do);
+}
+template <class __map, int __axes, class __type, class __value, class __stored>
+GRIDSTRIDE_INLINED int fold_elements(const numberless<__map>&, const mixed_block<__axes>& __block, row_of_values<__type, false> __values, const __value&,
+                                     long long __columns, const adding& __do, const __stored* __items) {
+    return fold_block(__block, __values, widened_row<__stored, __type>{__items}, __columns, __do);
+}
+
+// Where whole folds are in a block, they are folded as they lie, or where they are brought to, and handed over.
 template <class __folding, class __batches, bool __finds_places = __batches::is_one_run>
 struct whole_folds {
     template <class __map>
     GRIDSTRIDE_INLINED whole_folds(const __map&, char*, long long) {}
     static constexpr int bytes(long long) { return 0; }
-    template <class __finish, class __reduce, int __axes, class __sums>
-    GRIDSTRIDE_INLINED void run(const __finish& __do_finish, const __reduce& __do, const mixed_block<__axes>& __block, __sums& __its,
-                                long long __result, int __part, long long __columns) const {
-        const int __count = fold_block(__block, __its.batched, __columns, __batches::reduce(__do));
+    template <class... __operands, class __finish, class __map, class __reduce, int __axes, class __sums>
+    GRIDSTRIDE_INLINED void run(const __finish& __do_finish, const __map& __do_map, const __reduce& __do, const mixed_block<__axes>& __block, __sums& __its,
+                                long long __result, int __part, long long __columns, long long __number, long long __step,
+                                const typename __operands::stored* const... __items) const {
+        auto __value_at = [=, &__do_map](long long __k) {
+            return static_cast<typename __batches::value>(static_cast<typename __folding::type>(
+                __do_map(__number + __k * __step, 0, element<__operands>(const_cast<typename __operands::stored&>(__items[__k])).get()...)));
+        };
+        const int __count = fold_elements(__do_map, __block, __its.batched, __value_at, __columns, by_lanes(__batches::reduce(__do)), __items...);
         finish_row<__folding>(__do_finish, __do, __result, __part, __count, false, __its.joined, __its.batched);
     }
 };
@@ -190,12 +279,12 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + spare_values, true, __has_whole)));
     typedef whole_folds<__folding, __batches> __whole_type;
     const __whole_type __whole_folds(__do_map, static_cast<char*>(__builtin_alloca(__whole_type::bytes(__width))), __width);
-    const long long __repeated[] = {__all.plan(__block, __space.fold.ndim > 0)...};
+    const long long __room_of[] = {__all.plan(__block, __space.fold.ndim > 0)...};
     long long __bytes = 0, __input = 0;
-    for (long long __each : __repeated) __bytes += __each;
-    const repeated_memory __memory(__bytes);
+    for (long long __each : __room_of) __bytes += __each;
+    const block_memory __memory(__bytes);
     char* __left = __memory.bytes;
-    (__all.take(__left, __repeated[__input++]), ...);
+    (__all.take(__left, __room_of[__input++]), ...);
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;
@@ -221,8 +310,10 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
         if (__whole == 1) {
             // Blocks follow each other.
             swallow(__all.fetch(__some)...);
-            __fold(__begin, __end_of_together, 1);
-            __whole_folds.run(__do_finish, __do, __block, __sums, __result, int(__part), __some);
+            const bool __is_followed = (__left - __space.group) * (__columns / __space.group) >= spare_values;
+            __whole_folds.template run<typename __inputs::operand...>(
+                __do_finish, __do_map, __do, __block, __sums, __result, int(__part), __some, __corner, __space.kept_numbers.step,
+                __all.whole_block(__some, __is_followed)...);
             continue;
         }
         for (long long __from = __begin; __from < __end_of_together;) {
@@ -236,7 +327,8 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
             __from = __fold(__from, __end, 1);
             __rows_of_sums::add(__do, __values, __sums.batched, false, int(__some));
         }
-        const int __count = fold_block(__block, __values, __some, __do);
+        repeat_last(__values, __some);
+        const int __count = fold_block(__block, __values, __values, __some, __do);
         finish_row<__folding>(__do_finish, __do, __result, int(__part), __count, true, __values, __sums.batched);
     }
 }

@@ -118,11 +118,10 @@ GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __num
 template <int __buffered, class __operation, class... __carried>
 GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __tiles, long long __number, long long __step,
                                 int __y, int __width, int __count, __carried&... __all) {
-    const bool __are_direct = all_of(__all.is_direct()...), __are_repeated = all_of(__all.is_repeated()...);
-    const int __most = __are_repeated ? __buffered : larger(__buffered * read_chunk_bytes / chunk_bytes);
+    const bool __are_direct = all_of(__all.is_direct()...);
     int __some = __count;
-    if (!__are_direct && __count > __most) __some = __most - largest(__all.excess(__y)...) % __most;
-    for (int __from = 0; __from < __count; __from += __some, __some = smaller(__most, __count - __from)) {
+    if (!__are_direct && __count > __buffered) __some = __buffered - largest(__all.excess(__y)...) % __buffered;
+    for (int __from = 0; __from < __count; __from += __some, __some = smaller(__buffered, __count - __from)) {
         // What a bool chooses is loaded under a mask, which no processor fetches ahead.
         if (!all_of(!is_bool<typename __carried::stored>::value...)) swallow(__all.fetch_ahead(__y, __from, __some)...);
         swallow(__all.begin(__tiles, __y, __width, __from, __some)...);

@@ -73,8 +73,6 @@ struct passage {
     GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
     GRIDSTRIDE_INLINED bool has_tile() const { return how == way::turned || how == way::periodic; }
     GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
-    // Whether nothing is read but what is used several times.
-    GRIDSTRIDE_INLINED bool is_repeated() const { return !is_read || how == way::same || how == way::periodic || (how == way::pieces && step == 0); }
     GRIDSTRIDE_INLINED char* row(int __y) const { return corner + __y * down; }
     // Whether the rows of a tile are one.
     GRIDSTRIDE_INLINED bool is_one_row(long long __width) const {
@@ -321,7 +319,7 @@ GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_s
     const int __length = __tiles.row_axes > 2 ? int(__tiles.length[1]) : __count + 1;
     const unsigned __before = unsigned(__from) / __pieces.length;
     int __begun = int(unsigned(__from) % __pieces.length), __whole = __tiles.row_axes > 2 ? int(__before % __length) : 0;
-    long long __offset = __tiles.row_axes > 2 ? offset_in_row(__its, __tiles, unsigned(__from)) : __begun * __its.step + __before * __its.strides[1], __group = __offset - __whole * __its.strides[1] - __begun * __its.step;
+    long long __offset = offset_in_row(__its, __tiles, unsigned(__from)), __group = __offset - __whole * __its.strides[1] - __begun * __its.step;
     for (int __done = 0; __done < __count; __begun = __whole = 0) {
         const int __some = smaller((__length - __whole) * __pieces.length - __begun, __count - __done);
         move_pieces<__size, __puts>(__items + (long long)__done * __size, __row + __offset, __pieces, __begun, __some);

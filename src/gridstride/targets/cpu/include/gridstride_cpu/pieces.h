@@ -7,45 +7,20 @@
 
 namespace gridstride {
 
-// Repeat elements, each so often; what follows may be overwritten, as far as a vector reaches.
+// Repeat an element; what follows so many may be overwritten, as far as a vector reaches.
 template <int __size>
 struct repeating {
     static GRIDSTRIDE_INLINED void run(char* __to, const char* __from, int __count) { repeat_bytes<__size>(__to, __from, __count); }
-    static GRIDSTRIDE_INLINED void run_each(char* __to, const char* __from, long long __apart, int __pieces, int __count) {
-        for (; __pieces > 0; --__pieces, __to += __count * __size, __from += __apart) run(__to, __from, __count);
-    }
 };
 template <class __word>
 struct repeating_words {
-    typedef __word vector __attribute__((vector_size(sizeof(longest_vector))));
-    static constexpr int lanes = sizeof(vector) / sizeof(__word);
-
-    static GRIDSTRIDE_INLINED vector same(const char* __from) {
+    static GRIDSTRIDE_INLINED void run(char* __to, const char* __from, int __count) {
+        typedef __word __vector __attribute__((vector_size(sizeof(longest_vector))));
         __word __one;
         __builtin_memcpy(&__one, __from, sizeof(__word));
-        return __one - vector{};
-    }
-    static GRIDSTRIDE_INLINED void run(char* __to, const char* __from, int __count) {
-        const vector __same = same(__from);
-        for (; __count > 0; __count -= lanes, __to += sizeof(vector)) __builtin_memcpy(__to, &__same, sizeof(vector));
-    }
-    template <int __vectors>
-    static GRIDSTRIDE_INLINED void run_vectors(char* __to, const char* __from, long long __apart, int __pieces, long long __bytes) {
-        for (; __pieces > 0; --__pieces, __to += __bytes, __from += __apart) {
-            const vector __same = same(__from);
-#pragma GCC unroll 4
-            for (int __k = 0; __k < __vectors; ++__k) __builtin_memcpy(__to + __k * sizeof(vector), &__same, sizeof(vector));
-        }
-    }
-    static GRIDSTRIDE_INLINED void run_each(char* __to, const char* __from, long long __apart, int __pieces, int __count) {
-        const long long __bytes = __count * (long long)sizeof(__word);
-        switch ((__count + lanes - 1) / lanes) {
-        case 1: return run_vectors<1>(__to, __from, __apart, __pieces, __bytes);
-        case 2: return run_vectors<2>(__to, __from, __apart, __pieces, __bytes);
-        case 3: return run_vectors<3>(__to, __from, __apart, __pieces, __bytes);
-        case 4: return run_vectors<4>(__to, __from, __apart, __pieces, __bytes);
-        }
-        for (; __pieces > 0; --__pieces, __to += __bytes, __from += __apart) run(__to, __from, __count);
+        const __vector __same = __one - __vector{};
+        for (; __count > 0; __count -= sizeof(__vector) / sizeof(__word), __to += sizeof(__vector))
+            __builtin_memcpy(__to, &__same, sizeof(__vector));
     }
 };
 template <> struct repeating<1> : repeating_words<signed char> {};
@@ -77,7 +52,7 @@ template <int __size, bool __puts>
 GRIDSTRIDE_INLINED void move_each(char* __items, char* __at, const equal_pieces& __its, int __pieces, int __count) {
     const long long __bytes = (long long)__count * __size, __step = __its.step, __apart = __its.apart;
     if (!__puts && __step == 0) {
-        repeating<__size>::run_each(__items, __at, __apart, __pieces, __count);
+        for (; __pieces > 0; --__pieces, __items += __bytes, __at += __apart) repeating<__size>::run(__items, __at, __count);
         return;
     }
     if (__puts && spread(__at, __apart, __items, __bytes, __pieces, __its.ahead)) return;
@@ -145,7 +120,7 @@ __attribute__((noinline)) void repeat_elements(char* __to, const char* __from, c
     } else if (__columns == 1) {
         gather_bytes<__size>(__to, __from, __stride, int(__length));
     } else if (__count == 2 && __axes[0].stride == 0) {
-        repeating<__size>::run_each(__to, __from, __stride, int(__length), int(__columns));
+        for (long long __k = 0; __k < __length; ++__k) repeating<__size>::run(__to + __k * __columns * __size, __from + __k * __stride, int(__columns));
     } else {
         for (long long __k = 0; __k < __length; ++__k) repeat_elements<__size>(__to + __k * __columns * __size, __from + __k * __stride, __axes, __count - 1, __columns);
     }

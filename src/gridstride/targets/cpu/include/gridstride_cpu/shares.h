@@ -12,8 +12,7 @@ constexpr int buffer_bytes = 4096;         // of the buffer of an operand
 constexpr int all_buffers_bytes = 65536;   // of the buffers of all, which lie on the stack
 // Bytes of the elements of a row that are handled at once. A processor looks a few hundred instructions ahead: where
 // these are few it reads the next ones while it stores some.
-constexpr int read_chunk_bytes = 1024;
-constexpr int chunk_bytes = 2048;          // at most: where nothing is read, so that few chunks begin
+constexpr int chunk_bytes = 1024;
 constexpr long long bytes_ahead = 8192;    // that are fetched before they are needed
 
 // The largest of numbers and 1, or 0, and the smallest. Each call takes one number away: two calls in each would be

@@ -1,0 +1,54 @@
+"""Folds that look at vectors of neighboring elements read nothing behind the last one."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.every_target.test_mixed_reductions import WIDE
+from tests.every_target.test_places import kernel
+from tests.every_target.test_reduction import TOTAL
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
+
+PAGE, PAGES, NOTHING = mmap.PAGESIZE, 64, 0
+
+
+@pytest.fixture
+def memory() -> memoryview:
+    """Return memory behind which there is none."""
+    mapped = mmap.mmap(-1, (PAGES + 1) * PAGE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    assert protect(ctypes.c_void_p(address + PAGES * PAGE), ctypes.c_size_t(PAGE), NOTHING) == 0
+    return memoryview(mapped)[: PAGES * PAGE]
+
+
+def at_the_end(memory: memoryview, shape: tuple[int, ...], dtype: str) -> Any:
+    size = prod(shape) * np.dtype(dtype).itemsize
+    x = np.frombuffer(memory[len(memory) - size :], dtype).reshape(shape)
+    x[...] = np.random.default_rng(1).integers(-90, 90, shape)
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize(("shape", "axis"), [((901, 5, 7), 1), ((40, 7, 9, 11), (1, 3)), ((91, 257), 1)])
+def test_sums(memory: memoryview, dtype: str, shape: tuple[int, ...], axis: Any) -> None:
+    x = at_the_end(memory, shape, dtype)
+    total = WIDE if dtype == "int8" else TOTAL
+    np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis, dtype="int64"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("shape", [(901, 5, 7), (91, 257), (901, 16)])
+def test_places(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> None:
+    x = at_the_end(memory, shape, dtype)
+    places, best = kernel("argmax", "first")(x, axis=1)
+    np.testing.assert_array_equal(places, x.argmax(1))
+    np.testing.assert_array_equal(best, x.max(1))
