@@ -54,7 +54,7 @@ GRIDSTRIDE_INLINED void fold_loaded(const __map& __do_map, const __reduce& __do,
                                                        int(__space.fold.count), __all...);
     join_own(__do, __sums);
     join_group(__do, __sums[0], fold_threads, __shared);
-    if (threadIdx.x == 0) __do_finish(0, 0, __sums[0]);
+    if (threadIdx.x == 0) __do_finish(only_result(), 0, __sums[0]);
 }
 
 template <bool __are_words, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

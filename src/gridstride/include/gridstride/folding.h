@@ -155,6 +155,16 @@ __host__ __device__ inline void assign(const __post& __do_post, const __folding&
     assign_placed(__do_post, __folded, __space, __result, placed<__operands>(__outputs)...);
 }
 
+// The number of a result beside which there is no other, and which is in one part.
+struct only_result {};
+template <class __post, class __folding, int __axes, class... __operands>
+__host__ __device__ inline void assign(const __post& __do_post, const __folding& __folded, const fold_space<__axes>&,
+                                       only_result, const __operands&... __outputs) {
+    __do_post(0, __folded.value, element<__operands>(placed<__operands>(__outputs).at(0)).get()...);
+}
+template <class __folding, int __axes>
+__host__ __device__ inline void keep(const __folding&, const fold_space<__axes>&, only_result, int) {}
+
 // Keep what is folded in a part of a result for the launch that joins the parts.
 template <class __folding, int __axes>
 __host__ __device__ inline void keep(const __folding& __folded, const fold_space<__axes>& __space, long long __result,
