@@ -35,12 +35,13 @@ def test_places_are_counted_in_the_smallest_type_that_holds_them(
 
 
 def fold_of_rows(
-    rows: int, width: int, itemsize: int, address: int = 0, in_structures: bool = False
+    rows: int, width: int, itemsize: int, address: int = 0, in_structures: bool = False, **fields: bool
 ) -> FoldLoop:
     """Return the loop for a fold of each row of an array on a device of 132 multiprocessors."""
     array = Walked(address, itemsize, (width * itemsize,), (itemsize,))
     walk = FoldWalk(
-        (rows,), (width,), (width,), (1,), (1,), (1,), (array,), (Walked(0, 8, (8,), written=True),), in_structures
+        (rows,), (width,), (width,), (1,), (1,), (1,), (array,), (Walked(0, 8, (8,), written=True),), in_structures,
+        **fields,
     )  # fmt: skip
     return BlockLoops().reduction(walk, registry.get("cpu").limits(0)._replace(multiprocessors=132))
 
@@ -62,6 +63,26 @@ def test_rows_of_many_small_elements_are_lines_where_they_are_whole_words(
     width: int, itemsize: int, address: int, in_structures: bool, name: str
 ) -> None:
     assert fold_of_rows(1 << 20, width, itemsize, address, in_structures).name.startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("width", "itemsize", "address", "name"),
+    [
+        (100, 4, 0, "fold_short<false, 24576, true, 16>"),
+        (100, 4, 8, "fold_short<true, 24576, true, 8>"),
+        (96, 4, 0, "fold_short<true, 24576, true, 16>"),
+        (100, 2, 0, "fold_short<false, 36864, true, 8>"),
+        (77, 2, 0, "fold_short<false, 36864, true>"),
+        (128, 4, 0, "fold_lines<4, int, true>"),
+        (200, 4, 0, "fold_lines<7, int, true>"),
+        (300, 4, 0, "fold_lines<5, int, true>"),
+    ],
+)
+def test_rows_of_places_are_taken_by_the_words_of_which_they_are_made(
+    width: int, itemsize: int, address: int, name: str
+) -> None:
+    loop = fold_of_rows(1 << 20, width, itemsize, address, True, has_identity=False, keeps_places=True)
+    assert loop.name.split(":")[0] == name
 
 
 @pytest.mark.parametrize(

@@ -13,29 +13,25 @@ namespace gridstride {
 constexpr unsigned bank_row = 128;
 
 __device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
-// Room for so many elements that begin between two words.
-__device__ constexpr int stretch_bytes(int __elements, int __size) {
-    return (__elements * __size + 32 + int(bank_row) - 1) / int(bank_row) * (int(bank_row) + gap_of(__size)) / 16 * 16 + 16;
+// Room for so many bytes that begin between two words.
+__device__ constexpr int stretch_bytes(int __bytes, int __gap) {
+    return (__bytes + 32 + int(bank_row) - 1) / int(bank_row) * (int(bank_row) + __gap) / 16 * 16 + 16;
 }
-__device__ constexpr int stretches_bytes(int) { return 0; }
+__device__ constexpr int sum_of() { return 0; }
 template <class... __rest>
-__device__ constexpr int stretches_bytes(int __elements, int __size, __rest... __others) {
-    return stretch_bytes(__elements, __size) + stretches_bytes(__elements, __others...);
-}
-__device__ constexpr int size_sum() { return 0; }
-template <class... __rest>
-__device__ constexpr int size_sum(int __first, __rest... __others) { return __first + size_sum(__others...); }
+__device__ constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
 
 // Elements that a block folds at once, of so many bytes.
 template <int __room, class... __inputs>
-__device__ constexpr int stretch_elements() { return __room / size_sum(int(sizeof(typename __inputs::stored))...); }
+__device__ constexpr int stretch_elements() { return __room / sum_of(int(sizeof(typename __inputs::stored))...); }
 
-// An input in shared memory.
-template <bool __has_gaps, class __operand, int __elements>
+// An input in shared memory. `__word`: bytes of words of which rows are made, or 0.
+template <bool __has_gaps, int __word, class __operand, int __elements>
 struct stretch {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    static constexpr int size = sizeof(stored), gap = gap_of(size);
+    static constexpr int size = sizeof(stored), word = __word, gap = larger(__word, gap_of(size));
+    static constexpr int bytes = stretch_bytes(__elements * size, __has_gaps ? gap : 0);
 
     const __operand& source;
     const char* base;
@@ -45,7 +41,7 @@ struct stretch {
     GRIDSTRIDE_INLINED stretch(const __operand& __source) : source(__source), base(__source.data), memory(nullptr), shift(0) {}
     GRIDSTRIDE_INLINED char* place_in(char* __shared) {
         memory = __shared;
-        return __shared + stretch_bytes(__elements, size);
+        return __shared + bytes;
     }
     static GRIDSTRIDE_INLINED unsigned spread(unsigned __byte) {
         return __has_gaps ? __byte + __byte / bank_row * gap : __byte;
@@ -73,7 +69,7 @@ struct stretch {
             *reinterpret_cast<uint4*>(memory + __at) = __bits;
             return;
         }
-        typedef typename word<gap>::type __piece;
+        typedef typename gridstride::word<gap>::type __piece;
         __piece __pieces[16 / gap];
         memcpy(__pieces, &__bits, 16);
 #pragma unroll
@@ -84,6 +80,11 @@ struct stretch {
     }
     GRIDSTRIDE_INLINED unsigned four_bytes(unsigned __byte) const {
         return *reinterpret_cast<const unsigned*>(memory + spread(__byte));
+    }
+    template <int __count>
+    GRIDSTRIDE_INLINED void take_word(unsigned (&__to)[__count], unsigned __byte) const {
+        const auto __bits = *reinterpret_cast<const typename gridstride::word<4 * __count>::type*>(memory + spread(__byte));
+        memcpy(__to, &__bits, 4 * __count);
     }
 
     // Elements one after another, four bytes at a time.
@@ -287,12 +288,12 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
     }
 }
 
-// `__is_alone`: whether a thread folds a row.
-template <bool __has_gaps, int __room, bool __is_alone>
+// `__is_alone`: whether a thread folds a row; `__word`: bytes of words of which rows are made, if it takes these, or 0.
+template <bool __has_gaps, int __room, bool __is_alone, int __word = 0>
 struct fold_short {
     template <class __folding, class... __inputs>
     static __device__ constexpr int shared_bytes() {
-        return stretches_bytes(stretch_elements<__room, __inputs...>(), int(sizeof(typename __inputs::stored))...);
+        return sum_of(stretch<__has_gaps, __word, __inputs, stretch_elements<__room, __inputs...>()>::bytes...);
     }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
@@ -300,7 +301,7 @@ struct fold_short {
                                         const __operands&... __inputs) {
         constexpr int __elements = stretch_elements<__room, __operands...>();
         fold_stretch<__is_alone>(__do_map, __do, __do_finish, __start, __space, __shared,
-                     stretch<__has_gaps, __operands, __elements>(__inputs)...);
+                     stretch<__has_gaps, __word, __operands, __elements>(__inputs)...);
     }
 };
 

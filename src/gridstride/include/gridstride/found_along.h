@@ -72,44 +72,47 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__red
     });
 }
 
-// ---- short rows, by words of four bytes, or elements ----
+// ---- short rows, by words of which they are made, or those of four bytes in which they lie ----
 
 template <int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, bool __is_first, class __value, class __own_map, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map&, const found_extreme<__reduce, __is_largest, __is_first, __value, __own_map>& __do,
                                       __folding (&__sums)[__sums_count], const __counted&, int __begin, int __first, int __end,
                                       int __apart, __input& __one) {
     typedef typename __input::stored __stored;
-    constexpr int __size = sizeof(__stored), __in_word = __size < 4 ? 4 / __size : 1, __at_once = 4;
-    const unsigned __byte = __one.shift + __begin * __size, __word = __byte / 4 * 4;
-    const int __before = int(__byte % 4) / __size;
+    constexpr int __size = sizeof(__stored), __bytes = larger(4, __input::word), __in_word = __bytes / __size;
+    constexpr int __at_once = 16 / __bytes, __parts = __bytes / 4;
+    constexpr bool __is_whole = __size == 4 || __input::word > 0;
+    const unsigned __byte = __one.shift + __begin * __size, __word = __is_whole ? __byte : __byte / 4 * 4;
+    const int __before = int(__byte - __word) / __size;
     const int __words = (__before + __end + __in_word - 1) / __in_word, __after = __words * __in_word - __before - __end;
     const int __own = (__words - __first + __apart - 1) >> (__ffs(__apart) - 1);
     if (__end <= 0 || __own <= 0) return;
     const unsigned __first_own = ~0u << 8 * __before * __size, __last_own = ~0u >> 8 * __after * __size;
     packet<__stored, __in_word * __at_once> __items;
-    unsigned __none = 0;
-    // A row may begin and end between words.
-    const auto __take = [&](int __k, int __w, bool __is_own, bool __may_begin, bool __may_end) {
-        if (__size >= 4) {
-            if (__is_own) __items.items[__k] = __one.at(__begin + __w);
-            else __items.items[__k] = compared<__stored>::worst(__is_largest);
-            return;
-        }
-        unsigned __mask = __is_own ? ~0u : 0u;
-        if (__may_begin && __w == 0) __mask &= __first_own;
-        if (__may_end && __w == __words - 1) __mask &= __last_own;
-        unsigned __bits = __is_own ? __one.four_bytes(__word + 4 * __w) : 0;
-        __bits = (__bits & __mask) | (__none & ~__mask);
-        memcpy(&__items.items[__k * __in_word], &__bits, __size < 4 ? 4 : 0);
-    };
+    unsigned __none;
 #pragma unroll
     for (int __j = 0; __j < __in_word; ++__j) __items.items[__j] = compared<__stored>::worst(__is_largest);
-    if (__size < 4) memcpy(&__none, __items.items, __size < 4 ? 4 : 0);
+    memcpy(&__none, __items.items, 4);
+    // A row may begin and end between words.
+    const auto __take = [&](int __k, int __w, bool __is_own, bool __may_begin, bool __may_end) {
+        unsigned __bits[__parts];
+#pragma unroll
+        for (int __p = 0; __p < __parts; ++__p) __bits[__p] = __none;
+        if (__is_own) __one.take_word(__bits, __word + __bytes * __w);
+        if (!__is_whole && __is_own) {
+            unsigned __mask = ~0u;
+            if (__may_begin && __w == 0) __mask &= __first_own;
+            if (__may_end && __w == __words - 1) __mask &= __last_own;
+            __bits[0] = (__bits[0] & __mask) | (__none & ~__mask);
+        }
+        memcpy(&__items.items[__k * __in_word], __bits, __bytes);
+    };
     found_packet<__stored, __in_word * __at_once, int, __is_largest, __is_first, true> __found;
     const int __begun = (__own - 1) % __at_once + 1;
 #pragma unroll
     for (int __k = 0; __k < __at_once; ++__k) __take(__k, __first + __k * __apart, __k < __begun, __k == 0, true);
     __found.add(__items, __first);
+#pragma unroll (__at_once < 4 ? 4 : 1)
     for (int __w = __first + __begun * __apart; __w < __words; __w += __at_once * __apart) {
 #pragma unroll
         for (int __k = 0; __k < __at_once; ++__k) __take(__k, __w + __k * __apart, true, false, __k == __at_once - 1);

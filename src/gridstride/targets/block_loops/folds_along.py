@@ -35,6 +35,8 @@ _REDUCTION = "gridstride/reduction.h"
 _LINES = "gridstride/fold_lines.h"
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
+#: The same where places are looked for along short lines: as many as leave few threads idle.
+_WAYS_OF_FOUND = (4, 5, 7)
 #: Blocks for each multiprocessor, of which none waits for others.
 _ENOUGH = 16
 
@@ -67,7 +69,13 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
     are_words = flag(has_words(walk, length, along=True))
-    lines = f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<4, {counter_of(walk)}, {are_words}>"
+    found = "" if outer else found_along(walk)
+    at_once = _AT_ONCE
+    if found and group < WARP:
+        at_once = min(_WAYS_OF_FOUND, key=lambda count: _loads(packets, group, count))
+    lines = (
+        f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<{at_once}, {counter_of(walk)}, {are_words}>"
+    )
     loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
     how = configuration(blocks, THREADS, parts)
     return fold_loop(
@@ -77,7 +85,7 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         inputs,
         how,
         tells_places=not outer,
-        finds_places="" if outer else found_along(walk),
+        finds_places=found,
     )
 
 
@@ -94,6 +102,6 @@ def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> i
     return half if in_structures or _loads(packets, half) * half < _loads(packets, group) * group else group
 
 
-def _loads(packets: int, group: int) -> int:
+def _loads(packets: int, group: int, at_once: int = _AT_ONCE) -> int:
     """Return how many packets a thread of a group loads, idle or not."""
-    return -(-packets // (group * _AT_ONCE)) * _AT_ONCE
+    return -(-packets // (group * at_once)) * at_once

@@ -24,6 +24,7 @@ from gridstride.targets.block_loops.spaces import (
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
+    LEAST_WORD,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -98,7 +99,7 @@ def has_short_rows(walk: FoldWalk) -> bool:
 def _are_lines(walk: FoldWalk) -> bool:
     """Return whether rows are whole words of so many elements that threads had better load them than pick them."""
     row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
-    if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1):
+    if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
         return False
     return all(
         row * each.itemsize >= _LONG_ROW // 2
@@ -112,9 +113,10 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
     sizes = [each.itemsize for each in walk.inputs]
     size, stretch, group = row * sum(sizes), _STRETCH_BYTES, 1
-    if len(sizes) == 1 and size <= row * _IN_FOURS and THREADS * size > stretch:
-        # A row a thread, in more room, though not for all threads: so elements are taken four bytes at a time.
-        stretch *= 2
+    found = found_along(walk) if row >= _LEAST_FOUND else ""
+    if len(sizes) == 1 and (found or size <= row * _IN_FOURS) and THREADS * size > stretch:
+        # A row a thread, in more room, though not for all threads: so elements are taken by words.
+        stretch = stretch * 2 if size <= row * _IN_FOURS else stretch // 3 * 4
         rows = min(THREADS, stretch // size)
     else:
         while THREADS // group * size > stretch:
@@ -126,13 +128,23 @@ def short_fold(walk: FoldWalk) -> FoldLoop:
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(blocks_for(results, rows), THREADS)
+    word = _word_of_rows(walk) if found else 0
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
     has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
-    name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}>::"
+    if word:
+        has_gaps = size // word % 2 == 0
+    name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
     return fold_loop(
         (_SHORT_ROWS, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
-        finds_places=found_along(walk) if row >= _LEAST_FOUND else "",
+        finds_places=found,
     )  # fmt: skip
+
+
+def _word_of_rows(walk: FoldWalk) -> int:
+    """Return the bytes of the largest words of which all rows are made; 0 where these are no words."""
+    sizes = (place for each in walk.inputs for place in (walk.fold[0] * each.itemsize, each.address))
+    word = gcd(LARGEST_WORD, *sizes)
+    return word if word >= LEAST_WORD else 0
 
 
 def _rows_brought(rows: int, size: int) -> int:
