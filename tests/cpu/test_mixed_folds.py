@@ -64,6 +64,13 @@ def test_short_rows_of_structures_are_folded_as_one() -> None:
     assert block_of(walk((100, 9000), "kf", 1, in_structures=True)) is None
 
 
+@pytest.mark.parametrize(("lengths", "columns"), [((7, 5, 9000), 350), ((60, 8, 9000), 1440)])
+def test_few_whole_folds_of_structures_make_a_block(lengths: tuple[int, ...], columns: int) -> None:
+    found = block_of(walk(lengths, "kfk", 8, in_structures=True))
+    assert found is not None
+    assert (found.fold, found.columns) == ((0,), columns)
+
+
 @pytest.mark.parametrize(
     ("lengths", "itemsize", "is_whole"),
     [

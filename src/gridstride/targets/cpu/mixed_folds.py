@@ -13,8 +13,9 @@ from typing import NamedTuple
 from gridstride.targets.block_loops.spaces import fold_space_bytes
 from gridstride.targets.walks import FoldWalk, Ints, Walked, axes_bytes
 
-#: Columns of a block at most, the bytes of those of the largest input, and columns of structures.
-_MOST, _MOST_BYTES, _MOST_STRUCTURES = 4096, 16384, 1536
+#: Columns of a block at most, the bytes of those of the largest input, columns of structures, and of those where more
+#: whole folds do not make it better: all members stay in the nearest cache.
+_MOST, _MOST_BYTES, _MOST_STRUCTURES, _MOST_MAPPED = 4096, 16384, 1536, 384
 #: Rows that a block is folded from at least: what is left of it takes longer to fold, and of places structures are made
 #: before.
 _ROWS, _ROWS_OF_PLACES = 8, 64
@@ -88,10 +89,11 @@ def block_of(walk: FoldWalk) -> Block | None:
     if axes[0].length >= (_LONG_FOLDED if axes[0].is_folded else _LONG_KEPT):
         return None
     if prod(walk.fold) <= _FEW_FOLDED and _has_kept_inside(axes) and not _are_long_groups(walk, axes):
-        whole = _fitting(walk, axes, 1)
-        if whole.columns >= _LEAST_WHOLE and len(whole.fold) == len(walk.fold):
-            return whole._replace(reference=reference)
-    found = _fitting(walk, axes, _ROWS)._replace(reference=reference)
+        for most in _columns_of_whole(walk):
+            whole = _fitting(walk, axes, 1, most)
+            if whole.columns >= _LEAST_WHOLE and len(whole.fold) == len(walk.fold):
+                return whole._replace(reference=reference)
+    found = _fitting(walk, axes, _ROWS, _most_columns(walk))._replace(reference=reference)
     if found.kept == 0 or prod(_without(walk.fold, found.fold)) < _ROWS * found.together:
         return None
     are_worth_it = (walk.in_structures or has_repeated) and axes[0].length < _LONG_ALONE
@@ -130,10 +132,8 @@ def _axes(walk: FoldWalk, walked: Walked) -> Iterator[_Axis]:
                 yield _Axis(stride, is_folded, place, length)
 
 
-def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
+def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int, most: int) -> Block:
     """Return the largest block of axes that follow each other, innermost first, of which there are so many rows."""
-    most = min(_MOST, _MOST_BYTES // max(each.itemsize for each in walk.inputs))
-    most = min(most, _MOST_STRUCTURES) if walk.in_structures else most
     kept, group, columns = 0, 1, 1
     fold: list[int] = []
     in_order = _has_results_in_order(walk)
@@ -158,6 +158,18 @@ def _fitting(walk: FoldWalk, axes: Sequence[_Axis], rows: int) -> Block:
             return Block(kept + 1, group, tuple(fold), 1, columns * group)
         break
     return Block(kept, group, tuple(fold), 1, columns)
+
+
+def _most_columns(walk: FoldWalk) -> int:
+    most = min(_MOST, _MOST_BYTES // max(each.itemsize for each in walk.inputs))
+    return min(most, _MOST_STRUCTURES) if walk.in_structures else most
+
+
+def _columns_of_whole(walk: FoldWalk) -> Ints:
+    """Return how many columns whole folds may take, and how many where these are too few for any."""
+    # An element of up to four bytes and its place are one number.
+    are_mapped = walk.in_structures and not (walk.keeps_places and walk.inputs[0].itemsize <= 4)
+    return (_MOST_MAPPED, _most_columns(walk)) if are_mapped else (_most_columns(walk),)
 
 
 def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:

@@ -107,10 +107,12 @@ GRIDSTRIDE_INLINED auto lanes_at(const widened_row<__stored, __value>& __row) {
     return widened<__value, __lanes>(__row.items);
 }
 
-// Lanes that make whole vectors, and those of groups that are not worth as many.
-template <class __row>
+// Lanes that make whole vectors, two where compilers make these, and those of groups that are not worth as many.
+template <class __row, class __reduce>
 struct lanes_of_block {
-    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), few = larger(8, 32 / size), many = larger(few, 64 / size);
+    typedef places<takes_vectors<__reduce>::value> how;
+    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), few = larger(8, 32 / size);
+    static constexpr int many = smaller(larger(few, (takes_vectors<__reduce>::value ? 64 : 128) / size), spare_values);
 };
 
 // Fold lanes with those that follow, each so many values behind the one before.
@@ -143,8 +145,8 @@ GRIDSTRIDE_INLINED void fold_lanes_of_block(places<1>, __row __to, __source __fr
 // row is folded too, and overwritten by the next one.
 template <class __row, class __source, class __reduce>
 GRIDSTRIDE_APART void fold_groups(__row __to, __source __from, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    typedef lanes_of_block<__row> __lanes;
-    constexpr places<takes_vectors<__reduce>::value> __how;
+    typedef lanes_of_block<__row, __reduce> __lanes;
+    constexpr typename __lanes::how __how;
     const __source __its = __from;
     for (long long __group = 0; __group < __groups; ++__group) {
         const long long __first = __group * __inner, __first_from = __first * __length;
@@ -158,10 +160,11 @@ GRIDSTRIDE_APART void fold_groups(__row __to, __source __from, long long __group
 // Of smaller groups fold what follows each value as though a group began there.
 template <class __row, class __source, class __reduce>
 GRIDSTRIDE_APART void fold_windows(__row __values, __source __source_row, long long __groups, long long __length, long long __inner, const __reduce& __do) {
+    typedef lanes_of_block<__row, __reduce> __lanes;
     constexpr int __few = 4;
     const long long __last = (__groups * __length - __length + 1) * __inner, __stride = __length * __inner;
-    for (long long __from = 0; __from < __last; __from += lanes_of_block<__row>::many)
-        fold_lanes_of_block<lanes_of_block<__row>::many>(places<takes_vectors<__reduce>::value>(), __values.from(__from), __source_row.from(__from), __length, __inner, __do);
+    for (long long __from = 0; __from < __last; __from += __lanes::many)
+        fold_lanes_of_block<__lanes::many>(typename __lanes::how(), __values.from(__from), __source_row.from(__from), __length, __inner, __do);
     const bool __are_few = 1 < __inner && __inner <= __few;
     __row __from = __values.from(__stride), __to = __values.from(__inner);
     for (long long __group = 1; __are_few && __group < __groups; ++__group, __from = __from.from(__stride), __to = __to.from(__inner)) {
@@ -183,7 +186,7 @@ GRIDSTRIDE_INLINED long long folded_of(long long __length) {
 
 template <class __row, class __source, class __reduce>
 GRIDSTRIDE_INLINED void fold_some(__row __to, __source __from, long long __groups, long long __length, long long __inner, const __reduce& __do) {
-    if (__inner == 1 || __length * __inner < lanes_of_block<__row>::many) fold_windows(__to, __from, __groups, __length, __inner, __do);
+    if (__inner == 1 || __length * __inner < lanes_of_block<__row, __reduce>::many) fold_windows(__to, __from, __groups, __length, __inner, __do);
     else fold_groups(__to, __from, __groups, __length, __inner, __do);
 }
 
