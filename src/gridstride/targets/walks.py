@@ -99,6 +99,24 @@ class FoldWalk(NamedTuple):
     keeps_places: bool = False
 
 
+def by_results(walk: FoldWalk) -> FoldWalk:
+    """Return the same walk, of which the axes that are kept are ordered by where results lie."""
+    order = sorted(
+        range(len(walk.kept)), key=lambda axis: (*(abs(each.strides[axis]) for each in walk.outputs), axis)
+    )
+
+    def ordered(values: Ints) -> Ints:
+        return tuple(values[axis] for axis in order)
+
+    return walk._replace(
+        kept=ordered(walk.kept),
+        kept_numbers=ordered(walk.kept_numbers),
+        results=ordered(walk.results),
+        inputs=tuple(each._replace(strides=ordered(each.strides)) for each in walk.inputs),
+        outputs=tuple(each._replace(strides=ordered(each.strides)) for each in walk.outputs),
+    )
+
+
 class Loop(NamedTuple):
     """Say how a walk is made.
 

@@ -215,11 +215,16 @@ def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) ->
 
 def _is_streamed(walk: ElementWalk, width: int, row_axes: int, limits: Limits) -> bool:
     """Return whether a call touches more than the caches hold, in long rows."""
-    cache = min(int(limits.attributes.get("L2CacheSize", 0)), limits.multiprocessors * _CACHE_OF_A_CORE)
-    touched = sum(
-        each.itemsize * prod(n for n, stride in zip(walk.shape, each.strides, strict=True) if stride)
-        for each in walk.operands
-    )
     row = min((each.itemsize for each in walk.operands if each.written), default=0) * width
     whole = all(each.strides[row_axes] == row for each in walk.operands if each.written)
-    return 0 < cache < touched and (row >= _STREAMED_ROW or whole)
+    return outgrows_caches(walk.shape, walk.operands, limits) and (row >= _STREAMED_ROW or whole)
+
+
+def outgrows_caches(shape: Ints, operands: Sequence[Walked], limits: Limits) -> bool:
+    """Return whether operands have more bytes than the caches hold."""
+    cache = min(int(limits.attributes.get("L2CacheSize", 0)), limits.multiprocessors * _CACHE_OF_A_CORE)
+    touched = sum(
+        each.itemsize * prod(n for n, stride in zip(shape, each.strides, strict=True) if stride)
+        for each in operands
+    )
+    return 0 < cache < touched

@@ -10,6 +10,7 @@ from gridstride.targets.block_loops.large_folds import large_fold
 from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
+from gridstride.targets.cpu.outer_folds import Outer, outer_of
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
@@ -34,6 +35,7 @@ from gridstride.targets.walks import (
 _LOOPS = "gridstride_cpu/loops.h"
 _ALONG, _ACROSS = "gridstride_cpu/folds_along.h", "gridstride_cpu/folds_across.h"
 _MIXED, _TURNED = "gridstride_cpu/folds_mixed.h", "gridstride_cpu/folds_turned.h"
+_OUTER = "gridstride_cpu/folds_outer.h"
 _FOUND_ALONG, _FOUND_ACROSS = "gridstride_cpu/found_extremes.h", "gridstride_cpu/found_across.h"
 _FOUND_MIXED = "gridstride_cpu/found_mixed.h"
 #: Bytes of the largest value of which a stack holds one for each of 48 levels of pairs.
@@ -90,6 +92,8 @@ class CpuLoops:
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
+        if outer := outer_of(walk, limits):
+            return _outer(outer, limits)
         block = block_of(walk)
         return _mixed(walk, block, limits) if block else _one_axis(walk, limits)
 
@@ -189,6 +193,15 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
     loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
     return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
+
+
+def _outer(outer: Outer, limits: Limits) -> FoldLoop:
+    walk = outer.walk
+    how = shared(prod(outer.pieces), prod(walk.kept) * prod(walk.fold), limits)
+    return FoldLoop(
+        _OUTER, outer.name, "", outer.capacity, outer.space(), outer.operands(), how, 1, WORKSPACE_AT,
+        largest=_LARGEST_FOLDING, tells_numberless=True, widens="f", linked=passages.linked_for(walk.inputs),
+    )  # fmt: skip
 
 
 def _turned(walk: FoldWalk, limits: Limits) -> FoldLoop:

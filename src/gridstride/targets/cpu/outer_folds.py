@@ -1,0 +1,104 @@
+"""Folds of a few elements, some inputs of which lie along one axis of results (gridstride_cpu/folds_outer.h)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import fold_space_bytes, room_of
+from gridstride.targets.cpu.tiles import outgrows_caches
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    FoldWalk,
+    Ints,
+    Walked,
+    axes_bytes,
+    by_results,
+    inputs_along,
+    walked_operands,
+)
+
+#: Elements of a result at most; columns and rows at least.
+_LONGEST, _COLUMNS, _ROWS = 8, 64, 8
+#: Bytes of a row of a piece, of all that is brought for its columns; its rows at most; and what its columns come to.
+_BYTES, _MOST_ROWS, _LINE = 24576, 128, 64
+#: Pieces that are enough for all threads.
+_PIECES = 64
+#: How an input lies, as in the header.
+_OF_COLUMNS, _OF_ROWS, _OF_BOTH = range(3)
+
+
+class Outer(NamedTuple):
+    """Say how results are cut into pieces of rows and columns.
+
+    Attributes
+    ----------
+    walk : FoldWalk
+        Its kept axes in the order in which results lie.
+    name : str
+        The loop's.
+    width, height : int
+        Columns and rows of a piece.
+    is_streamed : bool
+        Whether results are stored past the caches.
+    """
+
+    walk: FoldWalk
+    name: str
+    width: int
+    height: int
+    is_streamed: bool
+
+    @property
+    def pieces(self) -> Ints:
+        """How many pieces there are along each axis."""
+        columns, rows, *outer = self.walk.kept
+        return -(-columns // self.width), -(-rows // self.height), *outer
+
+    @property
+    def capacity(self) -> int:
+        """Room for the axes."""
+        return room_of(self.walk)
+
+    def space(self) -> bytes:
+        """Return ``fold_space``."""
+        walk, capacity = self.walk, self.capacity
+        return fold_space_bytes(
+            walk, capacity, self.height, 1, int(self.is_streamed),
+            axes_bytes(prod(self.pieces), self.pieces, capacity), axes_bytes(walk.fold[0], walk.kept[:2], capacity),
+            walk.kept_numbers, self.width,
+        )  # fmt: skip
+
+    def operands(self) -> tuple[bytes, ...]:
+        """Return the bytes of each operand."""
+        return *inputs_along(self.walk, self.capacity), *walked_operands(self.walk.outputs, self.capacity)
+
+
+def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
+    """Return how a fold is cut into pieces; None where its results are no outer product."""
+    if len(walk.kept) < 2 or len(walk.fold) != 1 or not 1 < walk.fold[0] <= _LONGEST or not walk.outputs:
+        return None
+    walk = by_results(walk)
+    columns, rows, *outer = walk.kept
+    how = [_how(each) for each in walk.inputs]
+    if columns < _COLUMNS or rows < _ROWS or not {_OF_COLUMNS, _OF_ROWS} & set(how):
+        return None
+    if any(each.itemsize > LARGEST_WORD for each in (*walk.inputs, *walk.outputs)):
+        return None
+    column = walk.fold[0] * sum(
+        each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != _OF_ROWS
+    )
+    most = max(_LINE, _BYTES // max(1, column))
+    width = -(-columns // -(-columns // most))
+    width = min(columns, -(-width // _LINE) * _LINE)
+    wanted = max(1, _PIECES // (-(-columns // width) * prod(outer)))
+    height = max(_ROWS, min(_MOST_ROWS, -(-rows // wanted)))
+    name = f"outer<{walk.fold[0]}, {', '.join(map(str, how))}>::fold"
+    return Outer(walk, name, width, height, outgrows_caches(walk.kept, walk.outputs, limits))
+
+
+def _how(operand: Walked) -> int:
+    if operand.strides[0] == 0:
+        return _OF_ROWS
+    return _OF_COLUMNS if operand.strides[1] == 0 else _OF_BOTH
