@@ -58,6 +58,7 @@ class Case(NamedTuple):
     bytes, sectors : int
         That must move, and of the sectors that the layout touches.
     goal : float or None
+    operations : int
         See `array_rows`.
     """
 
@@ -68,6 +69,7 @@ class Case(NamedTuple):
     bytes: int
     sectors: int
     goal: float | None
+    operations: int = 0
 
 
 @cache

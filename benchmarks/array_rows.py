@@ -29,6 +29,9 @@ class Layout(NamedTuple):
         That must move.
     goal : float or None
         Fraction of the copy rate, by `bytes`; None: by the sectors touched.
+    operations : int
+        Additions, subtractions and multiplications that numbers take together, a multiplication that is added as one,
+        where these may take longer than memory does; 0: where memory always does.
     """
 
     id: str
@@ -36,6 +39,7 @@ class Layout(NamedTuple):
     operands: tuple[Any, ...]
     bytes: int
     goal: float | None
+    operations: int = 0
 
 
 class Fold(NamedTuple):
@@ -137,7 +141,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     of_points = (x[: points * 3].reshape(points, 1, 3), y[: points * 3].reshape(1, points, 3))
     yield Layout(
         "distances", "distances", (*of_points, z[: points * points].reshape(points, points)),
-        points * points * itemsize, None,
+        points * points * itemsize, None, 6 * points * points,
     )  # fmt: skip
 
 

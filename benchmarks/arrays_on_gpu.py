@@ -30,6 +30,9 @@ _SHORT_RUNS, _SKIPPED = 300, 30
 _MOST_RESULTS = 1 / 16  # of the bytes read
 _SLOW = 0.05  # seconds, of calls that are timed once
 _CLEARED = 2e11  # bytes a second of memory that is given back, which the device clears: an H200 twice as many
+#: Results of additions, and of multiplications that are added, of a multiprocessor in a cycle, as the CUDA C++
+#: Programming Guide lists them by compute capability. Two-byte floats are calculated as float.
+_LANES = {"90": {"float": 128, "float64": 64, "int": 64}}
 _TORCH = {
     "axpy": lambda a, x, y, z: torch.add(y, x, alpha=a, out=z),
     "add": lambda x, y, z: torch.add(x, y, out=z),
@@ -111,8 +114,23 @@ def line(case: Case) -> dict[str, Any]:
     # Goals count bytes read, of which floats' results are a sixteenth at most; integers' sums are wider.
     reached = found["of copy"] if case.sectors <= (1 + _MOST_RESULTS) * case.bytes else found["of sectors"]
     found["judged"] = reached if case.goal else found["of sectors"]
+    if case.operations:
+        found["of arithmetic"] = _arithmetic_seconds(case) / ours
+        found["judged"] = max(found["judged"], found["of arithmetic"])
     found["is met"] = found["judged"] >= (0.98 * case.goal if case.goal else 0.85)
     return found
+
+
+def _arithmetic_seconds(case: Case) -> float:
+    """Return the least time that a case's operations take on all lanes of a device, 0 where their number is unknown."""
+    device = cupy.cuda.Device()
+    dtype = case.id.rpartition(".")[2]
+    kind = "int" if dtype.startswith("int") else "float64" if dtype == "float64" else "float"
+    lanes = _LANES.get(device.compute_capability, {}).get(kind, 0)
+    # Three of a complex operation's numbers: two to add or subtract, four to multiply and add.
+    operations = case.operations * (3 if dtype.startswith("complex") else 1)
+    each = lanes * device.attributes["MultiProcessorCount"] * device.attributes["ClockRate"] * 1e3
+    return operations / each if each else 0.0
 
 
 def shown(line: dict[str, Any]) -> str:
@@ -193,6 +211,7 @@ def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
         yield Case(
             f"cuda.{layout.id}.{dtype}", array_kernels.call(ours[layout.operation], layout), peers,
             partial(_check_elements, by_torch, tensors.operands[-1]), layout.bytes, touched, layout.goal,
+            layout.operations,
         )  # fmt: skip
 
 

@@ -20,8 +20,30 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield names
 
 
+@pytest.fixture
+def outer(monkeypatch: pytest.MonkeyPatch, folds_of_much: None) -> Iterator[list[str]]:
+    with taken_loops(monkeypatch, "fold_outer", every_target) as names:
+        yield names
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [("int8", (72, 2101, 3)), ("float32", (140, 1031, 8)), ("float16", (90, 2050, 2))],
+    ids=str,
+)
+def test_few_elements_of_pairs(dtype: str, shape: tuple[int, int, int], outer: list[str]) -> None:
+    every_target.test_few_elements_of_pairs(np, dtype, shape)
+    assert len(outer) == 3
+
+
+def test_places_and_outputs_of_short_rows(outer: list[str]) -> None:
+    every_target.test_places_in_pairs_of_short_rows(np)
+    every_target.test_short_rows_of_all_pairs_and_of_some(np)
+    assert len(outer) == 2
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize("shape", [(150, 170, 11), (33, 300, 70), (20, 520, 30)], ids=str)
+@pytest.mark.parametrize("shape", [(150, 170, 19), (33, 300, 70), (20, 520, 30)], ids=str)
 def test_folds_of_pairs(dtype: str, shape: tuple[int, int, int], taken: list[str]) -> None:
     every_target.test_folds_of_pairs(np, dtype, shape)
     assert taken
@@ -52,11 +74,13 @@ def test_choices(size: int, expected: str) -> None:
         walk = FoldWalk(kept, (fold,), none, (0,), (0,), results, inputs, (output,))
         return writers.BlockLoops().reduction(walk, limits).name.split(":")[0]
 
-    for fold in (2, 3, 64):
+    for fold in (24, 64):
         assert name((8192, 8192), fold, (0, fold), (fold, 0)) == f"pairs<{expected}, false, true>"
-    assert name((300, 300, 700), 3, (0, 3, 900), (3, 0, 900)) == "pairs<2, 8, false, true>"
+    assert name((300, 300, 700), 40, (0, 40, 12000), (40, 0, 12000)) == "pairs<2, 8, false, true>"
+    packet, rows = 16 // size, 128
+    assert name((8192, 8192), 3, (0, 3), (3, 0)) == f"outer<3, {packet}, {rows}, true, 1, 0>"
+    assert name((8192, 300, 90), 3, (3, 3 * 8192, 0), (3, 0, 0)) == f"outer<3, {packet}, {rows}, true, 2, 0>"
     # Few results, few columns, long rows, and inputs of which one is elsewhere for each result.
     assert not name((300, 300), 64, (0, 64), (64, 0)).startswith("pairs")
     assert not name((10, 1 << 20), 3, (0, 3), (3, 0)).startswith("pairs")
     assert not name((8192, 8192), 5000, (0, 5000), (5000, 0)).startswith("pairs")
-    assert not name((8192, 8192), 3, (3, 3 * 8192), (3, 0)).startswith("pairs")

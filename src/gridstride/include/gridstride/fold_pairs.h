@@ -8,7 +8,7 @@
 #define GRIDSTRIDE_FOLD_PAIRS_H
 
 #include <gridstride/fold_blocks.h>
-#include <gridstride/results.h>
+#include <gridstride/outer_results.h>
 
 namespace gridstride {
 
@@ -42,61 +42,54 @@ struct paired {
     }
     GRIDSTRIDE_INLINED long long row_step() const { return source.kept_strides[__is_of_columns ? 0 : 1]; }
     // Bring so many elements of the rows, of which the tile has as many as there are columns or rows of results left.
-    // Neighboring threads take those that are closest, of rows that are as long as `__chunk_of` says.
-    template <class __divide>
-    GRIDSTRIDE_INLINED int bring(const __divide& __chunk_of, int __first, int __count, int __columns, int __rows) const {
-        constexpr int __at_once = 4;
-        const int __last = (__is_of_columns ? __columns : __rows) - 1, __all = rows * __chunk_of.length;
+    // Neighboring threads take those that are closest.
+    GRIDSTRIDE_INLINED int bring(int __first, int __count, int __columns, int __rows) const {
+        const char* const __from = base + __first * source.step;
+        const int __last = (__is_of_columns ? __columns : __rows) - 1;
+        if (llabs(source.step) < llabs(row_step())) bring_each<true>(__from, __count, __last);
+        else bring_each<false>(__from, __count, __last);
+        return 0;
+    }
+    template <bool __is_along>
+    GRIDSTRIDE_INLINED void bring_each(const char* __from, int __count, int __last) const {
+        constexpr int __all = rows * __chunk, __each = (__all + fold_threads - 1) / fold_threads, __at_once = __each < 8 ? __each : 8;
         const int __step = int(source.step), __row_step = int(row_step());
-        const char* const __from = base + static_cast<long long>(__first) * __step;
-        const bool __is_along = abs(__step) < abs(__row_step);
 #pragma unroll 1
         for (int __begin = threadIdx.x; __begin < __all; __begin += __at_once * fold_threads) {
             stored __waiting[__at_once];
-            int __to[__at_once];
 #pragma unroll
             for (int __u = 0; __u < __at_once; ++__u) {
-                const int __n = __begin + __u * fold_threads, __other = __is_along ? __chunk_of(__n) : __n / rows;
-                const int __k = __is_along ? __n - __other * __chunk_of.length : __other, __row = __is_along ? __other : __n % rows;
-                __to[__u] = __n < __all && __k < __count ? __k * pitch + __row * size : -1;
-                if (__to[__u] >= 0)
-                    copy(__waiting[__u], *reinterpret_cast<const stored*>(__from + __k * __step + (__row < __last ? __row : __last) * __row_step));
+                const int __row = row_of<__is_along>(__begin, __u), __k = place_of<__is_along>(__begin, __u);
+                if (__k < __count) copy(__waiting[__u], *reinterpret_cast<const stored*>(__from + __k * __step + static_cast<long long>(__row < __last ? __row : __last) * __row_step));
             }
 #pragma unroll
             for (int __u = 0; __u < __at_once; ++__u)
-                if (__to[__u] >= 0) copy(*reinterpret_cast<stored*>(waiting + __to[__u]), __waiting[__u]);
+                copy(*reinterpret_cast<stored*>(waiting + place_of<__is_along>(__begin, __u) * pitch + row_of<__is_along>(__begin, __u) * size), __waiting[__u]);
         }
-        return 0;
+    }
+    // Which element of which row is `__u` times as many behind one as a block has threads.
+    template <bool __is_along>
+    static GRIDSTRIDE_INLINED int row_of(int __begin, int __u) {
+        return __is_along ? __begin / __chunk + __u * (fold_threads / __chunk) : rows > fold_threads ? (__begin + __u * fold_threads) % rows : __begin % rows;
+    }
+    template <bool __is_along>
+    static GRIDSTRIDE_INLINED int place_of(int __begin, int __u) {
+        return __is_along ? __begin % __chunk : rows > fold_threads ? (__begin + __u * fold_threads) / rows : __begin / rows + __u * (fold_threads / rows);
     }
     GRIDSTRIDE_INLINED int take(int __k) {
         const char* const __at = waiting + __k * pitch + (__is_of_columns ? threadIdx.x % 32 : threadIdx.x / 32) * (own * size);
-        if (is_one_word<stored, own>::value) {
-            whole<own, stored>::load(items, __at);
-            return 0;
-        }
+        if (own * size > 16) {
+            uint4 __words[(own * size + 15) / 16];
 #pragma unroll
-        for (int __j = 0; __j < own; ++__j) copy(items.items[__j], *reinterpret_cast<const stored*>(__at + __j * size));
+            for (int __j = 0; __j < own * size / 16; ++__j) __words[__j] = reinterpret_cast<const uint4*>(__at)[__j];
+            memcpy(&items, &__words, own * size);
+        } else {
+            whole<own, stored>::load(items, __at);
+        }
         return 0;
     }
     GRIDSTRIDE_INLINED decltype(auto) of(int __column, int __row) {
         return element<__operand>(items.items[__is_of_columns ? __column : __row]).get();
-    }
-};
-
-// Which row a number of an element belongs to, of rows of a whole chunk, or of all that is folded where that is shorter.
-template <int __chunk>
-struct rows_of_chunk {
-    unsigned length, multiplier, shift;
-    template <int __axes>
-    GRIDSTRIDE_INLINED rows_of_chunk(const fold_space<__axes>& __space)
-        : length(__chunk), multiplier(0), shift(__ffs(__chunk) - 1) {
-        if (__space.fold_row >= __chunk) return;
-        length = static_cast<unsigned>(__space.fold_row);
-        multiplier = __space.fold.multiplier[0];
-        shift = __space.fold.shift[0];
-    }
-    GRIDSTRIDE_INLINED int operator()(int __n) const {
-        return int((__umulhi(static_cast<unsigned>(__n), multiplier) + static_cast<unsigned>(__n)) >> shift);
     }
 };
 
@@ -106,19 +99,20 @@ GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce
                                            __paired&&... __all) {
     unsigned __rest = blockIdx.x;
     long long __number = 0;
-    const unsigned __tile = remainder_of(__space.kept, __rest, 0), __outer = __rest;
-    const unsigned __tile_row = __tile / static_cast<unsigned>(__space.group);
+    const unsigned __tile = remainder_of(__space.kept, __rest, 0), __tile_row = __tile / static_cast<unsigned>(__space.group);
     const long long __column = (__tile - __tile_row * __space.group) * (32ll * __across);
     const long long __row = __tile_row * (fold_threads / 32ll * __down);
+    outer_place<__axes> __place;
     swallow(__all.take_memory(__shared)...);
     swallow(__all.move(0, __column)...);
     swallow(__all.move(1, __row)...);
 #pragma unroll
     for (int __axis = 2; __axis < __axes; ++__axis) {
-        if (__axis >= __space.kept.ndim) break;
-        const long long __at = remainder_of(__space.kept, __rest, __axis);
-        __number += __at * __space.kept_numbers.strides[__axis];
-        swallow(__all.move(__axis, __at)...);
+        __place.at[__axis] = 0;
+        if (__axis >= __space.kept.ndim) continue;
+        __place.at[__axis] = remainder_of(__space.kept, __rest, __axis);
+        __number += __place.at[__axis] * __space.kept_numbers.strides[__axis];
+        swallow(__all.move(__axis, __place.at[__axis])...);
     }
     const int __left = threadIdx.x % 32 * __across, __above = threadIdx.x / 32 * __down;
     const int __columns = __space.part - __column < 32 * __across ? int(__space.part - __column) : 32 * __across;
@@ -130,12 +124,11 @@ GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce
 #pragma unroll
         for (int __b = 0; __b < __across; ++__b) __sums[__a][__b] = __start;
     const int __length = int(__space.fold_row);
-    const rows_of_chunk<__chunk> __chunk_of(__space);
 #pragma unroll 1
     for (int __done = 0; __done < __length; __done += __chunk) {
         const int __count = __length - __done < __chunk ? __length - __done : __chunk;
         if (__done) __syncthreads();
-        swallow(__all.bring(__chunk_of, __done, __count, __columns, __rows)...);
+        swallow(__all.bring(__done, __count, __columns, __rows)...);
         __syncthreads();
 #pragma unroll 2
         for (int __k = 0; __k < __count; ++__k) {
@@ -146,22 +139,27 @@ GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce
 #pragma unroll
                 for (int __b = 0; __b < __across; ++__b)
                     __sums[__a][__b].add(__do, __do_map(__here + __b * __space.kept_numbers.step + __a * __space.kept_numbers.strides[1],
-                                                        (__done + __k) * __space.position.step, __all.of(__b, __a)...));
+                                                        __done + __k, __all.of(__b, __a)...));
         }
     }
-    packet_of_results<__folding, __across> __folded;
-    __folded.last = __columns - __left < __across ? __columns - __left : __across;
-    long long __result = (__outer * __space.width + __row + __above) * __space.part + __column + __left;
+    __place.at[0] = __column + __left;
+    __place.at[1] = __row + __above;
+    const int __last = __columns - __left < __across ? __columns - __left : __across;
+    const int __some = __rows - __above < __down ? __rows - __above : __down;
+    if (__last <= 0) return;
+    auto __make = [&](const auto& __do_post, auto&&... __outputs) {
+        long long __result = move_to(__space, __place, __outputs...);
 #pragma unroll 1
-    for (int __a = __above; __a < __rows && __a < __above + __down && __folded.last > 0; ++__a, __result += __space.part) {
+        for (int __a = 0; __a < __some; ++__a, __result += __space.result.strides[1]) {
+            assign_outer<false>(__do_post, __sums[0], __result, __space.result.step, __last, __outputs...);
+            swallow(__outputs.move(1, 1)...);
 #pragma unroll
-        for (int __b = 0; __b < __across; ++__b) {
-            __folded.values[__b] = __sums[0][__b];
+            for (int __k = 1; __k < __down; ++__k)
 #pragma unroll
-            for (int __k = 1; __k < __down; ++__k) __sums[__k - 1][__b] = __sums[__k][__b];
+                for (int __b = 0; __b < __across; ++__b) __sums[__k - 1][__b] = __sums[__k][__b];
         }
-        __do_finish(__result, 0, __folded);
-    }
+    };
+    __do_finish(0, 0, outer_results<decltype(__make)>{__make});
 }
 
 // Which inputs have rows for the columns of results; the others have rows for rows of them.

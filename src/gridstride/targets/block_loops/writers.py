@@ -12,6 +12,7 @@ from gridstride.targets.block_loops.flat_rows import flat_rows, flat_rows_of_wor
 from gridstride.targets.block_loops.folds_across import fold_across
 from gridstride.targets.block_loops.folds_along import fold_along
 from gridstride.targets.block_loops.little_folds import little_fold, reads_little
+from gridstride.targets.block_loops.outer import fold_outer
 from gridstride.targets.block_loops.pairs import fold_of_pairs
 from gridstride.targets.block_loops.rows import even_rows, packets_of_rows, rows
 from gridstride.targets.block_loops.short_folds import (
@@ -62,7 +63,7 @@ class BlockLoops:
             return little_fold(walk, limits)
         if is_narrow(walk):
             return narrow_fold(walk, limits)
-        if (pairs := fold_of_pairs(walk, limits)) is not None:
+        if (pairs := fold_outer(walk, limits) or fold_of_pairs(walk, limits)) is not None:
             return pairs
         if has_short_rows(walk):
             return fold_of_few(walk) if has_few(walk) else short_fold(walk)

@@ -1,0 +1,138 @@
+"""Folds of a few elements, some inputs of which lie along one axis of results (include/gridstride/fold_outer.h)."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.spaces import (
+    blocks_for,
+    fold_loop,
+    fold_space_bytes,
+    power_of_two_up_to,
+    room_of,
+)
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    THREADS,
+    WARP,
+    FoldLoop,
+    FoldWalk,
+    Ints,
+    Walked,
+    axes_bytes,
+    by_results,
+    configuration,
+    flag,
+    inputs_along,
+    power_of_two_from,
+)
+
+#: Elements of a result at most, and registers for those of a thread's columns.
+_LONGEST, _REGISTERS = 16, 64
+#: Rows of a thread, and of bytes, which take less time each; bytes of a block's rows of inputs at most, and of a row of
+#: results at least.
+_ROWS, _ROWS_OF_BYTES, _MOST_BYTES, _LEAST_BYTES = 16, 16, 12288, 64
+#: Threads next to each other; lines of the cache of a row from which on these make a difference, and bytes of one.
+_GROUP, _EVEN_ROWS, _LINE = 32, 16, 128
+#: Blocks for each multiprocessor.
+_BLOCKS = 16
+#: How an input lies, as in the header.
+_COLUMNS, _OF_ROWS, _BOTH = range(3)
+
+
+def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+    """Return the loop where results make an outer product of rows and columns; None where they do not."""
+    if len(walk.kept) < 2 or len(walk.fold) != 1 or not 1 < walk.fold[0] <= _LONGEST or not walk.outputs:
+        return None
+    walk = by_results(walk)
+    (length,), (columns, rows, *outer) = walk.fold, walk.kept
+    how = [_how(each) for each in walk.inputs]
+    if not {_COLUMNS, _OF_ROWS} & set(how) or any(_is_odd(each.itemsize) for each in walk.inputs):
+        return None
+    size = max(each.itemsize for each in walk.outputs)
+    word = _word(walk, how)
+    if word < LEAST_WORD or columns * size < _LEAST_BYTES or _is_odd(size):
+        return None
+    across = word // size
+    steps = [walk.outputs[0].address, *walk.outputs[0].strides[1:]]
+    # Rows of a thread begin alike.
+    alike = word // gcd(word, steps[1])
+    group = min(_GROUP, THREADS // alike, blocks_for(columns, across))
+    height = THREADS // group // alike * alike
+    even = gcd(height * steps[1], _LINE if columns * size >= _EVEN_ROWS * _LINE else word) // size
+    behind = tuple(step // size % even for step in steps)
+    packets = blocks_for(columns + (even - 1) * any(behind), across)
+    waiting = sum(_pitch(length * each.itemsize) for each in walk.inputs if each.strides[0] == 0)
+    wanted = (_ROWS_OF_BYTES if size == 1 else _ROWS) * height
+    most = max(height, power_of_two_up_to(min(wanted, _MOST_BYTES // max(1, waiting))))
+    # As many rows as leave enough blocks.
+    enough = packets * rows * prod(outer) // (_BLOCKS * group * limits.multiprocessors)
+    part = max(height, min(most, enough, rows) // height * height)
+    lengths = (blocks_for(packets, group), blocks_for(rows, part), *outer)
+    blocks, capacity = prod(lengths), room_of(walk)
+    if not limits.multiprocessors <= blocks < 1 << 31 or max(columns, rows) >= 1 << 31:
+        return None
+    space = fold_space_bytes(
+        walk,
+        capacity,
+        part,
+        1,
+        group,
+        axes_bytes(blocks, lengths, capacity),
+        axes_bytes(length, (columns, rows, even), capacity),
+        walk.kept_numbers,
+        height,
+        positions=behind,
+    )
+    loop = (
+        f"outer<{length}, {across}, {most}, {flag(_are_words(walk, across))}, {', '.join(map(str, how))}>::"
+    )
+    inputs, launch = inputs_along(walk, capacity), configuration(blocks, THREADS)
+    return fold_loop(
+        ("gridstride/fold_outer.h", loop + "fold"), walk, space, inputs, launch, loop + "shared_bytes"
+    )
+
+
+def _is_odd(itemsize: int) -> bool:
+    return itemsize > LARGEST_WORD or itemsize & (itemsize - 1) != 0
+
+
+def _how(operand: Walked) -> int:
+    if operand.strides[0] == 0:
+        return _OF_ROWS
+    return _BOTH if operand.strides[1] else _COLUMNS
+
+
+def _pitch(size: int) -> int:
+    """Return how far apart rows of so many bytes wait, as in the header."""
+    return power_of_two_from(size) if size <= LARGEST_WORD else blocks_for(size, LARGEST_WORD) * LARGEST_WORD
+
+
+def _word(walk: FoldWalk, how: list[int]) -> int:
+    """Return how many bytes of results a thread stores at once: fewer where what it keeps for them takes registers."""
+    size, word = max(each.itemsize for each in walk.outputs), LARGEST_WORD
+    kept = walk.fold[0] * sum(
+        max(LEAST_WORD, each.itemsize) for each, k in zip(walk.inputs, how, strict=True) if k == _COLUMNS
+    )
+    while word > size and kept * (word // size) > LEAST_WORD * _REGISTERS:
+        word //= 2
+    if walk.kept[0] * size < WARP * LARGEST_WORD:
+        word = gcd(word, *(place for each in walk.outputs for place in (each.address, *each.strides[1:])))
+    return word
+
+
+def _are_words(walk: FoldWalk, across: int) -> bool:
+    """Return whether packets of all outputs begin at words where those of the first one do."""
+    first = _places(walk.outputs[0], across)
+    return all(each.strides[0] == each.itemsize and _places(each, across) == first for each in walk.outputs)
+
+
+def _places(operand: Walked, across: int) -> Ints:
+    """Return which elements of packets the first ones along each axis are."""
+    size = operand.itemsize
+    return tuple(
+        place // size % across if place % size == 0 else -1
+        for place in (operand.address, *operand.strides[1:])
+    )
