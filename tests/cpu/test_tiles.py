@@ -56,6 +56,27 @@ def test_axes_in_any_order(shape: tuple[int, ...], dtype: str) -> None:
             np.testing.assert_array_equal(kernel(x, other, out), x + other)
 
 
+@pytest.mark.parametrize(
+    "shape", [*SHAPES[3:], (40, 40, 40), (20, 4, 3000), (3, 3, 900, 5), (2, 70, 33, 17)], ids=str
+)
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_inputs_in_several_orders(shape: tuple[int, ...], dtype: str) -> None:
+    kernel = add()
+    ways = orders(len(shape))
+    for each in zip(ways, ways[1:] + ways[:1], ways[::-1], strict=True):
+        lying = [
+            numbers(tuple(shape[k] for k in order), dtype).transpose(np.argsort(order)) for order in each
+        ]
+        x, y, out = lying
+        for other in (y, y[::-1], y[:, :1], y[..., :1], y[:1]):
+            np.testing.assert_array_equal(kernel(x, other, out), x + other)
+        inner = tuple(slice(1, n + 1) for n in shape)
+        memory, expected = (np.zeros(tuple(n + 3 for n in shape), dtype) for _ in range(2))
+        kernel(x, y, memory[inner])
+        expected[inner] = x + y
+        np.testing.assert_array_equal(memory, expected)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_broadcast_axes(shape: tuple[int, ...]) -> None:
     kernel = add()
@@ -183,7 +204,7 @@ def test_choices(itemsize: int) -> None:
         unnumbered = walk._replace(numbers=tuple(0 for _ in walk.numbers))
         other = tiles.tiling_of(unnumbered, registry.get("cpu").limits(0))
         assert (other.row_axes, other.width, other.height) == (tiling.row_axes, tiling.width, tiling.height)
-        return tiling.width, tiling.height, tiles.turned_axis(walk) > 0
+        return tiling.width, tiling.height, bool(tiles.turned_axes(walk))
 
     # Whole chunks of memory, where these are tiles; short axes too, unless elements are picked out of vectors.
     assert tile((1, 33, 35), (0, 2, 1)) == (33, 35, True)

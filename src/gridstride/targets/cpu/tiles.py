@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ _CHANNEL_ROW = 8192
 _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
 #: Columns of a tile that is turned, of all operands, as in the header.
 _TURNED_COLUMNS = 1024
+#: Columns and layers of a tile that is turned along both, and its bytes, as in the header.
+_SIDE, _LAYERED_TILE = 16, 131072
 #: Axes shorter than this are not worth turning where neighbors of a long row are so few elements apart that they are
 #: picked out of vectors.
 _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
@@ -49,8 +51,8 @@ class Tiling(NamedTuple):
     row_axes : int
     piece : int
         Elements along the last axis of the rows in a tile.
-    width, height : int
-        Elements of a row, and rows, in a tile.
+    width, height, depth : int
+        Elements of a row, rows of a layer, and layers, in a tile.
     is_streamed : bool
         Whether results are stored past the caches.
     """
@@ -60,14 +62,17 @@ class Tiling(NamedTuple):
     piece: int
     width: int
     height: int
+    depth: int
     is_streamed: bool
 
     @property
     def tiles(self) -> int:
         """How many tiles there are."""
-        shape, row = self.walk.shape, self.row_axes - 1
-        across, down = -(-shape[row] // self.piece), -(-shape[row + 1] // self.height)
-        return across * down * prod(shape[row + 2 :])
+        cut = (self.piece, self.height, self.depth)
+        lengths = self.walk.shape[self.row_axes - 1 :]
+        return prod(-(-length // each) for length, each in zip(lengths, cut, strict=False)) * prod(
+            lengths[3:]
+        )
 
     @property
     def capacity(self) -> int:
@@ -79,8 +84,8 @@ class Tiling(NamedTuple):
         shape, numbers = self.walk.shape, self.walk.numbers
         lengths = (*shape, *(1 for _ in range(self.capacity - len(shape))))
         return struct.pack(
-            f"<2q6i{self.capacity}q", prod(shape), self.tiles, len(shape), self.row_axes, self.is_streamed,
-            self.piece, self.width, self.height, *lengths,
+            f"<2q8i{self.capacity}q", prod(shape), self.tiles, len(shape), self.row_axes, self.is_streamed,
+            self.piece, self.width, self.height, self.depth, 0, *lengths,
         ) + numbering_bytes(numbers[0], (0, *numbers[1:]), self.capacity)  # fmt: skip
 
     def operands_bytes(self) -> tuple[bytes, ...]:
@@ -89,10 +94,10 @@ class Tiling(NamedTuple):
 
 
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
-    """Return tiles of long rows; where inputs lie along another axis than the results, of rows and columns of it."""
-    turned = turned_axis(walk)
-    if turned and _has_short_chunks(walk, turned):
-        turned = 0
+    """Return tiles of long rows; where inputs lie along other axes than the results, of rows and columns of these."""
+    turned = turned_axes(walk)
+    if turned and _has_short_chunks(walk, turned[0]):
+        turned = ()
     long = _turned_width(walk, turned) if turned else _MERGED_ROW
     row_axes = _row_axes(walk, turned, long)
     walk = _in_order(walk, _order(len(walk.shape), row_axes, turned))
@@ -103,17 +108,30 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     elif not turned and row_axes == 1:
         long = _CHANNEL_ROW // largest_item(walk)
     piece = min(last, max(1, long // inner))
-    width = inner * piece
-    height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
+    width, depth = inner * piece, 1
+    if len(turned) > 1:
+        height, depth = _layers(walk, row_axes, width)
+    else:
+        height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
     return Tiling(
-        walk, row_axes, piece, width, min(column, height), _is_streamed(walk, width, row_axes, limits)
+        walk, row_axes, piece, width, min(column, height), depth, _is_streamed(walk, width, row_axes, limits)
     )
 
 
-def turned_axis(walk: ElementWalk) -> int:
-    """Return the axis along which most of the inputs lie that do not lie along the first one; 0 for none."""
+def turned_axes(walk: ElementWalk) -> Ints:
+    """Return the axis along which most inputs lie that do not lie along the first one, and that of most others."""
+    first = _most_turned(walk, walk.operands)
+    if not first:
+        return ()
+    others = [each for each in walk.operands if not _is_turned(each, first)]
+    second = _most_turned(walk, others)
+    return (first, second) if second else (first,)
+
+
+def _most_turned(walk: ElementWalk, operands: Iterable[Walked]) -> int:
+    """Return the axis along which most of the operands lie that do not lie along the first one; 0 for none."""
     counts = [0] * len(walk.shape)
-    for operand in walk.operands:
+    for operand in operands:
         for axis in range(1, len(walk.shape)):
             if _is_turned(operand, axis) and (walk.shape[axis] >= _SHORT or not _is_picked(walk, operand)):
                 counts[axis] += 1
@@ -137,7 +155,7 @@ def _has_columns(walk: ElementWalk, row_axes: int) -> bool:
     return any(0 < abs(each.strides[row_axes]) < abs(each.strides[row_axes - 1]) for each in walk.operands)
 
 
-def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
+def _row_axes(walk: ElementWalk, turned: Ints, long: int) -> int:
     """Return how many of the first axes make a row: several where that is short, if results lie on or in pieces."""
     numbers = [(1, walk.numbers)] if any(walk.numbers) else []  # all zero: nobody asks for them
     written = [(each.itemsize, each.strides) for each in walk.operands if each.written]
@@ -146,7 +164,7 @@ def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
     in_pieces = not turned and all(walk.shape[0] < _SHORT_PIECES.get(step, 0) for step, _ in written)
     lying_on = numbers if in_pieces else [*numbers, *written]
     count, length = 1, walk.shape[0]
-    while count < len(walk.shape) and count != turned and length < long:
+    while count < len(walk.shape) and count not in turned and length < long:
         if any(strides[count] != step * length for step, strides in lying_on):
             break
         length *= walk.shape[count]
@@ -156,7 +174,7 @@ def _row_axes(walk: ElementWalk, turned: int, long: int) -> int:
 
 def _has_short_chunks(walk: ElementWalk, turned: int) -> bool:
     """Return whether rows are made of chunks of memory, within which operands are turned, as a processor permutes."""
-    inner = _row_axes(walk, 0, _MERGED_ROW) - 1
+    inner = _row_axes(walk, (), _MERGED_ROW) - 1
     return turned < inner and all(
         sum((n - 1) * abs(stride) for n, stride in zip(walk.shape[:inner], each.strides, strict=False))
         <= _CHUNK - each.itemsize
@@ -165,10 +183,8 @@ def _has_short_chunks(walk: ElementWalk, turned: int) -> bool:
     )
 
 
-def _order(ndim: int, row_axes: int, turned: int) -> Ints:
-    if not turned:
-        return tuple(range(ndim))
-    return (*range(row_axes), turned, *(axis for axis in range(row_axes, ndim) if axis != turned))
+def _order(ndim: int, row_axes: int, turned: Ints) -> Ints:
+    return (*range(row_axes), *turned, *(axis for axis in range(row_axes, ndim) if axis not in turned))
 
 
 def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
@@ -184,13 +200,46 @@ def _in_order(walk: ElementWalk, order: Ints) -> ElementWalk:
     )
 
 
-def _turned_width(walk: ElementWalk, turned: int) -> int:
+def _turned_width(walk: ElementWalk, turned: Ints) -> int:
     """Return how many elements a row has where operands are turned: all, where whole columns of all fit into a tile."""
-    sizes = [each.itemsize for each in walk.operands if _is_turned(each, turned)]
-    whole = prod(walk.shape[:turned])
-    if whole <= _TURNED_COLUMNS // len(sizes) and whole * walk.shape[turned] * sum(sizes) <= _TURNED_TILE:
+    sizes = _sizes(walk, turned)
+    whole = prod(walk.shape[: min(turned)])
+    columns = prod(walk.shape[axis] for axis in turned)
+    if whole <= _TURNED_COLUMNS // len(sizes) and whole * columns * sum(sizes) <= _TURNED_TILE:
         return whole
+    if len(turned) > 1:
+        few = prod(min(walk.shape[axis], _side(sizes)) for axis in turned)
+        most = max(1, _LAYERED_TILE // (few * sum(sizes)))
+        return whole if whole <= most else max(_in_line(sizes), most // _in_line(sizes) * _in_line(sizes))
     return max(1, min(_TURNED_ROW // largest_item(walk), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+
+
+def _sizes(walk: ElementWalk, turned: Ints) -> Sequence[int]:
+    """Return the bytes of elements of those operands that are turned."""
+    return [each.itemsize for each in walk.operands if any(_is_turned(each, axis) for axis in turned)]
+
+
+def _side(sizes: Sequence[int]) -> int:
+    """Return how many elements layers and their columns have where both are long."""
+    return _SIDE if max(sizes) > 1 else 2 * _SIDE
+
+
+def _layers(walk: ElementWalk, row_axes: int, width: int) -> tuple[int, int]:
+    """Return how many rows and layers of them fit where operands are turned along two axes."""
+    columns, layers = walk.shape[row_axes : row_axes + 2]
+    sizes = _sizes(walk, (row_axes, row_axes + 1))
+    most, side = max(1, _LAYERED_TILE // (width * sum(sizes))), _side(sizes)
+    height = (
+        columns
+        if most // columns >= min(layers, side // 2)
+        else _even(columns, max(1, most // min(layers, side)))
+    )
+    return height, _even(layers, max(1, most // height))
+
+
+def _even(length: int, most: int) -> int:
+    """Return the length of parts that are about equally long, none of them longer than the most."""
+    return -(-length // -(-length // most))
 
 
 def largest_item(walk: ElementWalk) -> int:

@@ -17,6 +17,7 @@ __attribute__((used)) static void* const functions[] = {
     reinterpret_cast<void*>(&settle),
     reinterpret_cast<void*>(&finish_lines),
     reinterpret_cast<void*>(&fetch_row_ahead),
+    reinterpret_cast<void*>(&rows_of_tile),
 };
 
 }

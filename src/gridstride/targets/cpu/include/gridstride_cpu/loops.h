@@ -9,8 +9,8 @@
 
 namespace gridstride {
 
-// What an elementwise kernel walks. The first `row_axes` axes make rows, the next one columns; `strides[k]` of operands
-// and numbers are those of axis k, `step` that of axis 0.
+// What an elementwise kernel walks. The first `row_axes` axes make rows, the next one columns, and where tiles have layers
+// the one behind that these; `strides[k]` of operands and numbers are those of axis k, `step` that of axis 0.
 template <int __axes>
 struct tile_space {
     long long size;    // of all elements
@@ -20,7 +20,9 @@ struct tile_space {
     int is_streamed;   // whether results are stored past the caches
     int piece;         // elements along the last of them in a tile
     int width;         // elements of a row in a tile
-    int height;        // rows in a tile
+    int height;        // rows in a layer
+    int depth;         // layers in a tile
+    int unused;
     long long length[__axes];
     numbering<__axes> numbers;
 };
@@ -75,8 +77,8 @@ struct carried : passage {
         buffer = memory.get().bytes;
         repeated = nullptr;
     }
-    GRIDSTRIDE_INLINED int bring(const tile_shape& __tiles, int __width, int __height) {
-        if (!__operand::is_written && has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height);
+    GRIDSTRIDE_INLINED int bring(const tile_shape& __tiles, int __width, int __height, int __depth) {
+        if (!__operand::is_written && has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height, __depth);
         return 0;
     }
     GRIDSTRIDE_INLINED int fetch_ahead(int __y, long long __from, int __count) const {
@@ -141,11 +143,7 @@ GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, lo
     return __at;
 }
 
-// Where a tile is, whose corner in each operand is `next` there.
-struct found_tile {
-    long long number;  // of its first element
-    int width, height;
-};
+// A tile's corner in each operand is `next` there.
 template <int __axes, class... __carried>
 GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long long __index, __carried&... __all) {
     long long __number = 0;
@@ -155,33 +153,36 @@ GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long 
         swallow((__all.next += __at * __all.stride(__axis))...);
         return __space.length[__axis] - __at;
     };
-    const int __row = __space.row_axes - 1, __column = __space.row_axes;
-    const long long __wide = __move(__row, take_off(__index, __space.length[__row], __space.piece));
-    const long long __high = __move(__column, take_off(__index, __space.length[__column], __space.height));
-    for (int __axis = __column + 1; __axis < __space.ndim; ++__axis)
-        __move(__axis, take_off(__index, __space.length[__axis], 1));
-    return {__number, __wide < __space.piece ? __space.width / __space.piece * int(__wide) : __space.width,
-            __high < __space.height ? int(__high) : __space.height};
+    int __cut[3] = {__space.piece, __space.height, __space.depth};
+    for (int __axis = __space.row_axes - 1, __k = 0; __axis < __space.ndim; ++__axis, ++__k) {
+        const int __every = __k < 3 ? __cut[__k] : 1;
+        const long long __left = __move(__axis, take_off(__index, __space.length[__axis], __every));
+        if (__left < __every) __cut[__k] = int(__left);
+    }
+    return {__number, __space.width / __space.piece * __cut[0], __cut[1], __cut[2]};
 }
 
 template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axes>& __space, const tile_shape& __tiles,
-                                 const found_tile& __its, __carried&... __all) {
-    const int __width = __its.width, __height = __its.height;
-    swallow(__all.bring(__tiles, __width, __height)...);
+                                 const found_tile& __its, passage* const* __passages, __carried&... __all) {
+    swallow(__all.bring(__tiles, __its.width, __its.height, __its.depth)...);
     const long long __down = __space.numbers.strides[__space.row_axes], __step = __space.numbers.step;
-    const bool __is_one_row = __width == __space.width && __down == __width * __step && all_of(__all.is_one_row(__width)...);
-    const int __rows = __is_one_row ? 1 : __height, __count = __is_one_row ? __width * __height : __width;
-    const bool __is_narrow = !all_of((__all.how != way::turned)...) && !__is_one_row;
-    for (int __y = 0; __y < __rows; ++__y) {
-        if (__is_narrow) swallow((fetch_row_ahead(__all, __y, __width, __height), 0)...);
-        run_row<__buffered>(__do, __tiles, __its.number + __y * __down, __step, __y, __width, __count, __all...);
+    const long long __deep = __its.depth > 1 ? __space.numbers.strides[__space.row_axes + 1] : 0;
+    const tile_rows __rows = rows_of_tile(__passages, __tiles, __its, __step, __down, __deep);
+    long long __number = __its.number;
+    for (int __y = 0, __left = __rows.layers * __rows.rows; __left > 0; --__left) {
+        if (__rows.are_narrow) swallow((fetch_row_ahead(__all, __y, __its.width, __its.height), 0)...);
+        run_row<__buffered>(__do, __tiles, __number + __y * __down, __step, __y, __its.width, __rows.count, __all...);
+        if (++__y < __rows.rows) continue;
+        __y = 0;
+        __number += __deep;
+        swallow(__all.go_deeper()...);
     }
 }
 
 template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
-    const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.length};
+    const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.depth, __space.length};
     placed_value<tile_memory, (sizeof...(__carried) > most_on_stack)> __memory;
     passage* const __passages[] = {&__all..., nullptr};
     settle(__passages, sizeof...(__all), __tiles, __space.is_streamed, __memory.get());
@@ -190,9 +191,9 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__ax
     found_tile __next = {};
     for (long long __tile = __share.first; __tile <= __share.last; ++__tile) {
         const found_tile __now = __next;
-        swallow((__all.corner = __all.next)...);
+        swallow((__all.corner = __all.next)..., (__all.layers_done = 0)...);
         if (__tile < __share.last) __next = find_tile(__space, __tile, __all...);
-        if (__tile > __share.first) run_tile<__buffered>(__do, __space, __tiles, __now, __all...);
+        if (__tile > __share.first) run_tile<__buffered>(__do, __space, __tiles, __now, __passages, __all...);
     }
     if (__space.is_streamed) {
         swallow((finish_lines(__all), 0)...);

@@ -14,6 +14,7 @@
 namespace gridstride {
 
 constexpr int tile_bytes = 32768;  // of the tiles of operands that lie along columns
+constexpr long long layered_tile_bytes = 131072;  // of those that lie along columns or layers
 constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
 
 // How the elements of a row are come by.
@@ -29,8 +30,18 @@ enum class way {
 
 // The shape of tiles: the members of `tile_space` whose type does not depend on the room for axes.
 struct tile_shape {
-    int ndim, row_axes, width, height;
+    int ndim, row_axes, width, height, depth;
     const long long* length;
+};
+
+// Where a tile is, and how its rows are run, of which several may be one.
+struct found_tile {
+    long long number;  // of its first element
+    int width, height, depth;
+};
+struct tile_rows {
+    int count, rows, layers;  // elements, rows of each layer
+    bool are_narrow;          // and lie apart
 };
 
 // Memory for the tiles of operands that are turned, and for the last lines of rows of results.
@@ -41,6 +52,21 @@ struct tile_memory {
     alignas(64) char lines[lines_count * line_bytes];
     unfinished_line unfinished[lines_count];
     long long offsets[offsets_count];
+    char* more = nullptr;  // that there is no room for on a stack
+    long long more_used = 0;
+
+    ~tile_memory() { __builtin_free(more); }
+    // Return so many bytes of tiles, or null.
+    GRIDSTRIDE_APART char* take(long long __bytes) {
+        if (bytes_used + __bytes <= bytes_count) {
+            bytes_used += int(__bytes);
+            return bytes + bytes_used - __bytes;
+        }
+        if (more_used + __bytes > layered_tile_bytes + 2 * chunk_bytes) return nullptr;
+        if (!more) more = static_cast<char*>(__builtin_malloc(layered_tile_bytes + 2 * chunk_bytes));
+        more_used += __bytes;
+        return more ? more + more_used - __bytes : nullptr;
+    }
 };
 
 // Where the elements of an operand are, and how they get to where they are consecutive.
@@ -53,15 +79,20 @@ struct passage {
 
     way how;
     bool is_streamed;
-    char* corner;     // of the tile
+    char* corner;     // of the layer
+    int layers_done;
     char* next;       // of the next one
     long long down;   // from row to row
+    long long deep;   // from layer to layer
     char* buffer;
     const char* repeated;  // the element that fills so much of the buffer
     int filled;
     char* tile;       // with what is turned, repeated or permuted
+    char* layer;      // of what is turned
+    long long layer_bytes;
+    bool is_deep;     // whether elements are consecutive along layers
     const char* brought;     // the corner of what the tile holds, or null
-    int brought_width, brought_height;
+    int brought_width, brought_height, brought_depth;
     int period;              // elements of a row that are repeated
     long long ahead;         // of a piece, to that which is fetched meanwhile; 0: it lies in a later row
     turned_columns columns;
@@ -80,6 +111,18 @@ struct passage {
              : how == way::same ? down == 0
              : how == way::periodic ? down == 0 && __width % period == 0 : how == way::turned;
     }
+    // Whether the layers of a tile are one, where rows are.
+    GRIDSTRIDE_INLINED bool is_one_layer(long long __height) const {
+        return how == way::turned ? layer_bytes != 0 : deep == __height * down;
+    }
+    GRIDSTRIDE_INLINED int go_deeper() {
+        corner += deep;
+        layer += layer_bytes;
+        ++layers_done;
+        return 0;
+    }
+    // Which line waits for what follows a row.
+    GRIDSTRIDE_INLINED int line_of(int __y, const tile_shape& __tiles) const { return (__y + layers_done * __tiles.height) % unfinished_count; }
     // Elements by which a chunk is shorter, so that the next one begins a line.
     GRIDSTRIDE_INLINED int excess(int __y) const {
         return is_streamed ? int(reinterpret_cast<unsigned long>(row(__y)) % line_bytes / size) : 0;
@@ -107,6 +150,7 @@ GRIDSTRIDE_INLINED long long row_length(const tile_shape& __tiles) {
 void settle(passage* const*, int, const tile_shape&, bool, tile_memory&);
 void finish_lines(const passage&);
 void fetch_row_ahead(const passage&, int, int, int);
+tile_rows rows_of_tile(passage* const*, const tile_shape&, const found_tile&, long long, long long, long long);
 #else
 GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     long long __extent = __its.size;
@@ -125,7 +169,8 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     // As tiles.py decides: elements of long rows a few of them apart are picked out of vectors.
     const bool __is_picked = __tiles.length[0] >= 16 && __tiles.length[__tiles.row_axes] < 16 &&
                              (__its.step < 0 ? -__its.step : __its.step) <= 6 * __its.size;
-    if (__its.down == __its.size && __tiles.height > 1 && !__its.is_written && !__is_picked) return way::turned;
+    const bool __is_turned = (__its.down == __its.size && __tiles.height > 1) || __its.deep == __its.size;
+    if (__is_turned && !__its.is_written && !__is_picked) return way::turned;
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
 
@@ -138,7 +183,7 @@ GRIDSTRIDE_APART const char* end_of(const passage& __its, const tile_shape& __ti
 
 // Bytes that are fetched with a column of a tile: neighbors may share lines of the cache.
 GRIDSTRIDE_APART int column_bytes(const passage& __its, const tile_shape& __tiles) {
-    const int __bytes = __tiles.height * __its.size;
+    const int __bytes = (__its.is_deep ? __tiles.depth : __tiles.height) * __its.size;
     for (int __axis = 0; __axis < __tiles.row_axes; ++__axis) {
         const long long __stride = __its.stride(__axis);
         if (__tiles.length[__axis] > 1 && (__stride < 0 ? -__stride : __stride) < __bytes + line_bytes) return __bytes;
@@ -148,9 +193,11 @@ GRIDSTRIDE_APART int column_bytes(const passage& __its, const tile_shape& __tile
 
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
 GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    const long long __bytes = ((long long)__tiles.width * __tiles.height * __its.size + square_bytes + 63) / 64 * 64;
-    if (__memory.bytes_used + __bytes > tile_memory::bytes_count ||
-        __memory.offsets_used + __tiles.width > tile_memory::offsets_count) {
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __tiles.depth * __its.size + square_bytes + 63) / 64 * 64;
+    __its.is_deep = __its.down != __its.size || __tiles.height == 1;
+    const bool __has_offsets = __memory.offsets_used + __tiles.width <= tile_memory::offsets_count;
+    __its.tile = __has_offsets ? __memory.take(__bytes) : nullptr;
+    if (!__its.tile) {
         __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
         return;
     }
@@ -165,8 +212,6 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     __columns.last = end_of(__its, __tiles) - square_bytes;
     const int __side = larger(square_bytes / __its.size), __fetched = int(bytes_ahead) / column_bytes(__its, __tiles);
     __columns.ahead = smaller(larger(__fetched / __side), (__tiles.width + __side - 1) / __side);
-    __its.tile = __memory.bytes + __memory.bytes_used;
-    __memory.bytes_used += int(__bytes);
     __memory.offsets_used += __tiles.width;
 }
 
@@ -211,7 +256,7 @@ GRIDSTRIDE_APART void reserve_chunks(passage& __its, const tile_shape& __tiles, 
 // rows that are whole.
 GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
     const int __left = tile_memory::lines_count - __memory.lines_used;
-    __its.unfinished_count = __tiles.width == row_length(__tiles) ? 1 : smaller(__tiles.height, (__left + 1) / 2);
+    __its.unfinished_count = __tiles.width == row_length(__tiles) ? 1 : smaller(__tiles.height * __tiles.depth, (__left + 1) / 2);
     __its.unfinished = __memory.unfinished + __memory.lines_used;
     __its.lines = __memory.lines + __memory.lines_used * line_bytes;
     __memory.lines_used += __its.unfinished_count;
@@ -233,7 +278,7 @@ GRIDSTRIDE_APART int period_of(const passage& __its, const tile_shape& __tiles) 
         else __moved = __axis + 1;
     }
     for (int __axis = 0; __axis < __moved; ++__axis) __period *= __tiles.length[__axis];
-    if (__its.down != 0 && __tiles.height > 1) return 0;
+    if ((__its.down != 0 && __tiles.height > 1) || __its.deep != 0) return 0;
     if (__moved < __tiles.row_axes) return __period <= tile_memory::bytes_count ? int(__period) : 0;
     return __tiles.height > 1 || (__is_constant && __period == __tiles.width) ? __tiles.width : 0;
 }
@@ -254,6 +299,9 @@ GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shap
     for (int __k = 0; __k < __count; ++__k) {
         passage& __its = *__all[__k];
         __its.down = __its.strides[__tiles.row_axes];
+        __its.deep = __tiles.depth > 1 ? __its.strides[__tiles.row_axes + 1] : 0;
+        __its.layer = nullptr;
+        __its.layer_bytes = 0;
         __its.how = way_of(__its, __tiles);
         __its.brought = nullptr;
         const long long __pieces = bytes_ahead / __its.size / __tiles.length[0];
@@ -273,6 +321,20 @@ GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shap
         reserve_period(__its, __tiles, __memory);
         if (__its.how == way::pieces) reserve_chunks(__its, __tiles, __memory);
     }
+}
+
+// Return how the rows of a tile are run; numbers are steps, rows and layers so far apart.
+GRIDSTRIDE_APART tile_rows rows_of_tile(passage* const* __all, const tile_shape& __tiles, const found_tile& __its,
+                                        long long __step, long long __down, long long __deep) {
+    bool __are_one = __its.width == __tiles.width && __down == __its.width * __step, __are_layers_one = __deep == __its.height * __down;
+    bool __are_narrow = false;
+    for (; *__all; ++__all) {
+        __are_one = __are_one && (*__all)->is_one_row(__its.width);
+        __are_layers_one = __are_layers_one && (*__all)->is_one_layer(__its.height);
+        __are_narrow = __are_narrow || (*__all)->how == way::turned;
+    }
+    if (!__are_one) return {__its.width, __its.height, __its.depth, __are_narrow};
+    return {__its.width * __its.height * (__are_layers_one ? __its.depth : 1), 1, __are_layers_one ? 1 : __its.depth, false};
 }
 
 // Where rows are short pieces no processor guesses what comes next: a later row, or one of the next tile.
@@ -332,10 +394,10 @@ GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_s
 template <int __size>
 __attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tiles, int __y, int __width, long long __from,
                                        int __count) {
-    if (__its.how == way::turned) return __its.tile + ((long long)__y * __width + __from) * __size;
+    if (__its.how == way::turned) return __its.layer + ((long long)__y * __width + __from) * __size;
     if (__its.how == way::periodic) return __its.tile + (long long)(unsigned(__from) % unsigned(__its.period)) * __size;
     if (__its.is_streamed) {
-        const int __line = __y % __its.unfinished_count;
+        const int __line = __its.line_of(__y, __tiles);
         return __its.buffer + go_on(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer,
                                     __its.row(__y) + __from * __size);
     }
@@ -355,7 +417,7 @@ template <int __size>
 __attribute__((noinline)) void put(const passage& __its, const tile_shape& __tiles, int __y, long long __from, int __count) {
     char* const __row = __its.row(__y);
     if (__its.is_streamed) {
-        const int __line = __y % __its.unfinished_count;
+        const int __line = __its.line_of(__y, __tiles);
         stream(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer, __row + __from * __size,
                (long long)__count * __size);
     } else if (__its.how == way::pieces)
@@ -363,13 +425,26 @@ __attribute__((noinline)) void put(const passage& __its, const tile_shape& __til
     else
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
+// Take the elements of a tile one by one.
+template <int __size>
+GRIDSTRIDE_APART void take_each(const passage& __its, int __width, int __height, int __depth) {
+    const long long* const __offsets = __its.columns.offsets;
+    char* __to = __its.tile;
+    for (int __layer = 0; __layer < __depth; ++__layer)
+        for (int __y = 0; __y < __height; ++__y) {
+            const char* const __from = __its.corner + __layer * __its.deep + __y * __its.down;
+            for (int __x = 0; __x < __width; ++__x, __to += __size) __builtin_memcpy(__to, __from + __offsets[__x], __size);
+        }
+}
 // Fill the tile of an operand that has one, unless it holds these elements.
 template <int __size>
-__attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __tiles, int __width, int __height) {
-    if (__its.brought == __its.corner && __its.brought_width == __width && __its.brought_height == __height) return;
+__attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __tiles, int __width, int __height, int __depth) {
+    __its.layer = __its.tile;
+    if (__its.brought == __its.corner && __its.brought_width == __width && __its.brought_height == __height && __its.brought_depth == __depth) return;
     __its.brought = __its.corner;
     __its.brought_width = __width;
     __its.brought_height = __height;
+    __its.brought_depth = __depth;
     if (__its.how == way::periodic) {
         const int __count = smaller(__its.period, __width);
         if (__tiles.row_axes == 1)
@@ -379,18 +454,30 @@ __attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __ti
         repeat_period(__its.tile, (long long)__count * __size, (long long)__its.period * __size + larger(chunk_bytes, __size));
         return;
     }
+    // Columns along one axis are brought for each place along the other one, unless they lie on; where that repeats them, once.
     turned_columns& __columns = __its.columns;
-    __columns.from = __its.corner;
-    __columns.next = __its.next;
+    const bool __is_deep = __its.is_deep, __lies_on = !__is_deep && __its.deep == __height * (long long)__size;
+    const long long __row = (long long)__width * __size, __layer = __height * __row, __apart = __is_deep ? __its.down : __its.deep;
+    __its.layer_bytes = !__is_deep && __depth > 1 && __its.deep == 0 ? 0 : __layer;
+    const int __others = __lies_on || __its.layer_bytes == 0 ? 1 : __is_deep ? __height : __depth;
     __columns.width = __width;
-    __columns.height = __height;
-    turning<__size>::run(__its.tile, (long long)__width * __size, __columns);
+    __columns.height = __lies_on ? __height * __depth : __is_deep ? __depth : __height;
+    // Squares would write over other rows, or be nearly empty.
+    if (__others > 1 && ((__is_deep && __row < square_bytes) || __columns.height * __size < square_bytes / 2)) {
+        take_each<__size>(__its, __width, __height, __its.layer_bytes ? __depth : 1);
+        return;
+    }
+    for (int __k = 0; __k < __others; ++__k) {
+        __columns.from = __its.corner + __k * __apart;
+        __columns.next = __k + 1 < __others ? __columns.from + __apart : __its.next;
+        turning<__size>::run(__its.tile + __k * (__is_deep ? __row : __layer), __is_deep ? __layer : __row, __columns);
+    }
 }
 
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
     start template void put<size>(const passage&, const tile_shape&, int, long long, int);                       \
-    start template void bring_tile<size>(passage&, const tile_shape&, int, int);
+    start template void bring_tile<size>(passage&, const tile_shape&, int, int, int);
 GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 
 }
