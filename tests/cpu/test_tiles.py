@@ -16,7 +16,7 @@ from gridstride.targets import registry
 from gridstride.targets.cpu import compiler, tiles
 from gridstride.targets.options import CompileOptions
 from gridstride.targets.values import Program
-from gridstride.targets.walks import Ints
+from gridstride.targets.walks import ElementWalk, Ints, Walked
 from tests.cpu.test_boxes import permuted_walk
 
 SHAPES = [(331, 157), (1000, 3), (3, 1000), (7, 33, 65), (5, 3, 200, 4), (33, 4, 2, 40), (2, 3, 5, 7, 61)]
@@ -75,6 +75,23 @@ def test_inputs_in_several_orders(shape: tuple[int, ...], dtype: str) -> None:
         kernel(x, y, memory[inner])
         expected[inner] = x + y
         np.testing.assert_array_equal(memory, expected)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (20, 4, 3000), (300, 7, 9)], ids=str)
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_results_in_several_orders(shape: tuple[int, ...], dtype: str) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y, T z, T w", "y = x; z = x + x; w += x", "three")
+    ways, x, inner = orders(len(shape)), numbers(shape, dtype), tuple(slice(1, n + 1) for n in shape)
+    for each in zip(ways, ways[1:] + ways[:1], ways[::-1], strict=True):
+        memory = [
+            numbers(tuple(shape[k] + 3 for k in order), dtype).transpose(np.argsort(order)) for order in each
+        ]
+        expected = [array.copy() for array in memory]
+        kernel(x, *(array[inner] for array in memory))
+        for array, values in zip(expected, (x, x + x, expected[2][inner] + x), strict=True):
+            array[inner] = values
+        for array, values in zip(memory, expected, strict=True):
+            np.testing.assert_array_equal(array, values)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -218,6 +235,20 @@ def test_choices(itemsize: int) -> None:
         chunk = shape[1] * shape[2]
         assert tile(shape, (0, 2, 1))[0] == (16384 // chunk * chunk if chunk * itemsize <= 384 else shape[1])
     assert not tile((1, 9, 5, 40), (0, 2, 1, 3))[2]
+
+
+def test_tiles_have_layers_where_operands_lie_along_two_other_axes() -> None:
+    shape, orders = (40, 40, 40, 500), ((1600, 1, 40, 64000), (40, 1600, 1, 64000), (1, 40, 1600, 64000))
+    x, y, z = (Walked(0, 1, strides) for strides in orders)
+
+    def tile(*operands: Walked) -> tuple[Ints, int, int, int]:
+        walk = ElementWalk(shape, (0,) * 4, operands)
+        tiling = tiles.tiling_of(walk, registry.get("cpu").limits(0))
+        return tiles.turned_axes(walk), tiling.width, tiling.height, tiling.depth
+
+    assert tile(x, y, z._replace(written=True)) == ((1, 2), 40, 40, 40)
+    assert tile(z, x._replace(written=True), y._replace(written=True)) == ((1, 2), 40, 40, 40)
+    assert tile(x, z._replace(written=True))[0] == (1,)
 
 
 def test_rows_are_fetched_ahead() -> None:

@@ -28,6 +28,8 @@ _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
 _TURNED_COLUMNS = 1024
 #: Columns and layers of a tile that is turned along both, and its bytes, as in the header.
 _SIDE, _LAYERED_TILE = 16, 131072
+#: Elements of a tile that is turned along columns and too small to be worth a tile alone.
+_SMALL_TILE = 256
 #: Axes shorter than this are not worth turning where neighbors of a long row are so few elements apart that they are
 #: picked out of vectors.
 _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
@@ -112,10 +114,17 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     if len(turned) > 1:
         height, depth = _layers(walk, row_axes, width)
     else:
-        height = _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
-    return Tiling(
-        walk, row_axes, piece, width, min(column, height), depth, _is_streamed(walk, width, row_axes, limits)
-    )
+        height = min(
+            column, _turned_height(walk, row_axes, width, column) if turned else max(1, _TILE // width)
+        )
+    if len(turned) == 1 and len(walk.shape) > row_axes + 1 and width * height <= _SMALL_TILE:
+        depth = max(
+            1,
+            min(walk.shape[row_axes + 1], _TURNED_TILE // (width * height * sum(_sizes(walk, (row_axes,))))),
+        )
+    results = _in_rows(walk, tuple(range(row_axes, row_axes + len(turned))))
+    is_streamed = _is_streamed(walk, results, width, row_axes, limits)
+    return Tiling(walk, row_axes, piece, width, height, depth, is_streamed)
 
 
 def turned_axes(walk: ElementWalk) -> Ints:
@@ -139,11 +148,7 @@ def _most_turned(walk: ElementWalk, operands: Iterable[Walked]) -> int:
 
 
 def _is_turned(operand: Walked, axis: int) -> bool:
-    return (
-        not operand.written
-        and operand.strides[axis] == operand.itemsize
-        and abs(operand.strides[0]) > operand.itemsize
-    )
+    return operand.strides[axis] == operand.itemsize and abs(operand.strides[0]) > operand.itemsize
 
 
 def _is_picked(walk: ElementWalk, operand: Walked) -> bool:
@@ -158,7 +163,7 @@ def _has_columns(walk: ElementWalk, row_axes: int) -> bool:
 def _row_axes(walk: ElementWalk, turned: Ints, long: int) -> int:
     """Return how many of the first axes make a row: several where that is short, if results lie on or in pieces."""
     numbers = [(1, walk.numbers)] if any(walk.numbers) else []  # all zero: nobody asks for them
-    written = [(each.itemsize, each.strides) for each in walk.operands if each.written]
+    written = [(each.itemsize, each.strides) for each in _in_rows(walk, turned)]
     if any(strides[0] != step for step, strides in (*numbers, *written)):
         return 1
     in_pieces = not turned and all(walk.shape[0] < _SHORT_PIECES.get(step, 0) for step, _ in written)
@@ -170,6 +175,13 @@ def _row_axes(walk: ElementWalk, turned: Ints, long: int) -> int:
         length *= walk.shape[count]
         count += 1
     return count
+
+
+def _in_rows(walk: ElementWalk, turned: Ints) -> Sequence[Walked]:
+    """Return the results that are not turned."""
+    return [
+        each for each in walk.operands if each.written and not any(_is_turned(each, axis) for axis in turned)
+    ]
 
 
 def _has_short_chunks(walk: ElementWalk, turned: int) -> bool:
@@ -262,10 +274,12 @@ def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) ->
     return -(-rows // line) * line
 
 
-def _is_streamed(walk: ElementWalk, width: int, row_axes: int, limits: Limits) -> bool:
+def _is_streamed(
+    walk: ElementWalk, results: Sequence[Walked], width: int, row_axes: int, limits: Limits
+) -> bool:
     """Return whether a call touches more than the caches hold, in long rows."""
-    row = min((each.itemsize for each in walk.operands if each.written), default=0) * width
-    whole = all(each.strides[row_axes] == row for each in walk.operands if each.written)
+    row = min((each.itemsize for each in results), default=0) * width
+    whole = all(each.strides[row_axes] == row for each in results)
     return outgrows_caches(walk.shape, walk.operands, limits) and (row >= _STREAMED_ROW or whole)
 
 

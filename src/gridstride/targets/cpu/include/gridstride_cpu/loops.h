@@ -78,7 +78,11 @@ struct carried : passage {
         repeated = nullptr;
     }
     GRIDSTRIDE_INLINED int bring(const tile_shape& __tiles, int __width, int __height, int __depth) {
-        if (!__operand::is_written && has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height, __depth);
+        if (has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height, __depth);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int put_back(int __width, int __height, int __depth) {
+        if (__operand::is_written && has_tile()) put_tile<bytes>(*this, __width, __height, __depth);
         return 0;
     }
     GRIDSTRIDE_INLINED int fetch_ahead(int __y, long long __from, int __count) const {
@@ -178,6 +182,7 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axe
         __number += __deep;
         swallow(__all.go_deeper()...);
     }
+    swallow(__all.put_back(__its.width, __its.height, __its.depth)...);
 }
 
 template <int __buffered, class __operation, int __axes, class... __carried>

@@ -170,7 +170,7 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     const bool __is_picked = __tiles.length[0] >= 16 && __tiles.length[__tiles.row_axes] < 16 &&
                              (__its.step < 0 ? -__its.step : __its.step) <= 6 * __its.size;
     const bool __is_turned = (__its.down == __its.size && __tiles.height > 1) || __its.deep == __its.size;
-    if (__is_turned && !__its.is_written && !__is_picked) return way::turned;
+    if (__is_turned && !__is_picked) return way::turned;
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
 
@@ -416,6 +416,7 @@ __attribute__((noinline)) char* fetched(passage& __its, const tile_shape& __tile
 template <int __size>
 __attribute__((noinline)) void put(const passage& __its, const tile_shape& __tiles, int __y, long long __from, int __count) {
     char* const __row = __its.row(__y);
+    if (__its.how == way::turned) return;
     if (__its.is_streamed) {
         const int __line = __its.line_of(__y, __tiles);
         stream(__its.unfinished[__line], __its.lines + __line * line_bytes, __its.buffer, __row + __from * __size,
@@ -425,16 +426,40 @@ __attribute__((noinline)) void put(const passage& __its, const tile_shape& __til
     else
         scatter_bytes<__size>(__row + __from * __its.step, __its.step, __its.buffer, __count);
 }
-// Take the elements of a tile one by one.
-template <int __size>
-GRIDSTRIDE_APART void take_each(const passage& __its, int __width, int __height, int __depth) {
+// Take the elements of a tile one by one, or put them.
+template <int __size, bool __puts>
+GRIDSTRIDE_APART void move_each_of(const passage& __its, char* __corner, int __width, int __height, int __depth) {
     const long long* const __offsets = __its.columns.offsets;
-    char* __to = __its.tile;
+    char* __items = __its.tile;
     for (int __layer = 0; __layer < __depth; ++__layer)
         for (int __y = 0; __y < __height; ++__y) {
-            const char* const __from = __its.corner + __layer * __its.deep + __y * __its.down;
-            for (int __x = 0; __x < __width; ++__x, __to += __size) __builtin_memcpy(__to, __from + __offsets[__x], __size);
+            char* const __at = __corner + __layer * __its.deep + __y * __its.down;
+            for (int __x = 0; __x < __width; ++__x, __items += __size)
+                __builtin_memcpy(__puts ? __at + __offsets[__x] : __items, __puts ? __items : __at + __offsets[__x], __size);
         }
+}
+// Turn the columns of a tile, or turn results back into them.
+template <int __size, bool __puts>
+GRIDSTRIDE_INLINED void turn_tile(passage& __its, char* __corner, int __width, int __height, int __depth) {
+    // Columns along one axis are brought for each place along the other one, unless they lie on; where that repeats them, once.
+    turned_columns& __columns = __its.columns;
+    const bool __is_deep = __its.is_deep, __lies_on = !__is_deep && __its.deep == __height * (long long)__size;
+    const long long __row = (long long)__width * __size, __layer = __height * __row, __apart = __is_deep ? __its.down : __its.deep;
+    const int __others = __lies_on || __its.layer_bytes == 0 ? 1 : __is_deep ? __height : __depth;
+    __columns.width = __width;
+    __columns.height = __lies_on ? __height * __depth : __is_deep ? __depth : __height;
+    // Squares would write over other rows, or be nearly empty.
+    if (__others > 1 && ((__is_deep && __row < square_bytes) || __columns.height * __size < square_bytes / 2)) {
+        move_each_of<__size, __puts>(__its, __corner, __width, __height, __its.layer_bytes ? __depth : 1);
+        return;
+    }
+    for (int __k = 0; __k < __others; ++__k) {
+        __columns.from = __corner + __k * __apart;
+        __columns.next = __k + 1 < __others ? __columns.from + __apart : __its.next;
+        char* const __tile = __its.tile + __k * (__is_deep ? __row : __layer);
+        if (__puts) turning_back<__size>::run(__tile, __is_deep ? __layer : __row, __columns);
+        else turning<__size>::run(__tile, __is_deep ? __layer : __row, __columns);
+    }
 }
 // Fill the tile of an operand that has one, unless it holds these elements.
 template <int __size>
@@ -454,30 +479,20 @@ __attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __ti
         repeat_period(__its.tile, (long long)__count * __size, (long long)__its.period * __size + larger(chunk_bytes, __size));
         return;
     }
-    // Columns along one axis are brought for each place along the other one, unless they lie on; where that repeats them, once.
-    turned_columns& __columns = __its.columns;
-    const bool __is_deep = __its.is_deep, __lies_on = !__is_deep && __its.deep == __height * (long long)__size;
-    const long long __row = (long long)__width * __size, __layer = __height * __row, __apart = __is_deep ? __its.down : __its.deep;
-    __its.layer_bytes = !__is_deep && __depth > 1 && __its.deep == 0 ? 0 : __layer;
-    const int __others = __lies_on || __its.layer_bytes == 0 ? 1 : __is_deep ? __height : __depth;
-    __columns.width = __width;
-    __columns.height = __lies_on ? __height * __depth : __is_deep ? __depth : __height;
-    // Squares would write over other rows, or be nearly empty.
-    if (__others > 1 && ((__is_deep && __row < square_bytes) || __columns.height * __size < square_bytes / 2)) {
-        take_each<__size>(__its, __width, __height, __its.layer_bytes ? __depth : 1);
-        return;
-    }
-    for (int __k = 0; __k < __others; ++__k) {
-        __columns.from = __its.corner + __k * __apart;
-        __columns.next = __k + 1 < __others ? __columns.from + __apart : __its.next;
-        turning<__size>::run(__its.tile + __k * (__is_deep ? __row : __layer), __is_deep ? __layer : __row, __columns);
-    }
+    __its.layer_bytes = !__its.is_deep && __depth > 1 && __its.deep == 0 ? 0 : (long long)__width * __height * __size;
+    if (__its.is_read) turn_tile<__size, false>(__its, __its.corner, __width, __height, __depth);
+}
+// Put the tile of results that have one.
+template <int __size>
+__attribute__((noinline)) void put_tile(passage& __its, int __width, int __height, int __depth) {
+    if (__its.how == way::turned) turn_tile<__size, true>(__its, __its.corner - __its.layers_done * __its.deep, __width, __height, __depth);
 }
 
 #define GRIDSTRIDE_PASSAGES(start, size)                                                     \
     start template char* fetched<size>(passage&, const tile_shape&, int, int, long long, int); \
     start template void put<size>(const passage&, const tile_shape&, int, long long, int);                       \
-    start template void bring_tile<size>(passage&, const tile_shape&, int, int, int);
+    start template void bring_tile<size>(passage&, const tile_shape&, int, int, int);         \
+    start template void put_tile<size>(passage&, int, int, int);
 GRIDSTRIDE_LINKED(GRIDSTRIDE_PASSAGES)
 
 }

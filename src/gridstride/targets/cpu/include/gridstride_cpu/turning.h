@@ -1,7 +1,9 @@
-// Tiles of operands that lie along columns: these are brought into rows by squares that are turned in registers.
+// Tiles of operands that lie along columns: these are brought into rows by squares that are turned in registers, and
+// results back into columns.
 #ifndef GRIDSTRIDE_CPU_TURNING_H
 #define GRIDSTRIDE_CPU_TURNING_H
 
+#include <gridstride_cpu/gathering.h>
 #include <gridstride_cpu/shares.h>
 #include <gridstride_cpu/squares.h>
 
@@ -108,6 +110,44 @@ struct turning<__size, true> {
                 turn_short(__at, __pitch, __now, __later, __height);
             else
                 turning<__size, false>::turn_each(__to, __pitch, __its, __x, smaller(__x + side, __width));
+        }
+    }
+};
+
+// Put rows from `from + y * pitch + x * size` back into columns. A square may reach beyond a row, so there is that much room.
+template <int __size, bool __has_squares = (square<__size>::side > 1)>
+struct turning_back {
+    static GRIDSTRIDE_INLINED void run(const char* __from, long long __pitch, const turned_columns& __its) {
+        for (int __x = 0; __x < __its.width; ++__x)
+            for (int __y = 0; __y < __its.height; ++__y)
+                __builtin_memcpy(const_cast<char*>(__its.from) + __its.offsets[__x] + (long long)__y * __size,
+                                 __from + __y * __pitch + __x * __size, __size);
+    }
+};
+template <int __size>
+struct turning_back<__size, true> {
+    static constexpr int side = square<__size>::side;
+
+    static GRIDSTRIDE_APART void run(const char* __from, long long __pitch, const turned_columns& __its) {
+        const int __width = __its.width, __height = __its.height, __columns = smaller(side, __width), __rows = smaller(side, __height);
+        char* const __to = const_cast<char*>(__its.from);
+        for (int __square = 0; __square < __width; __square += side) {
+            // The last square may begin with columns of the one before, and with their rows.
+            const int __x = smaller(__square, __width - __columns), __later = smaller(__x + __its.ahead * side, __width - __columns);
+            for (int __k = 0; __k < __columns; ++__k)
+                for (int __byte = 0; __byte < __height * __size; __byte += line_bytes)
+                    __builtin_prefetch(__to + __its.offsets[__later + __k] + __byte, 1);
+            for (int __row = 0; __row < __height; __row += side) {
+                const int __y = smaller(__row, __height - __rows);
+                typename square<__size>::vector __some[side] = {};
+                for (int __k = 0; __k < __rows; ++__k) __builtin_memcpy(&__some[__k], __from + (__y + __k) * __pitch + __x * __size, square_bytes);
+                turned<__size>::run(__some);
+                for (int __k = 0; __k < __columns; ++__k) {
+                    char* const __at = __to + __its.offsets[__x + __k] + __y * __size;
+                    if (__rows == side) __builtin_memcpy(__at, &__some[__k], square_bytes);
+                    else copy_short(__at, reinterpret_cast<const char*>(&__some[__k]), __rows * __size);
+                }
+            }
         }
     }
 };
