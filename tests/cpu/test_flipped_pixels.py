@@ -58,6 +58,11 @@ def test_choices(itemsize: int) -> None:
     # Words of lines that begin between sectors begin before these.
     lines = (1, 224, 224 * 224 + 1)
     assert name((3, 800, 1), lines, shape).startswith(f"deinterleaved<{32 // itemsize}, 5")
+    # Small elements of lines that end between words are shifted.
+    shape, lines = (225, 224, 3), (1, 225, 224 * 225)
+    assert name((-3, 675, 1), lines, shape).startswith(
+        "deinterleaved<1, 7" if itemsize < 4 else "deinterleaved<1, 5"
+    )
 
 
 def test_parts_of_images(taken: list[str]) -> None:

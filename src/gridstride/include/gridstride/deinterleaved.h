@@ -39,6 +39,7 @@ struct deinterleaved_operand {
     }
     GRIDSTRIDE_INLINED int take_memory(char*&, const plane_part<false>&) { return 0; }
     GRIDSTRIDE_INLINED int bring(const plane_part<false>&) const { return 0; }
+    GRIDSTRIDE_INLINED int settle(const plane_part<false>&) const { return 0; }
     GRIDSTRIDE_INLINED int stand(int __x, int __y) {
         place = corner + __y * source.strides[0] + __x * size;
         return 0;
@@ -83,6 +84,7 @@ struct deinterleaved_rows {
         if (size != shape::size) rows.turn = 0;
         return 0;
     }
+    GRIDSTRIDE_INLINED int settle(const plane_part<false>&) const { return 0; }
     static GRIDSTRIDE_INLINED int first_row(const plane_part<false>& __part) { return __part.x > 0 ? 0 : shape::before; }
     GRIDSTRIDE_INLINED int stand(int __x, int __y) {
         here = rows.byte(__x + shape::before, __y);
@@ -142,14 +144,21 @@ struct deinterleaved_operand<__operand, other_side, __shape> : deinterleaved_row
     }
 };
 
-// Rows in planes wait as if they lay one after another.
-template <class __operand, class __shape>
-struct deinterleaved_operand<__operand, in_planes, __shape> : deinterleaved_rows<__operand, __shape> {
+// Rows in planes wait as if they lay one after another. Shifted: where these do not lie in words as they did in memory, planes
+// wait as they lie first.
+template <class __operand, class __shape, bool __are_shifted>
+struct deinterleaved_planes : deinterleaved_rows<__operand, __shape> {
     typedef deinterleaved_rows<__operand, __shape> all;
+    typedef typename word<all::size>::type element;
+    static constexpr int size = all::size, word_bytes = size < 4 ? 4 : size;
     using all::all;
     using all::corner;
     using all::rows;
     using all::source;
+
+    static constexpr int room_beside = 48;  // by which planes lie farther from each other than they wait
+
+    char* lying;
 
     GRIDSTRIDE_INLINED int enter(const plane_part<false>&) { return 0; }
     GRIDSTRIDE_INLINED const char* row_at(int __plane, int __within) const {
@@ -157,66 +166,87 @@ struct deinterleaved_operand<__operand, in_planes, __shape> : deinterleaved_rows
     }
     GRIDSTRIDE_INLINED int take_memory(char*& __shared, const plane_part<false>& __part) {
         const place_in_planes __at(__part.x_side, __part.x);
-        return all::take_rows(__shared, int(bytes_past<16>(row_at(__at.plane, __at.within) - __shape::before * source.step)), __part);
+        all::take_rows(__shared, int(bytes_past<16>(row_at(__at.plane, __at.within) - __shape::before * source.step)), __part);
+        lying = __shared;
+        if (__are_shifted)
+            __shared = rows.waiting + 2 * (__shared - rows.waiting) + ((__part.width + __shape::before) / __part.x_side.inner + 2) * room_beside;
+        return 0;
     }
-    GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
+    // Do something with what is needed of each plane: where it waits, comes from and lies, how long it is, and the thread's
+    // share.
+    template <class __run>
+    GRIDSTRIDE_INLINED void each_plane(const plane_part<false>& __part, const __run& __do) const {
         const int __inner = __part.x_side.inner, __before = __shape::before - all::first_row(__part);
         const place_in_planes __first(__part.x_side, __part.x - __before), __last(__part.x_side, __part.x + __part.to - 1);
         const int __planes = __last.plane - __first.plane + 1;
-        int __beside = 1;
-        while (__beside < __planes && __beside < turning_threads / 16) __beside *= 2;
-        const int __threads = turning_threads / __beside, __own = threadIdx.x % __threads;
+        constexpr int __most = turning_threads / 16;
+        const int __rounds = (__planes + __most - 1) / __most, __beside = (__planes + __rounds - 1) / __rounds;
+        const int __threads = turning_threads / __beside, __begins = int(threadIdx.x) / __threads;
+        const int __own = int(threadIdx.x) - __begins * __threads;
 #pragma unroll 1
-        for (int __k = threadIdx.x / __threads; __k < __planes; __k += __beside) {
+        for (int __k = __begins < __beside ? __begins : __planes; __k < __planes; __k += __beside) {
             const int __begin = __k == 0 ? __first.within : 0, __end = __k + 1 == __planes ? __last.within + 1 : __inner;
             const int __lowest = rows.pitch > 0 ? __begin : __end - 1;
             const int __row = all::first_row(__part) + __k * __inner - __first.within + __lowest;
-            bring_run(rows.at(rows.byte(__row, 0)), row_at(__first.plane + __k, __lowest),
-                      (__end - __begin) * (rows.pitch > 0 ? rows.pitch : -rows.pitch), __own, __threads);
+            const int __at = rows.byte(__row, 0), __lower = rows.pitch > 0 ? __k : __planes - 1 - __k;
+            __do(rows.at(__at), row_at(__first.plane + __k, __lowest), lying + __at / 16 * 16 + __lower * room_beside,
+                 (__end - __begin) * (rows.pitch > 0 ? rows.pitch : -rows.pitch), __own, __threads);
         }
+    }
+    GRIDSTRIDE_INLINED int bring(const plane_part<false>& __part) const {
+        each_plane(__part, [&](char* __to, const char* __from, char* __lying, int __bytes, int __own, int __threads) {
+            if (!__are_shifted) return bring_run(__to, __from, __bytes, __own, __threads);
+            const int __past = int(bytes_past<16>(__from));
+#pragma unroll 2
+            for (int __at = __own * 16; __at < __past + __bytes; __at += __threads * 16)
+                bring_word<16>(__lying + __at, __from - __past + __at);
+        });
         return 0;
     }
     // Bring so many bytes, of which a thread has words: those that are whole in shared memory, and of others the elements.
     static GRIDSTRIDE_INLINED void bring_run(char* __to, const char* __from, int __bytes, int __own, int __threads) {
-        constexpr int size = all::size, __word = size < 4 ? 4 : size;
-        typedef typename word<size>::type element;
-        const bool __are_words = bytes_past<16>(__to) == bytes_past<16>(__from);
-        const int __mask = __are_words ? 15 : __word - 1;
-        const int __past = int(bytes_past<16>(__to)) & __mask, __skipped = (-__past) & __mask;
-        const int __begin = __skipped < __bytes ? __skipped : __bytes, __end = __begin + ((__bytes - __begin) & ~__mask);
-        if (__own * size < __begin) *reinterpret_cast<element*>(__to + __own * size) = *reinterpret_cast<const element*>(__from + __own * size);
-        if (__end + __own * size < __bytes)
-            *reinterpret_cast<element*>(__to + __end + __own * size) = *reinterpret_cast<const element*>(__from + __end + __own * size);
-        if (__are_words) {
+        const int __mask = size < 4 || bytes_past<16>(__to) == bytes_past<16>(__from) ? 15 : word_bytes - 1;
+        const int __begin = copy_ends(__to, __from, __bytes, __mask, __own), __end = __begin + ((__bytes - __begin) & ~__mask);
+        if (__mask == 15) {
 #pragma unroll 2
             for (int __at = __begin + __own * 16; __at < __end; __at += __threads * 16) bring_word<16>(__to + __at, __from + __at);
-        } else if (size >= 4) {
-#pragma unroll 4
-            for (int __at = __begin + __own * size; __at < __end; __at += __threads * size) bring_word<__word>(__to + __at, __from + __at);
         } else {
-            bring_shifted(__to, __from, __begin + __own * 4, __end, __threads * 4);
+#pragma unroll 4
+            for (int __at = __begin + __own * word_bytes; __at < __end; __at += __threads * word_bytes)
+                bring_word<word_bytes>(__to + __at, __from + __at);
         }
     }
-    static GRIDSTRIDE_INLINED void bring_shifted(char* __to, const char* __from, int __begin, int __end, int __further) {
-        constexpr int __at_once = 4;
-        const int __past = int(bytes_past<4>(__from + __begin)), __next = (__past + 3) / 4;  // nothing is read of other words
-        const int __last = __end - 4;
-#pragma unroll 1
-        for (int __at = __begin; __at <= __last; __at += __at_once * __further) {
-            unsigned __low[__at_once], __high[__at_once];
-#pragma unroll
-            for (int __k = 0; __k < __at_once; ++__k) {  // the last one again rather than a branch, which would wait for words
-                const int __own = __at + __k * __further;
-                const unsigned* const __words = reinterpret_cast<const unsigned*>(__from + (__own < __last ? __own : __last) - __past);
-                __low[__k] = __words[0];
-                __high[__k] = __words[__next];
+    // Copy the elements before and behind words that are whole, and return where these begin.
+    static GRIDSTRIDE_INLINED int copy_ends(char* __to, const char* __from, int __bytes, int __mask, int __own) {
+        const int __skipped = -int(bytes_past<16>(__to)) & __mask, __begin = __skipped < __bytes ? __skipped : __bytes;
+        const int __head = __own * size, __tail = __begin + ((__bytes - __begin) & ~__mask) + __own * size;
+        if (__head < __begin) *reinterpret_cast<element*>(__to + __head) = *reinterpret_cast<const element*>(__from + __head);
+        if (__tail < __bytes) *reinterpret_cast<element*>(__to + __tail) = *reinterpret_cast<const element*>(__from + __tail);
+        return __begin;
+    }
+    // Go on when all words are there.
+    GRIDSTRIDE_INLINED int settle(const plane_part<false>& __part) const {
+        if (!__are_shifted) return 0;
+        each_plane(__part, [&](char* __to, const char* __from, const char* __lying, int __bytes, int __own, int __threads) {
+            __lying += bytes_past<16>(__from);
+            const int __begin = copy_ends(__to, __lying, __bytes, 3, __own), __past = int(bytes_past<4>(__lying + __begin));
+#pragma unroll 4
+            for (int __at = __begin + __own * 4; __at + 4 <= __bytes; __at += __threads * 4) {
+                const unsigned* const __words = reinterpret_cast<const unsigned*>(__lying + __at - __past);
+                *reinterpret_cast<unsigned*>(__to + __at) = __funnelshift_r(__words[0], __words[1], __past * 8);
             }
-#pragma unroll
-            for (int __k = 0; __k < __at_once; ++__k)
-                if (__at + __k * __further <= __last)
-                    *reinterpret_cast<unsigned*>(__to + __at + __k * __further) = __funnelshift_r(__low[__k], __high[__k], __past * 8);
-        }
+        });
+        __syncthreads();
+        return 0;
     }
+};
+template <class __operand, class __shape>
+struct deinterleaved_operand<__operand, in_planes, __shape> : deinterleaved_planes<__operand, __shape, false> {
+    using deinterleaved_planes<__operand, __shape, false>::deinterleaved_planes;
+};
+template <class __operand, class __shape>
+struct deinterleaved_operand<__operand, in_shifted_planes, __shape> : deinterleaved_planes<__operand, __shape, true> {
+    using deinterleaved_planes<__operand, __shape, true>::deinterleaved_planes;
 };
 
 // Do some of the thread's words of a line, which would begin at `__x` without a phase, from one on.
@@ -265,6 +295,7 @@ GRIDSTRIDE_INLINED void run_deinterleaved(const __operation& __do, const element
     swallow(__all.take_memory(__shared, __part)...);
     swallow(__all.bring(__part)...);
     await_words();
+    swallow(__all.settle(__part)...);
     const int __chunks = (__part.width + __shape::chunk - 1) / __shape::chunk;
     const warp_places __places(__chunks);
 #pragma unroll 1

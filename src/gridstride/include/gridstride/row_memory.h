@@ -9,7 +9,7 @@ namespace gridstride {
 
 // How an input lies that the output does not lie like; where its lines go backwards, `interleaved` is told. In planes: side x
 // is two axes, of which only the output is consecutive along both.
-constexpr int other_side = 3, other_side_backwards = 4, in_planes = 5, in_planes_backwards = 6;
+constexpr int other_side = 3, other_side_backwards = 4, in_planes = 5, in_planes_backwards = 6, in_shifted_planes = 7;
 
 // Where elements of inputs in planes are along side x.
 struct place_in_planes {

@@ -9,7 +9,16 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as
 from gridstride.targets.block_loops.planes import Plane
 from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, WARP, Loop, flag, power_of_two_from
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    SECTOR,
+    WARP,
+    Loop,
+    Walked,
+    flag,
+    power_of_two_from,
+)
 
 _INTERLEAVED, _DEINTERLEAVED = "gridstride/interleaved.h", "gridstride/deinterleaved.h"
 _WARPS = 8
@@ -19,10 +28,15 @@ _MEETING = 16
 _FEW = 20
 #: Words of a thread in a line that is made of rows, as in the header.
 _WORDS_TO_LINE = 4
-#: How an input in planes lies, as the headers have it; the next number is for lines that go backwards.
+#: How an input in planes lies, as the headers have it; the next number is for lines that go backwards, and the one
+#: after it for rows that are shifted.
 _IN_PLANES = ALONG_Y + 2
 #: Bytes of elements, and of what a block has of an operand.
 _SIZES, _STRETCH = (1, 2, 4, 8), 24576
+#: Blocks of a multiprocessor at least where more than a block usually has is needed.
+_SHARING = 4
+#: Bytes by which planes lie farther from each other than they wait, as in the header.
+_BESIDE = 48
 
 
 def interleaving(plane: Plane, limits: Limits) -> Loop | None:
@@ -112,10 +126,31 @@ def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
     before = sectors.length if sectors.is_shifted() else 0
     width = _width(chunk, rows * max(sizes), plane, len(sizes), limits)
     room = sum(_bytes(width + before, rows * each, each, False) for each in sizes)
-    if room > limits.shared_memory_per_block:
+    lying = [
+        _bytes_of_planes(plane, width + before, each)
+        for each in plane.walk.operands
+        if _is_shifted(plane, each)
+    ]
+    if room + sum(lying) > max(
+        limits.shared_memory_per_block, limits.shared_memory_per_block_optin // _SHARING
+    ):
         return None
     name = f"deinterleaved<{before or 1}, {_kinds(plane, length)}>"
-    return sectors.loop(_DEINTERLEAVED, name, width, rows, room)
+    return sectors.loop(_DEINTERLEAVED, name, width, rows, room + sum(lying))
+
+
+def _is_shifted(plane: Plane, operand: Walked) -> bool:
+    """Return whether small elements in planes do not lie in words as they do if planes follow each other."""
+    if len(plane.sides.x) == 1 or operand.itemsize >= LEAST_WORD or operand.written:
+        return False
+    inner, outer = plane.sides.x
+    return (operand.strides[outer] - operand.strides[inner] * plane.walk.shape[inner]) % LARGEST_WORD != 0
+
+
+def _bytes_of_planes(plane: Plane, count: int, operand: Walked) -> int:
+    """Return the shared memory of planes that lie as in memory, as ``deinterleaved_planes`` has it."""
+    touched = count // plane.walk.shape[plane.sides.x[0]] + 2
+    return _bytes(count, plane.column * operand.itemsize, operand.itemsize, False) + touched * _BESIDE
 
 
 def _kinds(plane: Plane, length: int) -> str:
@@ -127,6 +162,7 @@ def _kinds(plane: Plane, length: int) -> str:
         else str(
             (_IN_PLANES if len(plane.sides.x) > 1 else ALONG_Y)
             + (plane.turned[-1] and operand.strides[plane.sides.x[0]] < 0)
+            + 2 * (not plane.turned[-1] and _is_shifted(plane, operand))
         )
         for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True)
     )
