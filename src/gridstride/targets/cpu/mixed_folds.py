@@ -13,9 +13,9 @@ from typing import NamedTuple
 from gridstride.targets.block_loops.spaces import fold_space_bytes
 from gridstride.targets.walks import FoldWalk, Ints, Walked, axes_bytes
 
-#: Columns of a block at most, the bytes of those of the largest input, columns of structures, and of those where more
-#: whole folds do not make it better: all members stay in the nearest cache.
-_MOST, _MOST_BYTES, _MOST_STRUCTURES, _MOST_MAPPED = 4096, 16384, 1536, 384
+#: Columns of a block at most, the bytes of those of the largest input, columns of structures, and bytes of the input where
+#: more whole folds of these do not make it better: all members stay in the nearest cache.
+_MOST, _MOST_BYTES, _MOST_STRUCTURES, _BYTES_MAPPED = 4096, 16384, 1536, 3072
 #: Rows that a block is folded from at least: what is left of it takes longer to fold, and of places structures are made
 #: before.
 _ROWS, _ROWS_OF_PLACES = 8, 64
@@ -167,9 +167,10 @@ def _most_columns(walk: FoldWalk) -> int:
 
 def _columns_of_whole(walk: FoldWalk) -> Ints:
     """Return how many columns whole folds may take, and how many where these are too few for any."""
+    size, most = walk.inputs[0].itemsize, _most_columns(walk)
     # An element of up to four bytes and its place are one number.
-    are_mapped = walk.in_structures and not (walk.keeps_places and walk.inputs[0].itemsize <= 4)
-    return (_MOST_MAPPED, _most_columns(walk)) if are_mapped else (_most_columns(walk),)
+    are_mapped = walk.in_structures and not (walk.keeps_places and size <= 4)
+    return (min(most, _BYTES_MAPPED // size), most) if are_mapped else (most,)
 
 
 def _follows(walk: FoldWalk, axis: _Axis, columns: int) -> bool:

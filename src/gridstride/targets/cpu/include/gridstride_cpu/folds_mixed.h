@@ -227,19 +227,24 @@ GRIDSTRIDE_INLINED const __reduce& by_lanes(const __reduce& __do) { return __do;
 template <class __reduce>
 GRIDSTRIDE_INLINED adding by_lanes(const integer_sum<__reduce>&) { return adding(); }
 
-// Maps that ask for numbers are shown no elements but those of the block.
-template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
-GRIDSTRIDE_INLINED int fold_elements(const __map&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
-                                     const __reduce& __do, const __stored*...) {
+// Maps that ask for numbers are shown no elements but those of the block, all at once; so are those of elements that become
+// much larger, of which compilers make whole vectors only where there are many.
+template <int __axes, class __row, class __value, class __reduce>
+GRIDSTRIDE_INLINED int fold_mapped(places<1>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns, const __reduce& __do) {
     GRIDSTRIDE_INDEPENDENT
     for (long long __k = 0; __k < __columns; ++__k) __values.set(__k, __value_at(__k));
     repeat_last(__values, __columns);
     return fold_block(__block, __values, __values, __columns, __do);
 }
-template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
-GRIDSTRIDE_INLINED int fold_elements(const numberless<__map>&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
-                                     const __reduce& __do, const __stored*...) {
+template <int __axes, class __row, class __value, class __reduce>
+GRIDSTRIDE_INLINED int fold_mapped(places<0>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns, const __reduce& __do) {
     return fold_block(__block, __values, mapped(__value_at), __columns, __do);
+}
+template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
+GRIDSTRIDE_INLINED int fold_elements(const __map&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
+                                     const __reduce& __do, const __stored*...) {
+    constexpr bool __are_mapped_before = asks_for_numbers<__map>::value || 2 * smaller(64, int(sizeof(__stored))...) < __row::smallest;
+    return fold_mapped(places<__are_mapped_before>(), __block, __values, __value_at, __columns, __do);
 }
 template <class __map, int __axes, class __type, class __value, class __stored>
 GRIDSTRIDE_INLINED int fold_elements(const numberless<__map>&, const mixed_block<__axes>& __block, row_of_values<__type, false> __values, const __value&,

@@ -149,6 +149,7 @@ template <class __type> constexpr int lanes_of_members() { return 1; }
 template <class __type, bool __is_split = (lanes_of_members<__type>() > 1)>
 struct row_of_values {
     static constexpr long long alignment = alignof(__type) < 64 ? 64 : alignof(__type);
+    static constexpr int smallest = sizeof(__type);
     typedef const __type* shown_type;
     __type* values;
     GRIDSTRIDE_INLINED row_of_values(char* __room, long long) : values(reinterpret_cast<__type*>(__room)) {}
@@ -161,6 +162,7 @@ struct row_of_values {
 template <class __type>
 struct row_of_values<__type, true> : split_structures<__type, 0> {
     static constexpr long long alignment = 64;
+    static constexpr int smallest = members_of<__type>::smallest;
     typedef row_of_values shown_type;
     GRIDSTRIDE_INLINED row_of_values(char* __room, long long __count) { this->arrays.place(__room, padded(__count)); }
     static constexpr long long padded(long long __count) { return (__count + alignment - 1) / alignment * alignment; }
