@@ -13,8 +13,8 @@ from typing import NamedTuple
 from gridstride.targets.block_loops.spaces import fold_space_bytes
 from gridstride.targets.walks import FoldWalk, Ints, Walked, axes_bytes
 
-#: Columns of a block at most, the bytes of those of the largest input, columns of structures, and bytes of the input where
-#: more whole folds of these do not make it better: all members stay in the nearest cache.
+#: Columns of a block at most, the bytes of those of the largest input, columns of structures, and bytes of the input
+#: where more whole folds of these do not make it better: all members stay in the nearest cache.
 _MOST, _MOST_BYTES, _MOST_STRUCTURES, _BYTES_MAPPED = 4096, 16384, 1536, 3072
 #: Rows that a block is folded from at least: what is left of it takes longer to fold, and of places structures are made
 #: before.

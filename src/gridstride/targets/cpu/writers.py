@@ -11,6 +11,7 @@ from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
 from gridstride.targets.cpu.outer_folds import Outer, outer_of
+from gridstride.targets.cpu.tiled_results import in_tiles
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
@@ -94,11 +95,13 @@ class CpuLoops:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
         if outer := outer_of(walk, limits):
             return _outer(outer, limits)
+        walk = in_tiles(walk)
         block = block_of(walk)
         return _mixed(walk, block, limits) if block else _one_axis(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
         """Return a fold in which a thread has one value: a stack has no room for those of all levels, or of a block."""
+        walk = in_tiles(walk)
         return _one_axis(walk, limits) if size <= _LARGEST_FOLDING else large_fold(walk, limits)
 
 

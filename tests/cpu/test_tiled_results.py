@@ -1,0 +1,57 @@
+"""Folds whose results lie in another order than the inputs, which the CPU target folds by tiles of them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.targets.cpu import tiled_results
+from gridstride.targets.cpu.tiled_results import in_tiles
+from gridstride.targets.walks import FoldWalk, Walked
+from tests.array_values import values
+from tests.every_target.test_places import kernel
+
+
+def walk(inputs: tuple[int, ...], folded: int, outputs: tuple[int, ...] = (8192, 8)) -> FoldWalk:
+    """Return the walk of 2048 times 1024 results."""
+    return FoldWalk(
+        (2048, 1024), (16,), (0, 0), (0,), (0,), (1024, 1), (Walked(0, 1, inputs, (folded,)),),
+        (Walked(0, 8, outputs, (), True),), False,
+    )  # fmt: skip
+
+
+def test_rows_of_neighboring_results_are_folded_one_after_another() -> None:
+    tiled = in_tiles(walk((16, 32768), 1))
+    assert (tiled.kept, tiled.results) == ((64, 2048, 16), (1, 1024, 64))
+    assert tiled.inputs[0].strides == (32768, 16, 64 * 32768)
+    assert tiled.outputs[0].strides == (8, 8192, 64 * 8)
+
+
+def test_tiles_of_rows_that_are_folded_across_are_as_long_as_lines() -> None:
+    tiled = in_tiles(walk((1, 2048), 1 << 21))
+    assert (tiled.kept, tiled.results) == ((64, 1024, 32), (1024, 1, 64 * 1024))
+
+
+@pytest.mark.parametrize("outputs", [(8, 16384), (32, 2048 * 32)])
+def test_results_that_lie_as_the_inputs_do(outputs: tuple[int, ...]) -> None:
+    assert in_tiles(walk((16, 32768), 1, outputs)) == walk((16, 32768), 1, outputs)
+
+
+def test_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiled_results, "_MANY", 1)
+    total = gs.ReductionKernel("T x", "float64 y", "x", "a + b", "y = a", "0", "tiled_total")
+    numbered = gs.ReductionKernel("T x", "float64 y", "x * (i % 7)", "a + b", "y = a", "0", "tiled_numbers")
+    find = kernel("argmax", "first")
+    for shape in ((64, 130, 20), (47, 128, 70)):
+        for order in permutations(range(3)):
+            x = values(shape, "int8", 1).transpose(order)
+            numbers = np.arange(x.size).reshape(x.shape) % 7
+            for axis in range(3):
+                np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis, dtype="f8"))
+                np.testing.assert_array_equal(numbered(x, axis=axis), (x * numbers).sum(axis, dtype="f8"))
+                places, best = find(x, axis=axis)
+                np.testing.assert_array_equal(places, x.argmax(axis), str((shape, order, axis)))
+                np.testing.assert_array_equal(best, x.max(axis))
