@@ -33,6 +33,9 @@ _CLEARED = 2e11  # bytes a second of memory that is given back, which the device
 #: Results of additions, and of multiplications that are added, of a multiprocessor in a cycle, as the CUDA C++
 #: Programming Guide lists them by compute capability. Two-byte floats are calculated as float.
 _LANES = {"90": {"float": 128, "float64": 64, "int": 64}}
+_EVERY_SECOND = """extern "C" __global__ void every_second(float2* z) {
+    for (int k = 0; k < 4; ++k) z[(4ull * blockIdx.x + k) * 256 + threadIdx.x].x = 1.5f;
+}"""
 _TORCH = {
     "axpy": lambda a, x, y, z: torch.add(y, x, alpha=a, out=z),
     "add": lambda x, y, z: torch.add(x, y, out=z),
@@ -51,6 +54,7 @@ def begin() -> list[dict[str, Any]]:
     return [
         {"id": "cuda.copy", "GB/s": copy_rate() / 1e9},
         {"id": "cuda.fill", "of copy": _fill_rate() / copy_rate()},
+        {"id": "cuda.partial_writes", "of copy": 2 * _sectors_written_in_part() / copy_rate()},
         {"id": "cuda.empty_kernel", **_microseconds(_empty_kernel())},
     ]
 
@@ -65,6 +69,13 @@ def copy_rate() -> float:
 def _fill_rate() -> float:
     z = torch.empty(SIZE // 4, device="cuda")
     return SIZE / seconds(lambda: z.fill_(1.5))
+
+
+def _sectors_written_in_part() -> float:
+    """Return bytes a second of sectors of which every second word is written: half of what moves."""
+    kernel = gs.RawKernel(_EVERY_SECOND, "every_second")
+    z = torch.empty(SIZE // 4, device="cuda")
+    return SIZE / seconds(kernel.prepare((SIZE // 8 // 1024,), (256,), (z,)))
 
 
 def _empty_kernel() -> Callable[[], Any]:
@@ -207,7 +218,8 @@ def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
         peers = arrays_by_cupy.elementwise(layout) if arrays_by_cupy.has(dtype) else {}
         if layout.id not in FLIPPED:
             peers["torch"] = by_torch
-        touched = sum(_sectors(each) for each in layout.operands)
+        *inputs, output = layout.operands
+        touched = sum(map(_sectors, inputs)) + _sectors(output, is_written=True)
         yield Case(
             f"cuda.{layout.id}.{dtype}", array_kernels.call(ours[layout.operation], layout), peers,
             partial(_check_elements, by_torch, tensors.operands[-1]), layout.bytes, touched, layout.goal,
@@ -269,8 +281,8 @@ def _check_places(fold: Fold, tensor: Any, places: Any, values: Any) -> None:
     assert torch.equal(values, best), "another largest element than PyTorch's"
 
 
-def _sectors(array: Any) -> int:
+def _sectors(array: Any, is_written: bool = False) -> int:
     strides = array.strides if hasattr(array, "strides") else None
     if strides is None:
         strides = tuple(step * array.element_size() for step in array.stride())
-    return sectors(tuple(array.shape), tuple(strides), array.dtype.itemsize)
+    return sectors(tuple(array.shape), tuple(strides), array.dtype.itemsize, is_written)

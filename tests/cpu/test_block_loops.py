@@ -416,18 +416,40 @@ def test_long_rows_with_gaps_between_results(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
-@pytest.mark.parametrize("row", [2, 3, 4])
-def test_rows_of_a_few_elements_with_gaps_between_them(dtype: str, row: int) -> None:
-    x, other = values((2, 1500, row), dtype, 1), values((1500, 1), dtype, 2)
+@pytest.mark.parametrize("row", [3, 5, 99])
+def test_short_rows_with_gaps_between_them(dtype: str, row: int) -> None:
+    x, other = values((2, 600, row), dtype, 1), values((600, 1), dtype, 2)
+    expected = x + other + (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
     for step in (1, 2):
-        room = np.zeros((2, 1501, 11), dtype)
+        room = np.zeros((2, 601, row * 2 + 3), dtype)
         for out in (room[:, :-1, 1 : 1 + row * step : step], room[:, :-1, row * step - step :: -step]):
             out = out[..., :row]
             NUMBERED(x, other, out)
-            numbers = (np.arange(x.size) % 5).astype(dtype).reshape(x.shape)
-            np.testing.assert_array_equal(out, x + other + numbers)
+            np.testing.assert_array_equal(out, expected)
             out[...] = 0
         assert not room.any()
+
+
+@pytest.mark.parametrize(
+    ("itemsize", "row", "apart", "name"),
+    [(1, 3, 4, "striped_rows<3, "), (1, 4, 5, "striped_rows<1, "), (4, 99, 100, "striped_rows<1, "),
+     (4, 48, 64, "rows<"), (4, 999, 1000, "rows<")],
+)  # fmt: skip
+def test_short_rows_are_striped_where_gaps_cut_sectors(
+    itemsize: int, row: int, apart: int, name: str
+) -> None:
+    operands = [Walked(0, itemsize, (itemsize, each * itemsize), (), each == apart) for each in (row, apart)]
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    loop = writers.BlockLoops().elementwise(ElementWalk((row, 1 << 20), (1, row), tuple(operands)), limits)
+    assert loop.name.startswith(name), loop.name
+
+
+@pytest.mark.parametrize("gap", [1, 2])
+def test_bytes_of_words_keep_their_neighbors(gap: int) -> None:
+    pixels, out = values((2000, 4 - gap), "int8", 1), np.full((2000, 4), 77, "int8")
+    elementwise.COPY(pixels, out[:, gap:])
+    np.testing.assert_array_equal(out[:, gap:], pixels)
+    assert (out[:, :gap] == 77).all()
 
 
 @pytest.mark.parametrize("dtypes", [("int8", "int8"), ("float32", "int8"), ("float64", "float32")])
@@ -664,8 +686,8 @@ def test_numbers_of_elements_are_wide_only_where_there_are_that_many() -> None:
     """Rows are counted in 32 bits, and indices divided by multiplying, unless there are 2**31."""
     limits = registry.get("cpu").limits(0)
     for rows, is_wide in ((2**31 - 1, False), (2**31, True)):
-        walked = Walked(0, 1, (1, 32), (), True)
-        walk = ElementWalk((16, rows), (1, 16), (walked._replace(written=False), walked))
+        walked = Walked(0, 1, (1, 64), (), True)
+        walk = ElementWalk((32, rows // 2), (1, 32), (walked._replace(written=False), walked))
         loop = writers.BlockLoops().elementwise(walk, limits)
         assert ("unsigned long long" in loop.name) is is_wide, loop.name
         count, ndim, wide = struct.unpack_from("<qii", axes_bytes(rows, (rows, 1), 4))

@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import array_rows  # noqa: E402
 import report  # noqa: E402
 
 
@@ -80,6 +84,23 @@ def test_array_kernels_are_measured_and_checked() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 rows measured, 0 failed, 0 not run" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "itemsize"),
+    [((64, 3), (16, 4), 4), ((64, 99), (400, 4), 4), ((32, 5), (64, 8), 8), ((640,), (2,), 1), ((64, 3), (1, 64), 1),
+     ((4, 32, 50), (6400, 200, 4), 2), ((64, 48), (256, 4), 4)],
+)  # fmt: skip
+def test_sectors_are_counted_as_they_are_touched(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> None:
+    covered = np.zeros(32 * 1024, bool)
+    places = sum(index * step for index, step in zip(np.indices(shape), strides, strict=True))
+    covered[np.add.outer(places, np.arange(itemsize))] = True
+    each = covered.reshape(-1, 32)
+    touched, whole = 32 * int(each.any(1).sum()), 32 * int(each.all(1).sum())
+    assert array_rows.sectors(shape, strides, itemsize, is_written=False) == touched
+    assert array_rows.sectors(shape, strides, itemsize, is_written=True) == 2 * touched - whole
 
 
 def test_every_id_of_the_plan_has_a_file() -> None:

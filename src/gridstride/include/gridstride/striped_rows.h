@@ -1,6 +1,9 @@
-// Loops over elements of rows whose outputs have gaps: what a warp writes at once lies in as few sectors as it can. In
-// `striped_rows` these are between elements of long rows, of which neighboring threads take neighboring ones; in
-// `rows_with_gaps` between rows of a few elements, of which neighboring threads take neighboring rows.
+// The loop over rows whose outputs have gaps, between elements or between short rows: neighboring threads take
+// neighboring elements, of as many rows as a block has threads for, so that what a warp writes at once lies in as few
+// sectors as it can.
+//
+// Memory has to fetch a sector of which a part is written, again for every write that comes late; where that begins
+// before the first write the others find it there.
 #ifndef GRIDSTRIDE_STRIPED_ROWS_H
 #define GRIDSTRIDE_STRIPED_ROWS_H
 
@@ -8,73 +11,102 @@
 
 namespace gridstride {
 
-// The elements of the rows of a thread, which are its stripes.
-template <class __operand, int __row, int __count>
-struct rows_of_stripes {
+GRIDSTRIDE_INLINED void fetch(const void* __at) {
+#if defined(__CUDA_ARCH__) && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(__at));
+#endif
+}
+
+// The elements of a thread: `__width` neighbors of each of `__count` rows, which are as many apart as a block has at once.
+template <class __operand, int __count, int __width>
+struct stripes {
     typedef __operand operand;
     typedef typename __operand::stored stored;
 
     const __operand& source;
-    char* row;
-    stored items[__operand::is_read ? __row * __count : 1];
+    char *row, *stored_to;
+    long long apart;
+    bool is_at_gap;
+    stored items[__operand::is_read ? __count * __width : 1];
 
-    GRIDSTRIDE_INLINED rows_of_stripes(const __operand& __source) : source(__source), row(__source.data) {}
-    GRIDSTRIDE_INLINED int move(long long __rows) {
-        row += __rows * source.step;
+    GRIDSTRIDE_INLINED stripes(const __operand& __source) : source(__source), row(__source.data) {}
+    GRIDSTRIDE_INLINED int move(long long __row, unsigned __element, unsigned __rows) {
+        row += __row * source.step + __element * source.strides[0];
+        stored_to = row;
+        apart = __rows * source.step;
         return 0;
     }
-    GRIDSTRIDE_INLINED stored& in_memory(int __k, int __j) const {
-        return *reinterpret_cast<stored*>(row + __k * block_threads * source.step + __j * source.strides[0]);
+    GRIDSTRIDE_INLINED stored& in_memory(char* __row, int __j) const {
+        return *reinterpret_cast<stored*>(__row + __j * source.strides[0]);
     }
-    GRIDSTRIDE_INLINED int load(int __k) {
-        if (__operand::is_read)
+    GRIDSTRIDE_INLINED stored& loaded(int __k, int __j) { return items[__operand::is_read ? __k * __width + __j : 0]; }
+    GRIDSTRIDE_INLINED int load(int __k, bool __is_there) {
+        if (__operand::is_read && __is_there)
 #pragma unroll
-            for (int __j = 0; __j < __row; ++__j) copy(items[__k * __row + __j], in_memory(__k, __j));
+            for (int __j = 0; __j < __width; ++__j) copy(loaded(__k, __j), in_memory(row, __j));
+        row += apart;
         return 0;
     }
-    GRIDSTRIDE_INLINED stored& loaded(int __k, int __j) { return __operand::is_read ? items[__k * __row + __j] : items[0]; }
+    // Know whether there is a gap beside an element, which may be at the end of a row of a length.
+    GRIDSTRIDE_INLINED int know_gap(bool __is_at_end, unsigned __length) {
+        const long long __size = sizeof(stored), __whole = __length * __size, __step = source.strides[0];
+        is_at_gap = __operand::is_written && ((__length > 1 && __step != __size && __step != -__size) ||
+                                              (__is_at_end && source.step != __whole && source.step != -__whole));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int fetch_gap(int __k) const {
+        if (is_at_gap) fetch(stored_to + __k * apart);
+        return 0;
+    }
     GRIDSTRIDE_INLINED int store(int __k, int __j) {
-        if (__operand::is_written) copy(in_memory(__k, __j), loaded(__k, __j));
+        if (__operand::is_written) copy(in_memory(stored_to, __j), loaded(__k, __j));
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int step() {
+        stored_to += apart;
         return 0;
     }
 };
 
-template <int __row, int __count, class __operation, int __axes, class... __all_rows>
-GRIDSTRIDE_INLINED void run_rows_with_gaps(const __operation& __do, const element_space<__axes>& __space, __all_rows&&... __all) {
-    const numbering<__axes>& __numbers = __space.numbers;
+template <int __width, int __count, class __operation, int __axes, class... __stripes>
+GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space<__axes>& __space, __stripes&&... __all) {
+    const unsigned __length = unsigned(__space.column), __pieces = __length / __width, __rows = unsigned(__space.width);
+    if (threadIdx.x >= __rows * __pieces) return;
     unsigned __outer = blockIdx.x;
-    const unsigned __piece = __space.outer.ndim > 1 ? remainder_of(__space.outer, __outer, 0) : __outer;
+    const unsigned __part = __space.outer.ndim > 1 ? remainder_of(__space.outer, __outer, 0) : __outer;
     const long long __entered = __space.outer.ndim > 1 ? enter_row(__space, __outer, __all...) : 0;
-    const long long __begin = static_cast<long long>(__piece) * (__count * block_threads) + threadIdx.x;
-    const long long __number = __entered + __begin * __numbers.step, __left = __space.row - __begin;
-    swallow(__all.move(__begin)...);
+    const unsigned __row = threadIdx.x * unsigned(__space.height) >> 20, __element = (threadIdx.x - __row * __pieces) * __width;
+    const long long __first = static_cast<long long>(__part) * (__count * __rows), __begin = __first + __row;
+    const numbering<__axes>& __numbers = __space.numbers;
+    const long long __number = __entered + __begin * __numbers.step + __element * __numbers.strides[0];
+    const long long __left = __space.row - __first;
+    const unsigned __last = __left < __count * __rows ? unsigned(__left) : __count * __rows;
+    swallow(__all.move(__begin, __element, __rows)...);
+    swallow(__all.know_gap(__element == 0 || __element + __width == __length, __length)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) swallow(__all.load(__k, __row + __k * __rows < __last)...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k)
-        if (__k * block_threads < __left) swallow(__all.load(__k)...);
+        if (__row + __k * __rows < __last) swallow(__all.fetch_gap(__k)...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
-        if (__k * block_threads >= __left) break;
+        if (__row + __k * __rows >= __last) break;
 #pragma unroll
-        for (int __j = 0; __j < __row; ++__j) {
-            __do(__number + __k * block_threads * __numbers.step + __j * __numbers.strides[0],
-                 element<typename __all_rows::operand>(__all.loaded(__k, __j)).get()...);
+        for (int __j = 0; __j < __width; ++__j) {
+            __do(__number + __k * (__rows * __numbers.step) + __j * __numbers.strides[0],
+                 element<typename __stripes::operand>(__all.loaded(__k, __j)).get()...);
             swallow(__all.store(__k, __j)...);
         }
+        swallow(__all.step()...);
     }
 }
 
-// `row` is how many rows there are; a thread has `__count` rows of `__row` elements, which are `strides[0]` apart.
-template <int __row, int __count, class __operation, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void rows_with_gaps(const __operation& __do, const element_space<__axes>& __space,
-                                       const __operands&... __all) {
-    run_rows_with_gaps<__row, __count>(__do, __space, rows_of_stripes<__operands, __row, __count>(__all)...);
-}
-
-// Axis 0 counts the pieces of a row, whose elements are rows of one; count: of elements of a thread.
-template <int __count, class __operation, int __axes, class... __operands>
+// There are `row` rows of `column` elements, which are `strides[0]` apart. A block takes `width` of them at once, and
+// axis 0 counts the parts of so many rows as it takes; a thread's number, times `height`, shifted by 20, is its row.
+template <int __width, int __count, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void striped_rows(const __operation& __do, const element_space<__axes>& __space,
                                      const __operands&... __all) {
-    rows_with_gaps<1, __count>(__do, __space, __all...);
+    run_stripes<__width, __count>(__do, __space, stripes<__operands, __count, __width>(__all)...);
 }
 
 }

@@ -12,6 +12,7 @@ from gridstride.targets.block_loops.element_loops import (
     element_loop,
 )
 from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.block_loops.striped import striped_rows
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -32,10 +33,6 @@ LONG_PACKETS = 2 * THREADS
 _LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
 _ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
-#: Elements of a thread where outputs have gaps between elements, and of the shortest rows that are worth it.
-_STRIPES, _LEAST_STRIPED = 8, 1024
-#: Elements of rows that a thread has of neighboring ones.
-_FEW = 4
 #: Steps of bytes from which on they are gathered by words.
 _FAR = 4
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
@@ -45,10 +42,8 @@ _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
 
 def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     """Return the loop over packets of rows, by one text for long rows and one for short ones."""
-    if (few := _rows_with_gaps(walk)) is not None:
-        return few
-    if walk.shape[0] >= _LEAST_STRIPED and _has_gaps(walk):
-        return _striped_rows(walk)
+    if (striped := striped_rows(walk)) is not None:
+        return striped
     length = _gathered_length(walk, length)
     packets = packets_of_row(walk, length)
     outer = walk.shape[1:]
@@ -90,39 +85,6 @@ def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
     return sum(operand.itemsize for operand in walk.operands) * walk.shape[0] > cache // 4 > 0 and any(
         operand.strides[0] != 0 and any(stride == 0 for stride in operand.strides[1:])
         for operand in walk.operands
-    )
-
-
-def _has_gaps(walk: ElementWalk) -> bool:
-    """Return whether an output has gaps between the elements of a row."""
-    return any(
-        operand.written and operand.strides[0] != operand.itemsize <= LARGEST_WORD
-        for operand in walk.operands
-    )
-
-
-def _striped_rows(walk: ElementWalk) -> Loop:
-    """Return the loop in which neighboring threads take neighboring elements."""
-    lengths = (blocks_for(walk.shape[0], _STRIPES * THREADS), *walk.shape[1:])
-    name, sizes = f"striped_rows<{_STRIPES}>", (walk.shape[0], 1, 0, 0)
-    return element_loop("gridstride/striped_rows.h", name, walk, sizes, lengths)
-
-
-def _rows_with_gaps(walk: ElementWalk) -> Loop | None:
-    """Return the loop in which neighboring threads take neighboring rows of a few elements between gaps."""
-    row, *outer = walk.shape
-    is_word = row * walk.operands[-1].itemsize % LEAST_WORD == 0 if walk.operands else True
-    if not outer or row > _FEW or (is_word and not _has_gaps(walk)) or prod(outer) < _LEAST_STRIPED:
-        return None
-    rows = _STRIPES // row
-    lengths = (blocks_for(outer[0], rows * THREADS), *outer[1:])
-    return element_loop(
-        "gridstride/striped_rows.h",
-        f"rows_with_gaps<{row}, {rows}>",
-        walk,
-        (outer[0], 1, 0, 0),
-        lengths,
-        lambda strides: (strides[1], (strides[0], *strides[2:])),
     )
 
 
