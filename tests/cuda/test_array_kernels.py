@@ -14,7 +14,7 @@ from gridstride._source.reduction import FOLDING_SIZE
 from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.base import Program
-from gridstride.targets.block_loops import spaces
+from gridstride.targets.block_loops import little_folds, spaces
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_elementwise as elementwise
@@ -134,6 +134,7 @@ CALLS = {
 def test_texts_compile_without_a_warning(
     what: str, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(little_folds, "_LITTLE", 1 << 18)  # so large folds have loops of their own
     for program in programs(CALLS[what], monkeypatch):
         code = compiler.compile(program, ARCH)
         assert set(code.functions) == set(program.kernels)

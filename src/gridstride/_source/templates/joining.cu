@@ -8,7 +8,7 @@ $structures
         return part.value;
     };
 $operations
-    auto gridstride_finish = [&](const long long at, const int, const auto& folded) {
+    auto gridstride_finish = [&](const auto at, const int, const auto& folded) {
         gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
     };
     ${begin}gridstride::$loop(gridstride_map, gridstride_reduce, gridstride_finish, gridstride_folding($identity), gridstride_parts$handed, gridstride_workspace)$end;

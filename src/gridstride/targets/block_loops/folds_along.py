@@ -37,8 +37,18 @@ _LINES = "gridstride/fold_lines.h"
 _AT_ONCE = 4
 #: The same where places are looked for along short lines: as many as leave few threads idle.
 _WAYS_OF_FOUND = (4, 5, 7)
+#: Packets of a line beyond which it is long; where small elements become structures.
+_LONG, _LONG_OF_STRUCTURES = 128, 256
 #: Blocks for each multiprocessor, of which none waits for others.
 _ENOUGH = 16
+
+
+def has_long_lines(walk: FoldWalk) -> bool:
+    """Return whether threads share lines of words of which each thread has many."""
+    length = packet_length([each.itemsize for each in walk.inputs])
+    takes_long = walk.in_structures and length == LARGEST_WORD
+    is_long = walk.fold[0] > (_LONG_OF_STRUCTURES if takes_long else _LONG) * length
+    return is_long and len(walk.fold) == 1 and has_words(walk, length, along=True)
 
 
 def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
@@ -94,7 +104,7 @@ def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> i
 
     Half as many, where fewer of these are idle in the last turn; where values take long to fold, fewer still.
     """
-    if packets > (256 if takes_long else 128) or packets <= 8:
+    if packets > (_LONG_OF_STRUCTURES if takes_long else _LONG) or packets <= 8:
         return group
     if takes_long:
         return power_of_two_up_to(max(1, packets // 16))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.folds_along import has_long_lines
 from gridstride.targets.block_loops.spaces import (
     MOST_PARTS,
     blocks_for,
@@ -17,46 +18,87 @@ from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
     FoldWalk,
+    Ints,
     axes_bytes,
     configuration,
-    inputs_by_elements,
+    folded_bytes,
     power_of_two_from,
 )
 
 _HEADER = "gridstride/fold_little.h"
-#: Elements that are little.
-_LITTLE = 1 << 18
+#: Elements that are little; the same of long lines of words, for which one more text takes as long as memory does, and
+#: where elements of an input are read several times, for which others take less.
+_LITTLE, _LITTLE_OF_OTHERS = 1 << 23, 1 << 18
 #: Elements that a thread loads at once, how often it does before others share the work, and how often then: a second
 #: launch takes as long as several turns.
 _AT_ONCE, _MANY_TURNS, _TURNS = 4, 8, 2
-#: Neighboring threads that have neighboring results.
-_NEIGHBORS = 32
+#: Blocks that a multiprocessor is given where there are as many.
+_HELD = 4
+#: Neighboring threads that have neighboring results, and those that share one at least where each has several turns.
+_NEIGHBORS, _LEAST_SHARING = 32, 4
 
 
 def reads_little(walk: FoldWalk) -> bool:
     """Return whether so few elements are folded that layouts make no difference."""
-    return 0 < prod(walk.kept) * prod(walk.fold) <= _LITTLE
+    count = prod(walk.kept) * prod(walk.fold)
+    if not 0 < count <= _LITTLE:
+        return False
+    return count <= _LITTLE_OF_OTHERS or not (has_long_lines(walk) or _reads_again(walk))
+
+
+def _reads_again(walk: FoldWalk) -> bool:
+    lengths = (*walk.kept, *walk.fold)
+    return any(
+        stride == 0 and length > 1
+        for each in walk.inputs
+        for stride, length in zip((*each.strides, *each.fold_strides), lengths, strict=True)
+    )
 
 
 def little_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    """Return the loop for any fold: others would save a microsecond, and take long to compile."""
+    """Return the loop for any fold: others would save a few microseconds, and take long to compile."""
     results, total, capacity = prod(walk.kept), prod(walk.fold), room_of(walk)
-    sharing = min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE)))
     is_across = not folds_innermost(walk)
-    if is_across:
-        sharing = max(THREADS // power_of_two_from(results), min(sharing, THREADS // _NEIGHBORS), 1)
+    held = _HELD * limits.multiprocessors
+    sharing = _sharing(results, total, is_across, held)
     blocks = blocks_for(results * sharing, THREADS)
     turns, parts = blocks_for(total, sharing * _AT_ONCE), 1
-    if turns > _MANY_TURNS and blocks < limits.multiprocessors:
-        parts = max(1, min(limits.multiprocessors // blocks, blocks_for(turns, _TURNS), MOST_PARTS))
+    if turns > _MANY_TURNS and 2 * blocks <= held:
+        parts = min(held // blocks, blocks_for(turns, _TURNS), MOST_PARTS)
     part = blocks_for(total, parts)
     parts = blocks_for(total, part)
     group = THREADS // sharing if is_across else sharing
+    told = walk._replace(
+        fold_numbers=_beyond(walk.fold_numbers, walk.fold), positions=_beyond(walk.positions, walk.fold)
+    )
     space = fold_space_bytes(
-        walk, capacity, part, parts, group,
+        told, capacity, part, parts, group,
         axes_bytes(results, walk.kept, capacity), axes_bytes(total, walk.fold, capacity), walk.kept_numbers,
         int(is_across),
     )  # fmt: skip
-    inputs = inputs_by_elements(walk, capacity)
+    inputs = tuple(
+        folded_bytes(
+            each.address, each.itemsize, _beyond(each.fold_strides, walk.fold), each.strides, capacity
+        )
+        for each in walk.inputs
+    )
     how = configuration(blocks, THREADS, parts)
-    return fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how)
+    loop = fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how)
+    return loop._replace(joining=loop.joining and loop.joining._replace(name="fold_little_parts"))
+
+
+def _sharing(results: int, total: int, is_across: bool, held: int) -> int:
+    """Return how many threads share a result: fewer have more to load, and less to join."""
+    sharing = min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE)))
+    if results * sharing > held * THREADS:
+        enough = power_of_two_from(blocks_for(held * THREADS, results))
+        sharing = min(power_of_two_from(blocks_for(total, 2 * _AT_ONCE)), max(_LEAST_SHARING, enough))
+    if is_across:
+        return max(THREADS // power_of_two_from(results), min(sharing, THREADS // _NEIGHBORS), 1)
+    return sharing
+
+
+def _beyond(strides: Ints, shape: Ints) -> Ints:
+    """Return by how much a step along each axis is more than one along all of the axis before."""
+    before = (0, *(stride * length for stride, length in zip(strides, shape, strict=True)))
+    return tuple(stride - whole for stride, whole in zip(strides, before, strict=False))
