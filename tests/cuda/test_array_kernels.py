@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -210,26 +209,6 @@ def test_members_of_large_structures_are_read_as_unaligned_as_they_are(
     for text in texts:
         assert re.search(r"\bld\S*\.[bu]8", text)
         assert not re.search(r"\bld(\.global)?\.f64", text)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
-@pytest.mark.parametrize(
-    ("call", "least"),
-    [
-        (elementwise.call_in_twelve_layouts, 4),
-        (reduction.call_in_twelve_layouts, 3),
-        (partial(reduction.call_in_twelve_layouts, are_places=True), 3),
-    ],
-)
-def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
-    call: Any, least: int, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    null = registry.get("null")
-    limits = null.limits(0)._replace(multiprocessors=132)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(null), "limits", lambda self, device: limits)
-        texts = programs(lambda: call(np, dtype, 64, "many_layouts"), monkeypatch)
-    assert least <= len(texts) <= 6
 
 
 def test_bfloat16(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,8 +154,7 @@ def test_axes_backwards(xp: ModuleType, dtype: str) -> None:
         assert not gs.asnumpy(room)[[0, 4]].any()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-@pytest.mark.parametrize("longest", [8, 64])
+@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), (64, "float32")])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     xp: ModuleType, loaded_texts: list[object], longest: int, dtype: str
 ) -> None:

@@ -455,8 +455,7 @@ def test_case_p122_a_typo_in_the_map(xp: ModuleType) -> None:
 # ---- programs ----
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-@pytest.mark.parametrize("longest", [8, 64])
+@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), (64, "float32")])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     xp: ModuleType, monkeypatch: pytest.MonkeyPatch, loaded_texts: list[object], longest: int, dtype: str
 ) -> None:

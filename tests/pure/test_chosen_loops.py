@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gridstride._array_pipeline.choosing import bytes_moved, chosen_loop
 from gridstride.targets import registry
 from gridstride.targets.block_loops.writers import BlockLoops
@@ -39,20 +41,53 @@ def loops_of_calls(kernel: str, side: int) -> tuple[list[str], list[str]]:
     return chosen, [writers.elementwise(walk, LIMITS).name for walk in walks]
 
 
-def test_three_loops_are_kept() -> None:
-    chosen, own = loops_of_calls("few", 100)
-    assert len(set(own)) == 3
-    assert chosen == own
-
-
-def test_after_three_loops_little_work_takes_one_for_any_layout() -> None:
+def test_two_loops_are_kept_and_then_little_work_takes_those_for_any_layout() -> None:
     chosen, own = loops_of_calls("many", 101)
     assert len(set(own)) == 6
-    assert chosen == [*own[:3], *["rows<unsigned, 4, false>"] * 3]
+    in_order, others, tiles = (
+        "rows<unsigned, 4, true>",
+        "rows<unsigned, 4, false>",
+        "tiles<false, true, 1, 64, 64>",
+    )
+    assert chosen == [*own[:2], in_order, tiles, others, tiles]
+
+
+@pytest.mark.parametrize(
+    ("side", "itemsize", "address", "loop"),
+    [
+        (16, 4, 0, "tiles<false, true, 1, 64, 64>"),
+        (15, 4, 0, "rows<unsigned, 4, false>"),
+        (16, 4, 1, "rows<unsigned, 4, false>"),
+        (16, 16, 0, "tiles<false, true, 1, 32, 32>"),
+        (16, 1, 0, "tiles<false, false, 16, 256, 128>"),
+        (16, 1, 1, "tiles<false, false, 16, 256, 128>"),
+    ],
+)
+def test_tiles_for_any_turned_operand(side: int, itemsize: int, address: int, loop: str) -> None:
+    rows, columns = (itemsize, side * itemsize), (side * itemsize, itemsize)
+    operands = tuple(
+        Walked((1 << 20) + address, itemsize, each, (), each is rows) for each in (columns, rows)
+    )
+    chosen = BlockLoops().any_elementwise(ElementWalk((side, side), (1, side), operands), LIMITS)
+    assert (chosen.name, chosen.capacity) == (loop, 8 if "tiles" in loop else 4)
+
+
+@pytest.mark.parametrize(
+    ("row", "itemsize", "is_little"), [(15, 4, False), (16, 4, True), (63, 1, False), (64, 1, True)]
+)
+def test_less_is_much_along_short_rows(row: int, itemsize: int, is_little: bool) -> None:
+    writers, kernel = BlockLoops(), f"along rows of {row}"
+    for layout in ("contiguous", "turned"):
+        chosen_loop(kernel, writers, walk_of(layout, 100), LIMITS)
+    rows = (1 << 20) // (row * itemsize)
+    column = Walked(1 << 20, itemsize, (0, itemsize))
+    out = Walked(1 << 20, itemsize, (itemsize, row * itemsize), (), True)
+    walk = ElementWalk((row, rows), (1, row), (column, out))
+    assert (chosen_loop(kernel, writers, walk, LIMITS) == writers.elementwise(walk, LIMITS)) is not is_little
 
 
 def test_much_work_has_loops_of_its_own() -> None:
     writers = BlockLoops()
     for layout in LAYOUTS:
-        walk = walk_of(layout, 700)
+        walk = walk_of(layout, 900)
         assert chosen_loop("kernel of much", writers, walk, LIMITS) == writers.elementwise(walk, LIMITS)

@@ -11,9 +11,10 @@ from gridstride.targets.base import Limits
 from gridstride.targets.walks import ElementWalk, Loop, LoopWriters
 
 #: Loops that a kernel has for calls that move little, besides those for any layout.
-_MOST_LOOPS = 3
-#: Which part of a cache is little, and what a cache holds where a device does not say.
-_PART, _USUAL_CACHE = 4, 32 << 20
+_MOST_LOOPS = 2
+#: How many caches full of bytes are little; the same along rows of fewer bytes, for which loops of their own make a
+#: larger difference; and what a cache holds where a device does not say.
+_CACHES, _CACHES_OF_SHORT_ROWS, _SHORT_ROW, _USUAL_CACHE = 2, 1 / 4, 64, 32 << 20
 
 _lock = threading.Lock()
 
@@ -21,7 +22,7 @@ _lock = threading.Lock()
 def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limits: Limits) -> Loop:
     """Return the loop that is made for a walk, or where a kernel has many the one for any.
 
-    Where little moves, a loop of its own saves a call a few microseconds, and takes as long to compile as thousands of
+    Where little moves, a loop of its own saves a call some microseconds, and takes as long to compile as thousands of
     such calls.
 
     Parameters
@@ -30,7 +31,7 @@ def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limit
         All that texts depend on besides the loop.
     """
     loop = writers.elementwise(walk, limits)
-    if bytes_moved(walk) * _PART > limits.attributes.get("L2CacheSize", _USUAL_CACHE):
+    if bytes_moved(walk) > _little(walk) * limits.attributes.get("L2CacheSize", _USUAL_CACHE):
         return loop
     with _lock:
         loops = _loops_of(kernel)
@@ -43,6 +44,11 @@ def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limit
 def bytes_moved(walk: ElementWalk) -> int:
     """Return how many bytes a walk reads and writes at least."""
     return sum(_elements(operand.strides, walk) * operand.itemsize for operand in walk.operands)
+
+
+def _little(walk: ElementWalk) -> float:
+    row = walk.shape[0] * max((operand.itemsize for operand in walk.operands), default=1)
+    return _CACHES_OF_SHORT_ROWS if row < _SHORT_ROW else _CACHES
 
 
 def _elements(strides: tuple[int, ...], walk: ElementWalk) -> int:

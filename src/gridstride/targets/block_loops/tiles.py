@@ -11,7 +11,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.permuted import filled, permuted_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
-from gridstride.targets.walks import LARGEST_WORD, SECTOR, THREADS, ElementWalk, Ints, Loop, flag
+from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, THREADS, ElementWalk, Ints, Loop, flag
 
 _TILES, _PICKED, _SHIFTED = (f"gridstride/{name}.h" for name in ("tiles", "picked", "shifted_tiles"))
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
@@ -26,6 +26,8 @@ _SHAPES = {
 _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
 #: The one that comes first where a side has two axes, and packets of elements of two bytes are 8 bytes.
 _OF_HALF_WORDS = (64, 128)
+#: Width and height of tiles of large elements one by one.
+_SHAPES_OF_ANY = ((64, 64), (32, 32), (16, 16))
 #: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
 #: than words: of one input or smaller results, and of several.
 _PICKED_SHAPES = {
@@ -62,6 +64,40 @@ def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     return _of_any_axes(walk, limits) if sides is None else _tiles(walk, sides, length, limits)
 
 
+def any_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
+    """Return a loop over tiles of which there is one for most walks; None where operands lie along the same axis."""
+    sizes = [operand.itemsize for operand in walk.operands]
+    if not sizes or max(sizes) > LARGEST_WORD:
+        return None
+    sides = sides_of_tiles(walk)
+    if sides is None or max(map(len, sides)) > 1:
+        return None
+    if are_large := min(sizes) >= LEAST_WORD:
+        length = 1
+    plane = Plane(_with_a_further_axis(walk), sides, _turned(walk, sides), length)
+    if are_large and not plane.are_words(lines=True):
+        return None
+    for shape in _SHAPES_OF_ANY if are_large else _SHAPES[length]:
+        rooms = [_tile_bytes(*shape, length, size) for size in sizes]
+        if sum(rooms[1:]) <= limits.shared_memory_per_block:
+            name = f"tiles<false, {flag(are_large)}, {length}, {shape[0]}, {shape[1]}>"
+            return plane.loop(
+                _TILES,
+                name,
+                *shape,
+                sum(_tile_bytes(*shape, length, each.itemsize) for each in plane.operands()),
+            )
+    return None
+
+
+def _with_a_further_axis(walk: ElementWalk) -> ElementWalk:
+    """Return a walk of three axes or more, for which structures have the same room as for several more."""
+    if len(walk.shape) > 2:
+        return walk
+    operands = tuple(each._replace(strides=(*each.strides, 0)) for each in walk.operands)
+    return ElementWalk((*walk.shape, 1), (*walk.numbers, 0), operands)
+
+
 def sides_of_tiles(walk: ElementWalk) -> Sides | None:
     """Return the sides of tiles, where an operand lies along another axis than the result."""
     x = _side(walk, range(len(walk.shape)))
@@ -86,6 +122,15 @@ def _side(walk: ElementWalk, axes: Sequence[int]) -> Ints | None:
         return (axes[0],) if axes else None
     length = prod(walk.shape[axis] for axis in axes[:2])
     return tuple(axes[:2]) if _SHORT <= length < 2**31 else None
+
+
+def _turned(walk: ElementWalk, sides: Sides) -> tuple[bool, ...]:
+    """Return which operands lie along the second side."""
+    x, y = sides.x[0], sides.y[0]
+    return tuple(
+        operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
+        for operand in walk.operands
+    )
 
 
 def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
@@ -127,12 +172,7 @@ def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
 
 
 def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop | None:
-    x, y = sides.x[0], sides.y[0]
-    turned = tuple(
-        operand.strides[y] != 0 and abs(operand.strides[y]) < abs(operand.strides[x])
-        for operand in walk.operands
-    )
-    whole = Plane(walk, sides, turned, length)
+    whole = Plane(walk, sides, _turned(walk, sides), length)
     if (loop := _instead_of_packets(whole, limits)) is not None:
         return loop
     plane = whole.in_words()

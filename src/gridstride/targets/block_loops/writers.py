@@ -27,7 +27,7 @@ from gridstride.targets.block_loops.short_folds import (
 )
 from gridstride.targets.block_loops.spaces import packet_length
 from gridstride.targets.block_loops.strips import strip_loop
-from gridstride.targets.block_loops.tiles import turned_tiles
+from gridstride.targets.block_loops.tiles import any_tiles, turned_tiles
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
 
 
@@ -48,8 +48,9 @@ class BlockLoops:
         )
 
     def any_elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
-        """Return packets of rows wherever they lie."""
-        return packets_of_rows(walk, packet_length([operand.itemsize for operand in walk.operands]))
+        """Return tiles where operands lie along different axes, else packets of rows."""
+        length = packet_length([operand.itemsize for operand in walk.operands])
+        return any_tiles(walk, length, limits) or packets_of_rows(walk, length)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
