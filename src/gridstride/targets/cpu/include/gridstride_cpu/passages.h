@@ -15,6 +15,7 @@ namespace gridstride {
 
 constexpr int tile_bytes = 32768;  // of the tiles of operands that lie along columns
 constexpr long long layered_tile_bytes = 131072;  // of those that lie along columns or layers
+constexpr int short_row_bytes = 128;
 constexpr int rows_ahead = 8;  // that are fetched before they are needed, where rows are short pieces
 
 // How the elements of a row are come by.
@@ -164,12 +165,14 @@ GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
         __is_consecutive = __is_consecutive && __stride == __extent;
         __extent *= __tiles.length[__axis];
     }
-    if (__is_consecutive) return __places % __its.alignment == 0 ? way::direct : way::stepped;
-    if (__is_repeated) return way::same;
+    // Short rows are worth a tile of inputs that would not let them be one.
+    const bool __are_short = __tiles.height > 1 && !__its.is_written && __tiles.width * __its.size <= short_row_bytes;
+    const bool __is_turned = (__its.down == __its.size && __tiles.height > 1) || __its.deep == __its.size;
+    if (__is_consecutive && !(__are_short && __its.down == 0)) return __places % __its.alignment == 0 ? way::direct : way::stepped;
+    if (__is_repeated) return __are_short && __is_turned ? way::turned : way::same;
     // As tiles.py decides: elements of long rows a few of them apart are picked out of vectors.
     const bool __is_picked = __tiles.length[0] >= 16 && __tiles.length[__tiles.row_axes] < 16 &&
                              (__its.step < 0 ? -__its.step : __its.step) <= 6 * __its.size;
-    const bool __is_turned = (__its.down == __its.size && __tiles.height > 1) || __its.deep == __its.size;
     if (__is_turned && !__is_picked) return way::turned;
     return __tiles.row_axes == 1 ? way::stepped : way::pieces;
 }
