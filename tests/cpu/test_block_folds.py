@@ -153,7 +153,32 @@ def test_folded_axes_between_kept_ones(
             np.testing.assert_array_equal(found, y.sum(axes, dtype=wide).astype(found.dtype), str(start))
             if x.dtype.kind != "c":
                 np.testing.assert_array_equal(reduction.LARGEST(y, axis=axes), y.max(axes), str(start))
-    assert chosen[0].startswith("fold_boxes<")
+    assert chosen[0].startswith(("fold_boxes<", "fold_planes<"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "dtype"),
+    [
+        ((901, 5, 7), 1, "int8"),
+        ((300, 16, 4), 1, "float32"),
+        ((13, 40, 7), 1, "float16"),
+        ((9, 700, 5), 1, "float64"),
+        ((50, 7, 9, 11), (1, 3), "int16"),
+    ],
+)
+def test_folds_of_planes(shape: tuple[int, ...], axis: Any, dtype: str, block_folds: list[FoldLoop]) -> None:
+    for start in (0, 1):
+        x = flat_view(shape, dtype, start, 1)
+        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
+        numbers = np.arange(x.size).reshape(shape).sum(axis)
+        np.testing.assert_array_equal(reduction.NUMBERS(x, axis=axis), numbers)
+        other = flat_view(shape, "int16", 3, 2)
+        expected = (x.astype("f8") * other).sum(axis)
+        np.testing.assert_array_equal(DOT(x, other, axis=axis), expected)
+        out = np.zeros((2, *expected.shape))[:, ::-1]
+        DOT(x, other, out[0], axis=axis)
+        np.testing.assert_array_equal(out, [expected, np.zeros_like(expected)])
+    assert all(each.name.startswith("fold_planes<") for each in block_folds)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])

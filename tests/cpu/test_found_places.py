@@ -14,7 +14,7 @@ from tests.every_target.test_places import expected, kernel
 
 pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
 
-#: By loops: along lines, in short rows by a thread each and by several, in rows of several axes, and across rows.
+#: By loops: along lines, in short rows by a thread each and several, in rows of several axes, across rows, in planes.
 SHAPES: dict[str, list[tuple[tuple[int, ...], Any]]] = {
     "fold_long_lines": [((3, 5003), 1), ((2, 70_003), 1)],
     "fold_lines": [((3, 700), 1), ((4, 131), 1)],
@@ -22,6 +22,7 @@ SHAPES: dict[str, list[tuple[tuple[int, ...], Any]]] = {
     "fold_rows": [((9, 7, 301), (0, 2)), ((5, 6, 7, 18), (0, 3)), ((9, 7, 3, 16), (0, 2, 3))],
     "few_rows": [((9, 1008), 0), ((5, 333), 0)],
     "fold_narrow": [((5003, 13), 0), ((4099, 16), 0)],
+    "fold_planes": [((40, 90, 3), 1), ((50, 7, 9, 11), (1, 3))],
     "fold_stacked": [((300, 37, 13), (0, 2)), ((64, 9, 40), (0, 2))],
 }
 KINDS = [

@@ -10,7 +10,7 @@ from tests.every_target.test_places import expected, kernel
 
 pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
 
-#: By loops: along lines, across rows, of a few neighbors, of short rows, across a few rows and of narrow arrays.
+#: By loops: along lines, across rows, of few neighbors, of short rows, across a few rows, of narrow arrays, in planes.
 SHAPES = {
     "fold_long_lines": ((3, 5003), 1),
     "fold_lines": ((3, 700), 1),
@@ -20,6 +20,7 @@ SHAPES = {
     "fold_short": ((4099, 33), 1),
     "few_rows": ((9, 1008), 0),
     "fold_narrow": ((5003, 13), 0),
+    "fold_planes": ((40, 90, 3), 1),
 }
 
 

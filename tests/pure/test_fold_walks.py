@@ -182,17 +182,18 @@ def loop_of(lengths: tuple[int, ...], kinds: str, itemsize: int, address: int = 
     ("lengths", "kinds", "itemsize", "name"),
     [
         ((9, 5, 6, 8, 90_000), "fkfkf", 1, "fold_boxes<16, 1, 4, true, 1>"),
-        ((9, 5, 6, 8, 90_000), "fkfkk", 4, "fold_boxes<1, 4, 4, true, 1>"),
-        ((9, 5, 6, 8, 90_000), "kfkfk", 2, "fold_boxes<8, 1, 4, false, 1>"),
+        ((9, 5, 6, 8, 90_000), "fkfkk", 4, "fold_planes<27904, false, 9, 3, 2>"),
+        ((9, 5, 6, 8, 90_000), "kfkfk", 2, "fold_planes<27904, false, 5, 3, 2>"),
         ((5, 6, 300_000, 8), "kfkf", 4, "fold_boxes<4, 1, 4, true, 1>"),
         ((6, 9_000, 40, 30), "kfkf", 8, "fold_boxes<2, 1, 4, true, 2>"),
         ((19, 17, 13, 9_000), "fkkf", 1, "fold_stacked<"),
         ((32, 17, 13, 9_000), "fkkf", 1, "fold_boxes<16, 1, 4, true, 1>"),
         ((3136, 64, 300), "fkf", 4, "fold_rows<"),
         ((9_000, 64, 40), "kfk", 4, "fold_columns<"),
-        ((7, 64, 90_000), "kfk", 4, "fold_boxes<4, 1, 4, true, 1>"),
-        ((7, 64, 90_000), "kfk", 2, "fold_boxes<8, 1, 4, true, 1>"),
-        ((12, 17, 90_000), "kfk", 4, "few_rows<"),
+        ((7, 64, 90_000), "kfk", 4, "fold_planes<27904, true, 0, 2, 1>"),
+        ((7, 5, 90_000), "kfk", 2, "fold_planes<27904, false, 5, 2, 1>"),
+        ((7, 1000, 9_000), "kfk", 4, "fold_planes<45328, false, 0, 2, 1>"),
+        ((7, 3000, 9_000), "kfk", 4, "fold_narrow<"),
     ],
 )
 def test_folded_axes_between_kept_ones(

@@ -6,12 +6,14 @@
 
 namespace gridstride {
 
-template <int __bytes>
+// `__are_parts`: whether words are brought of parts of lines, and other blocks bring the rest of them soon.
+template <int __bytes, bool __are_parts = true>
 GRIDSTRIDE_INLINED void bring_word(char* __to, const char* __from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
     const unsigned __shared_to = static_cast<unsigned>(__cvta_generic_to_shared(__to));
-    if (__bytes == 16) {
-        // Whoever brings words this way needs parts of lines, and another block the rest of them soon.
+    if (__bytes == 16 && !__are_parts) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(__shared_to), "l"(__from) : "memory");
+    } else if (__bytes == 16) {
         unsigned long long __policy;
         asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(__policy));
         asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(__shared_to), "l"(__from),

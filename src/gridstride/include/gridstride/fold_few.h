@@ -155,10 +155,6 @@ GRIDSTRIDE_INLINED void fold_few_packets(const __map& __do_map, const __reduce& 
     }
 }
 
-__device__ constexpr int sum_of_bytes() { return 0; }
-template <class... __rest>
-__device__ constexpr int sum_of_bytes(int __first, __rest... __others) { return __first + sum_of_bytes(__others...); }
-
 template <int __row, int __results>
 struct fold_few {
     template <class... __operands>
@@ -169,7 +165,7 @@ struct fold_few {
     }
     template <class __folding, class... __operands>
     static __device__ constexpr int shared_bytes() {
-        return 16 + sum_of_bytes((few_input<__operands, __row * __results, 1>::shared_bytes + 15) / 16 * 16 ...);
+        return 16 + sum_of((few_input<__operands, __row * __results, 1>::shared_bytes + 15) / 16 * 16 ...);
     }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,

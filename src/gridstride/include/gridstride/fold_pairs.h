@@ -167,9 +167,6 @@ template <int __across, int __down, bool... __are_of_columns>
 struct pairs {
     template <class... __operands>
     static __device__ constexpr int chunk() { return pairs_chunk(larger(int(sizeof(typename __operands::stored))...)); }
-    static __device__ constexpr int sum_of() { return 0; }
-    template <class... __rest>
-    static __device__ constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
     template <class __folding, class... __operands>
     static __device__ constexpr int shared_bytes() {
         return sum_of(paired<__operands, chunk<__operands...>(), __across, __down, __are_of_columns>::bytes...);

@@ -17,10 +17,6 @@ __device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
 __device__ constexpr int stretch_bytes(int __bytes, int __gap) {
     return (__bytes + 32 + int(bank_row) - 1) / int(bank_row) * (int(bank_row) + __gap) / 16 * 16 + 16;
 }
-__device__ constexpr int sum_of() { return 0; }
-template <class... __rest>
-__device__ constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
-
 // Elements that a block folds at once, of so many bytes.
 template <int __room, class... __inputs>
 __device__ constexpr int stretch_elements() { return __room / sum_of(int(sizeof(typename __inputs::stored))...); }

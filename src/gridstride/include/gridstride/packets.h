@@ -19,6 +19,9 @@ __device__ constexpr int larger() { return 1; }
 __device__ constexpr int larger(int __a) { return __a; }
 template <class... __rest>
 __device__ constexpr int larger(int __a, int __b, __rest... __others) { return larger(__a > __b ? __a : __b, __others...); }
+__device__ constexpr int sum_of() { return 0; }
+template <class... __rest>
+__device__ constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
 
 // 16 bytes of the largest element; 1 where that is no power of two.
 template <class... __operands>

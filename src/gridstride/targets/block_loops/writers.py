@@ -11,6 +11,7 @@ from gridstride.targets.block_loops.exchanged import exchanged_rows
 from gridstride.targets.block_loops.flat_rows import flat_rows, flat_rows_of_words
 from gridstride.targets.block_loops.folds_across import fold_across
 from gridstride.targets.block_loops.folds_along import fold_along
+from gridstride.targets.block_loops.folds_of_planes import fold_of_planes
 from gridstride.targets.block_loops.little_folds import little_fold, reads_little
 from gridstride.targets.block_loops.outer import fold_outer
 from gridstride.targets.block_loops.pairs import fold_of_pairs
@@ -62,6 +63,8 @@ class BlockLoops:
             return small_fold(walk)
         if reads_little(walk):
             return little_fold(walk, limits)
+        if in_boxes and (planes := fold_of_planes(walk, limits)) is not None:
+            return planes
         if is_narrow(walk):
             return narrow_fold(walk, limits)
         if (pairs := fold_outer(walk, limits) or fold_of_pairs(walk, limits)) is not None:
