@@ -228,7 +228,7 @@ template <class __reduce>
 GRIDSTRIDE_INLINED adding by_lanes(const integer_sum<__reduce>&) { return adding(); }
 
 // Maps that ask for numbers are shown no elements but those of the block, all at once; so are those of elements that become
-// much larger, of which compilers make whole vectors only where there are many.
+// much larger, of which compilers make whole vectors only where there are many, or take long to become numbers.
 template <int __axes, class __row, class __value, class __reduce>
 GRIDSTRIDE_INLINED int fold_mapped(places<1>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns, const __reduce& __do) {
     GRIDSTRIDE_INDEPENDENT
@@ -243,7 +243,8 @@ GRIDSTRIDE_INLINED int fold_mapped(places<0>, const mixed_block<__axes>& __block
 template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
 GRIDSTRIDE_INLINED int fold_elements(const __map&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
                                      const __reduce& __do, const __stored*...) {
-    constexpr bool __are_mapped_before = asks_for_numbers<__map>::value || 2 * smaller(64, int(sizeof(__stored))...) < __row::smallest;
+    constexpr bool __are_mapped_before = asks_for_numbers<__map>::value || 2 * smaller(64, int(sizeof(__stored))...) < __row::smallest ||
+                                         !all_of(!is_same<float16, __stored>::value...);
     return fold_mapped(places<__are_mapped_before>(), __block, __values, __value_at, __columns, __do);
 }
 template <class __map, int __axes, class __type, class __value, class __stored>

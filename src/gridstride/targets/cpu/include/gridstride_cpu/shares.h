@@ -41,9 +41,9 @@ constexpr int sum_of() { return 0; }
 template <class... __rest>
 constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
 
-GRIDSTRIDE_INLINED bool all_of() { return true; }
+GRIDSTRIDE_INLINED constexpr bool all_of() { return true; }
 template <class... __rest>
-GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
+GRIDSTRIDE_INLINED constexpr bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
 template <int __axes>
 GRIDSTRIDE_INLINED long long taken_off(const axes<__axes>& __space, long long& __index, int __axis) {
