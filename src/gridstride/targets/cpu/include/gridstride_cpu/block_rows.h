@@ -66,10 +66,6 @@ struct block_rows : input_rows<__operand, __rows, __width> {
         return 0;
     }
     GRIDSTRIDE_INLINED bool is_repeated() const { return __may_repeat && are_repeated; }
-    GRIDSTRIDE_INLINED int fetch(long long __elements) const {
-        if (!is_repeated()) fetch_far(this->base, __elements * size);
-        return 0;
-    }
     GRIDSTRIDE_INLINED bool is_direct() const { return is_repeated() || in_memory::is_direct(); }
     GRIDSTRIDE_INLINED int held(int __all) const { return is_repeated() && stride_of_rows ? smaller(__all, most_rows) : __all; }
     GRIDSTRIDE_INLINED int begin(long long __row, int __together, int __rows_ahead, long long __element, int __width_ahead) {

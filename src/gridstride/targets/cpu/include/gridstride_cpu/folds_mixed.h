@@ -79,15 +79,22 @@ GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& 
 constexpr int folded_at_once = 16;  // values one after another
 
 // Elements of a block that are mapped where they lie.
-template <class __value>
+template <class __value, class __fetch>
 struct mapped_row {
     __value value;
+    __fetch fetching;
     long long first;
-    GRIDSTRIDE_INLINED mapped_row from(long long __k) const { return {value, first + __k}; }
+    GRIDSTRIDE_INLINED mapped_row from(long long __k) const { return {value, fetching, first + __k}; }
     GRIDSTRIDE_INLINED auto get(long long __k) const { return value(first + __k); }
 };
-template <class __value>
-GRIDSTRIDE_INLINED mapped_row<__value> mapped(const __value& __value_at) { return {__value_at, 0}; }
+template <class __value, class __fetch>
+GRIDSTRIDE_INLINED mapped_row<__value, __fetch> mapped(const __value& __value_at, const __fetch& __fetch_at) { return {__value_at, __fetch_at, 0}; }
+
+// Fetch what is far behind so many elements.
+template <class __row>
+GRIDSTRIDE_INLINED void fetch_from(const __row&, long long, long long) {}
+template <class __value, class __fetch>
+GRIDSTRIDE_INLINED void fetch_from(const mapped_row<__value, __fetch>& __row, long long __k, long long __count) { __row.fetching(__row.first + __k, __count); }
 
 // What takes vectors too is given these, since compilers make none of few lanes that are of several sizes.
 template <class __reduce> struct takes_vectors { static constexpr int value = 0; };
@@ -103,8 +110,10 @@ struct widened_row {
     GRIDSTRIDE_INLINED widened_row from(long long __k) const { return {items + __k}; }
 };
 template <int __lanes, class __stored, class __value>
-GRIDSTRIDE_INLINED auto lanes_at(const widened_row<__stored, __value>& __row) {
-    return widened<__value, __lanes>(__row.items);
+GRIDSTRIDE_INLINED auto lanes_at(const widened_row<__stored, __value>& __row) { return widened<__value, __lanes>(__row.items); }
+template <class __stored, class __value>
+GRIDSTRIDE_INLINED void fetch_from(const widened_row<__stored, __value>& __row, long long __k, long long __count) {
+    fetch_far(reinterpret_cast<const char*>(__row.items + __k), __count * sizeof(__stored));
 }
 
 // Lanes that make whole vectors, two where compilers make these, and those of groups that are not worth as many.
@@ -150,6 +159,7 @@ GRIDSTRIDE_APART void fold_groups(__row __to, __source __from, long long __group
     const __source __its = __from;
     for (long long __group = 0; __group < __groups; ++__group) {
         const long long __first = __group * __inner, __first_from = __first * __length;
+        fetch_from(__its, __first_from, __length * __inner);
         long long __k = 0;
         for (; __k + __lanes::few < __inner; __k += __lanes::many)
             fold_lanes_of_block<__lanes::many>(__how, __to.from(__first + __k), __its.from(__first_from + __k), __length, __inner, __do);
@@ -163,8 +173,10 @@ GRIDSTRIDE_APART void fold_windows(__row __values, __source __source_row, long l
     typedef lanes_of_block<__row, __reduce> __lanes;
     constexpr int __few = 4;
     const long long __last = (__groups * __length - __length + 1) * __inner, __stride = __length * __inner;
-    for (long long __from = 0; __from < __last; __from += __lanes::many)
+    for (long long __from = 0; __from < __last; __from += __lanes::many) {
+        fetch_from(__source_row, __from, __lanes::many);
         fold_lanes_of_block<__lanes::many>(typename __lanes::how(), __values.from(__from), __source_row.from(__from), __length, __inner, __do);
+    }
     const bool __are_few = 1 < __inner && __inner <= __few;
     __row __from = __values.from(__stride), __to = __values.from(__inner);
     for (long long __group = 1; __are_few && __group < __groups; ++__group, __from = __from.from(__stride), __to = __to.from(__inner)) {
@@ -229,23 +241,29 @@ GRIDSTRIDE_INLINED adding by_lanes(const integer_sum<__reduce>&) { return adding
 
 // Maps that ask for numbers are shown no elements but those of the block, all at once; so are those of elements that become
 // much larger, of which compilers make whole vectors only where there are many, or take long to become numbers.
-template <int __axes, class __row, class __value, class __reduce>
-GRIDSTRIDE_INLINED int fold_mapped(places<1>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns, const __reduce& __do) {
+template <int __axes, class __row, class __value, class __fetch, class __reduce>
+GRIDSTRIDE_INLINED int fold_mapped(places<1>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, const __fetch& __fetch_at,
+                                   long long __columns, const __reduce& __do) {
+    __fetch_at(0, __columns);
     GRIDSTRIDE_INDEPENDENT
     for (long long __k = 0; __k < __columns; ++__k) __values.set(__k, __value_at(__k));
     repeat_last(__values, __columns);
     return fold_block(__block, __values, __values, __columns, __do);
 }
-template <int __axes, class __row, class __value, class __reduce>
-GRIDSTRIDE_INLINED int fold_mapped(places<0>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns, const __reduce& __do) {
-    return fold_block(__block, __values, mapped(__value_at), __columns, __do);
+template <int __axes, class __row, class __value, class __fetch, class __reduce>
+GRIDSTRIDE_INLINED int fold_mapped(places<0>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, const __fetch& __fetch_at,
+                                   long long __columns, const __reduce& __do) {
+    return fold_block(__block, __values, mapped(__value_at, __fetch_at), __columns, __do);
 }
 template <class __map, int __axes, class __row, class __value, class __reduce, class... __stored>
 GRIDSTRIDE_INLINED int fold_elements(const __map&, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, long long __columns,
-                                     const __reduce& __do, const __stored*...) {
+                                     const __reduce& __do, const __stored* const... __items) {
+    auto __fetch = [=](long long __k, long long __count) {
+        swallow((fetch_far(reinterpret_cast<const char*>(__items + __k), __count * sizeof(__stored)), 0)...);
+    };
     constexpr bool __are_mapped_before = asks_for_numbers<__map>::value || 2 * smaller(64, int(sizeof(__stored))...) < __row::smallest ||
                                          !all_of(!is_same<float16, __stored>::value...);
-    return fold_mapped(places<__are_mapped_before>(), __block, __values, __value_at, __columns, __do);
+    return fold_mapped(places<__are_mapped_before>(), __block, __values, __value_at, __fetch, __columns, __do);
 }
 template <class __map, int __axes, class __type, class __value, class __stored>
 GRIDSTRIDE_INLINED int fold_elements(const numberless<__map>&, const mixed_block<__axes>& __block, row_of_values<__type, false> __values, const __value&,
@@ -318,7 +336,6 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
         };
         if (__whole == 1) {
             // Blocks follow each other.
-            swallow(__all.fetch(__some)...);
             const bool __is_followed = (__left - __space.group) * (__columns / __space.group) >= spare_values;
             __whole_folds.template run<typename __inputs::operand...>(
                 __do_finish, __do_map, __do, __block, __sums, __result, int(__part), __some, __corner, __space.kept_numbers.step,

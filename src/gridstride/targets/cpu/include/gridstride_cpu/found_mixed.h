@@ -83,6 +83,10 @@ struct placed_row {
 };
 template <int __lanes, class __placed, class __stored>
 GRIDSTRIDE_INLINED auto lanes_at(const placed_row<__placed, __stored>& __row) { return __placed::template from<__lanes>(__row.items, __row.lower); }
+template <class __placed, class __stored>
+GRIDSTRIDE_INLINED void fetch_from(const placed_row<__placed, __stored>& __row, long long __k, long long __count) {
+    fetch_far(reinterpret_cast<const char*>(__row.items + __k), __count * sizeof(__stored));
+}
 template <bool __is_largest> struct takes_vectors<keeping<__is_largest>> { static constexpr int value = 1; };
 
 // A block's elements are numbered by their places in folds once.
