@@ -76,7 +76,8 @@ GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const lon
 template <class __map>
 GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
 
-constexpr int folded_at_once = 16;  // values one after another
+constexpr int folded_at_once = 16;    // values one after another
+constexpr int fetched_at_once = 128;  // elements that are mapped before
 
 // Elements of a block that are mapped where they lie.
 template <class __value, class __fetch>
@@ -244,9 +245,12 @@ GRIDSTRIDE_INLINED adding by_lanes(const integer_sum<__reduce>&) { return adding
 template <int __axes, class __row, class __value, class __fetch, class __reduce>
 GRIDSTRIDE_INLINED int fold_mapped(places<1>, const mixed_block<__axes>& __block, __row __values, const __value& __value_at, const __fetch& __fetch_at,
                                    long long __columns, const __reduce& __do) {
-    __fetch_at(0, __columns);
-    GRIDSTRIDE_INDEPENDENT
-    for (long long __k = 0; __k < __columns; ++__k) __values.set(__k, __value_at(__k));
+    for (long long __from = 0; __from < __columns; __from += fetched_at_once) {
+        const long long __to = __columns - __from < fetched_at_once ? __columns : __from + fetched_at_once;
+        __fetch_at(__from, __to - __from);
+        GRIDSTRIDE_INDEPENDENT
+        for (long long __k = __from; __k < __to; ++__k) __values.set(__k, __value_at(__k));
+    }
     repeat_last(__values, __columns);
     return fold_block(__block, __values, __values, __columns, __do);
 }
