@@ -116,21 +116,24 @@ GRIDSTRIDE_INLINED void add_few_of_plane(__sum& __own, const __map& __do_map, co
         __own.add(__do_map, __do, __at.number_of(__k + __j * __apart), __at.place_of(__k + __j * __apart), __j, __apart, __all...);
 }
 
+// The same, and go to those that are left; return the number of the first.
+template <int __count, class __sum, class __map, class __reduce, class __places, class... __inputs>
+GRIDSTRIDE_INLINED int add_some_of_plane(__sum& __own, const __map& __do_map, const __reduce& __do, const __places& __at, int __k, int __apart,
+                                         __inputs&... __all) {
+    add_few_of_plane<__count>(__own, __do_map, __do, __at, __k, __apart, __all...);
+    swallow(__all.move(__count * __apart * unsigned(__all.source.strides[0]))...);
+    return __k + __count * __apart;
+}
+
 // Add every `__apart`th element of the innermost axis, from one on. `__rows`: how many there are, if known, all of them.
 template <int __rows, class __sum, class __map, class __reduce, class __places, class... __inputs>
 GRIDSTRIDE_INLINED void add_along_plane(__sum& __own, const __map& __do_map, const __reduce& __do, const __places& __at, int __first, int __count,
                                         int __apart, __inputs&... __all) {
     if (__rows) return add_few_of_plane<__rows>(__own, __do_map, __do, __at, 0, 1, __all...);
-    constexpr int __at_once = 8;
     int __k = __first;
-    for (; __k + (__at_once - 1) * __apart < __count; __k += __at_once * __apart) {
-        add_few_of_plane<__at_once>(__own, __do_map, __do, __at, __k, __apart, __all...);
-        swallow(__all.move(__at_once * __apart * unsigned(__all.source.strides[0]))...);
-    }
-    for (; __k < __count; __k += __apart) {
-        add_few_of_plane<1>(__own, __do_map, __do, __at, __k, __apart, __all...);
-        swallow(__all.move(__apart * unsigned(__all.source.strides[0]))...);
-    }
+    while (__k + 7 * __apart < __count) __k = add_some_of_plane<8>(__own, __do_map, __do, __at, __k, __apart, __all...);
+    if (__k + 3 * __apart < __count) __k = add_some_of_plane<4>(__own, __do_map, __do, __at, __k, __apart, __all...);
+    while (__k < __count) __k = add_some_of_plane<1>(__own, __do_map, __do, __at, __k, __apart, __all...);
 }
 
 // Add the elements of a result that a thread of a group takes: every so many along the outermost folded axis.
@@ -152,7 +155,7 @@ GRIDSTRIDE_INLINED void add_own(__sum& __own, const __map& __do_map, const __red
 }
 
 // `width` planes a block, of `part` results, each of which `group` threads fold.
-template <bool __has_gaps, int __rows, int __kept_axes, int __fold_axes, bool __are_elements, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <bool __has_gaps, bool __is_alone, int __rows, int __kept_axes, int __fold_axes, bool __are_elements, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_brought_planes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                             const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                             __inputs&&... __all) {
@@ -160,8 +163,8 @@ GRIDSTRIDE_INLINED void fold_brought_planes(const __map& __do_map, const __reduc
     const int __results = __left < __space.part ? int(__left) : int(__space.part), __each = int(__space.fold.count);
     bring_planes<__has_gaps ? __fold_axes : 0>(__space, __shared, __first * __each, __results * __each, __all...);
     await_words();
-    constexpr bool __is_alone = __rows > 0 && __fold_axes == 1;
-    const int __group = __is_alone ? 1 : __space.group, __lane = threadIdx.x & (__group - 1), __shift = __ffs(__group) - 1;
+    const int __group = __is_alone ? 1 : __space.group, __shift = __is_alone ? 0 : __ffs(__group) - 1;
+    const int __lane = threadIdx.x & (__group - 1);
     const int __apart = fold_threads >> __shift, __own = threadIdx.x >> __shift;
     for (int __begin = 0; __begin < __results; __begin += __apart) {
         // All threads of a group come as often, whether there is a result for them or not.
@@ -185,8 +188,9 @@ GRIDSTRIDE_INLINED void fold_brought_planes(const __map& __do_map, const __reduc
     }
 }
 
-// `__rows`: the length of the innermost folded axis, if it is short, and not shared by threads; else 0.
-template <int __room, bool __has_gaps, int __rows, int __kept_axes, int __fold_axes>
+// `__is_alone`: whether a thread folds a result; `__rows`: the length of the innermost folded axis, if it is short, and not
+// shared by threads; else 0.
+template <int __room, bool __has_gaps, bool __is_alone, int __rows, int __kept_axes, int __fold_axes>
 struct fold_planes {
     template <class __folding, class... __inputs>
     static __device__ constexpr int shared_bytes() {
@@ -198,7 +202,7 @@ struct fold_planes {
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         constexpr int __elements = elements_of_planes<__room, __operands...>();
-        fold_brought_planes<__has_gaps, __rows, __kept_axes, __fold_axes, folds_bytes<__reduce, __operands...>::value>(
+        fold_brought_planes<__has_gaps, __is_alone, __rows, __kept_axes, __fold_axes, folds_bytes<__reduce, __operands...>::value>(
             __do_map, __do, __do_finish, __start, __space, __shared, plane_input<__operands, __elements>(__inputs)...);
     }
 };

@@ -53,9 +53,10 @@ def fold_of_planes(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         cut.planes,
         kept_row=results if results_make_a_row(walk) else None,
     )
-    are_few = walk.fold[0] <= _FEW and (cut.group == 1 or fold > 1)
+    rows = walk.fold[0] if walk.fold[0] <= _FEW and (cut.group == 1 or fold > 1) else 0
+    flags = f"{flag(cut.gap > 0)}, {flag(cut.group == 1)}"
     how = configuration(blocks_for(walk.kept[-1], cut.planes), THREADS)
-    name = f"fold_planes<{cut.room}, {flag(cut.gap > 0)}, {walk.fold[0] if are_few else 0}, {kept}, {fold}>::"
+    name = f"fold_planes<{cut.room}, {flags}, {rows}, {kept}, {fold}>::"
     return fold_loop(
         (_HEADER, name + "fold"),
         walk,

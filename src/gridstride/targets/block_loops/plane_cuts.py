@@ -21,7 +21,7 @@ _GAP = 16
 #: Banks of shared memory, of words of four bytes; warps of which is asked how many threads wait for each other.
 _BANKS, _WARPS = 32, 4
 #: Instructions for an element, for a result, for two threads that join; how many more these are for structures.
-_ELEMENT, _RESULT, _JOINING, _OF_STRUCTURES = 5, 35, 10, 2
+_ELEMENT, _RESULT, _JOINING, _OF_STRUCTURES = 5, 45, 20, 2
 #: Instructions for which there is time while a word comes out of a bank, and while a byte comes out of memory.
 _WORD, _BYTE = 4, 8
 #: Cycles until memory comes, and those of an element and of a result of a thread alone; lanes of a multiprocessor.
