@@ -61,6 +61,7 @@ struct permuted {
     static constexpr int size = sizeof(stored), bytes = size < 4 ? 4 : size, lines = bytes / size, words = __shape::height / lines;
     static constexpr int deep = words > 32 ? 2 : 1, group = words / deep, beside = __shape::threads / group, apart = beside * lines;
     static constexpr int trips = (__shape::lines + apart - 1) / apart;
+    static constexpr bool are_even = __shape::lines % apart == 0 && __shape::threads % group == 0;  // all threads have as many
     static constexpr bool are_small = size < 4;
     static constexpr int pitch = (are_small ? __shape::lines / lines | 1 : __shape::height | 1) * bytes;
     // Of lines as they lie: their words of 16 bytes, the threads that bring one, and turns in which these do that.
@@ -76,8 +77,8 @@ struct permuted {
 
     const __operand& source;
     char* corner;  // of the plane
-    char* row;     // in memory
-    long long *xs, *ys;  // where lines begin, and rows, seen from the corner
+    char *begin, *row;  // of the row that is put into the table, and of that at which the thread stands
+    long long *xs, *ys;  // where lines begin, seen from the corner unless they are turned, and rows, from the first element
     char *waiting, *here;  // in shared memory: the turned rows, and a packet of them or of the places along x
     int standing;    // where a row is there
     unsigned bits;   // after which a packet begins in a word
@@ -111,16 +112,16 @@ struct permuted {
         return 0;
     }
     template <int __axes>
-    GRIDSTRIDE_INLINED int put_row(const element_space<__axes>& __space, int __row, unsigned __y) const {
+    GRIDSTRIDE_INLINED int find_row(const element_space<__axes>& __space, unsigned __y) {
         if (!is_turned)
-            ys[__row] = offset_along<__shape::y_begin, __shape::rest_begin>(__space.outer, __y, source.strides);
+            begin = corner + offset_along<__shape::y_begin, __shape::rest_begin>(__space.outer, __y, source.strides);
         return 0;
     }
-    GRIDSTRIDE_INLINED int phase(int __row) const {
-        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(corner + ys[__row])) / size % __shape::phases);
+    GRIDSTRIDE_INLINED int phase() const {
+        return int(static_cast<unsigned>(reinterpret_cast<unsigned long long>(begin)) / size % __shape::phases);
     }
-    GRIDSTRIDE_INLINED int shift_row(int __row, int __phase) const {
-        if (!is_turned && !is_anywhere) ys[__row] -= __phase * size;
+    GRIDSTRIDE_INLINED int put_row(int __row, int __phase) const {
+        if (!is_turned) ys[__row] = begin - source.data - (is_anywhere ? 0 : __phase * size);
         return 0;
     }
     GRIDSTRIDE_INLINED int bring(const permuted_tile& __tile) const {
@@ -172,7 +173,7 @@ struct permuted {
 #pragma unroll
             for (int __l = 0; __l < lines; ++__l) {
                 const int __line = __begin + __k * apart + __l;
-                if (__begin + __k * apart >= __shape::lines) continue;
+                if (!are_even && __begin + __k * apart >= __shape::lines) continue;
                 const unsigned __begin_at = static_cast<unsigned>(xs[__line]);
                 const char* const __at = waiting + __line * line_pitch + __own * bytes + __begin_at % 16 / 4 * 4;
 #pragma unroll
@@ -186,7 +187,7 @@ struct permuted {
         for (int __k = 0; __k < trips; ++__k)
 #pragma unroll
             for (int __d = 0; __d < deep; ++__d) {
-                if (__begin + __k * apart >= __shape::lines) continue;
+                if (!are_even && __begin + __k * apart >= __shape::lines) continue;
                 turn_words(__turned[__k][__d]);
                 char* const __to = waiting + row_at((__own + __d * group) * lines) + (__begin + __k * apart) * size;
 #pragma unroll
@@ -209,10 +210,10 @@ struct permuted {
     GRIDSTRIDE_INLINED int stand(int __y, int __phase, int __x) {
         if (is_turned) {
             const int __skipped = (__shape::before - __phase) * step;
-            here = waiting + (are_small ? standing + __skipped / 4 * 4 : __y * size + __skipped) + __x * step;
+            here = waiting + (are_small ? standing + int(static_cast<unsigned>(__skipped) / 4 * 4) : __y * size + __skipped) + __x * step;
             bits = __skipped * 8;
         } else {
-            row = corner + ys[__y] + (is_anywhere ? 0 : __x * size);
+            row = source.data + (ys[__y] + (is_anywhere ? 0 : __x * size));
         }
         if (is_anywhere) here = reinterpret_cast<char*>(xs + __shape::before - __phase + __x);
         return 0;
@@ -299,10 +300,10 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
     const int __rows = __tile.y_end < __shape::height ? __tile.y_end : __shape::height;
 #pragma unroll 1
     for (int __k = __shape::threads - 1 - int(threadIdx.x); __k < __rows; __k += __shape::threads) {
-        swallow(__all.put_row(__space, __k, __tile.y + __k)...);
-        const int __phase = last_of(__all...).phase(__k);
+        swallow(__all.find_row(__space, __tile.y + __k)...);
+        const int __phase = last_of(__all...).phase();
         __phases[__k] = __phase;
-        swallow(__all.shift_row(__k, __phase)...);
+        swallow(__all.put_row(__k, __phase)...);
     }
     __syncthreads();
     swallow(__all.bring(__tile)...);
