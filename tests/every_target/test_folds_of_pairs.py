@@ -69,7 +69,12 @@ def test_several_planes_of_pairs(xp: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "shape"),
-    [("int8", (72, 2101, 3)), ("float32", (140, 1031, 8)), ("float16", (90, 2050, 2))],
+    [
+        ("int8", (72, 2101, 3)),
+        ("float32", (140, 1031, 8)),
+        ("float16", (90, 2050, 2)),
+        ("int8", (4000, 3, 3)),
+    ],
     ids=str,
 )
 def test_few_elements_of_pairs(xp: ModuleType, dtype: str, shape: tuple[int, int, int]) -> None:

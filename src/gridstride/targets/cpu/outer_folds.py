@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.spaces import fold_space_bytes, room_of
-from gridstride.targets.cpu.tiles import outgrows_caches
+from gridstride.targets.cpu.tiles import STREAMED_ROW, outgrows_caches
 from gridstride.targets.walks import (
     LARGEST_WORD,
     FoldWalk,
@@ -15,14 +15,15 @@ from gridstride.targets.walks import (
     Walked,
     axes_bytes,
     by_results,
+    flag,
     inputs_along,
     walked_operands,
 )
 
-#: Elements of a result at most; columns and rows at least.
-_LONGEST, _COLUMNS, _ROWS = 8, 64, 8
-#: Bytes of a row of a piece, of all that is brought for its columns; its rows at most; and what its columns come to.
-_BYTES, _MOST_ROWS, _LINE = 24576, 128, 64
+#: Elements of a result that are folded at once, as in the header; columns and rows at least.
+_GROUP, _COLUMNS, _ROWS = 8, 2, 8
+#: Bytes of what is brought for the columns of a piece, and at most; its rows at most; and what its columns come to.
+_BYTES, _MOST_BYTES, _MOST_ROWS, _LINE = 24576, 65536, 128, 64
 #: Pieces that are enough for all threads.
 _PIECES = 64
 #: How an input lies, as in the header.
@@ -77,7 +78,7 @@ class Outer(NamedTuple):
 
 def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
     """Return how a fold is cut into pieces; None where its results are no outer product."""
-    if len(walk.kept) < 2 or len(walk.fold) != 1 or not 1 < walk.fold[0] <= _LONGEST or not walk.outputs:
+    if len(walk.kept) < 2 or len(walk.fold) != 1 or walk.fold[0] < 2 or not walk.outputs:
         return None
     walk = by_results(walk)
     columns, rows, *outer = walk.kept
@@ -86,16 +87,19 @@ def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
         return None
     if any(each.itemsize > LARGEST_WORD for each in (*walk.inputs, *walk.outputs)):
         return None
-    column = walk.fold[0] * sum(
-        each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != _OF_ROWS
-    )
+    length = walk.fold[0]
+    column = length * sum(each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != _OF_ROWS)
+    if length > _GROUP and (walk.in_structures or _OF_BOTH in how or column * _LINE > _MOST_BYTES):
+        return None
     most = max(_LINE, _BYTES // max(1, column))
     width = -(-columns // -(-columns // most))
     width = min(columns, -(-width // _LINE) * _LINE)
     wanted = max(1, _PIECES // (-(-columns // width) * prod(outer)))
     height = max(_ROWS, min(_MOST_ROWS, -(-rows // wanted)))
-    name = f"outer<{walk.fold[0]}, {', '.join(map(str, how))}>::fold"
-    return Outer(walk, name, width, height, outgrows_caches(walk.kept, walk.outputs, limits))
+    first = (length - 1) % _GROUP + 1
+    name = f"outer<{first}, {flag(length > _GROUP)}, {', '.join(map(str, how))}>::fold"
+    is_long = width * min(each.itemsize for each in walk.outputs) >= STREAMED_ROW
+    return Outer(walk, name, width, height, is_long and outgrows_caches(walk.kept, walk.outputs, limits))
 
 
 def _how(operand: Walked) -> int:

@@ -38,7 +38,7 @@ _CHUNK = 384
 #: Results from which on rows of them that lie apart are better written one by one, by the size of the largest.
 _SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
 #: Bytes of a row from which on it is worth storing past the caches.
-_STREAMED_ROW = 256
+STREAMED_ROW = 256
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
 _CACHE_OF_A_CORE = 8 << 20
 
@@ -280,7 +280,7 @@ def _is_streamed(
     """Return whether a call touches more than the caches hold, in long rows."""
     row = min((each.itemsize for each in results), default=0) * width
     whole = all(each.strides[row_axes] == row for each in results)
-    return outgrows_caches(walk.shape, walk.operands, limits) and (row >= _STREAMED_ROW or whole)
+    return outgrows_caches(walk.shape, walk.operands, limits) and (row >= STREAMED_ROW or whole)
 
 
 def outgrows_caches(shape: Ints, operands: Sequence[Walked], limits: Limits) -> bool:

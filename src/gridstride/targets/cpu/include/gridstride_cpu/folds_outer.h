@@ -1,4 +1,4 @@
-// Folds of a few elements of which some inputs have the same for all rows of results, or for all columns, as the distances of
+// Folds of elements of which some inputs have the same for all rows of results, or for all columns, as the distances of
 // all pairs of points are: `shared_outer`. A piece is some rows of results, as wide as what is folded of the inputs that lie
 // along columns fits the nearest cache, where it is brought once; what lies along rows is a few numbers for each.
 //
@@ -15,31 +15,33 @@ namespace gridstride {
 
 // How an input lies, as in the header for blocks of threads.
 constexpr int outer_columns = 0, outer_rows = 1, outer_both = 2;
+// Elements of a result that are folded at once, those of longer ones but the first ones.
+constexpr int outer_group = 8;
 
-// The elements of a row: by place in the fold and column.
-template <class __operand, int __length, int __how>
+// Some elements of a row: by place in the fold and column.
+template <class __operand, int __count, int __how>
 struct outer_row {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    const stored* items[__length];
-    GRIDSTRIDE_INLINED outer_row(const char* __from, long long __pitch, const stored*) {
-        for (int __k = 0; __k < __length; ++__k) items[__k] = reinterpret_cast<const stored*>(__from + __k * __pitch);
+    const stored* items[__count];
+    GRIDSTRIDE_INLINED outer_row(const char* __from, long long __pitch) {
+        for (int __k = 0; __k < __count; ++__k) items[__k] = reinterpret_cast<const stored*>(__from + __k * __pitch);
     }
     GRIDSTRIDE_INLINED stored& at(int __k, long long __column) const { return const_cast<stored&>(items[__k][__column]); }
 };
-template <class __operand, int __length>
-struct outer_row<__operand, __length, outer_rows> {
+template <class __operand, int __count>
+struct outer_row<__operand, __count, outer_rows> {
     typedef __operand operand;
     typedef typename __operand::stored stored;
-    stored values[__length];
-    GRIDSTRIDE_INLINED outer_row(const char*, long long, const stored* __of_row) {
-        for (int __k = 0; __k < __length; ++__k) copy(values[__k], __of_row[__k]);
+    stored values[__count];
+    GRIDSTRIDE_INLINED outer_row(const char* __from, long long __pitch) {
+        for (int __k = 0; __k < __count; ++__k) copy(values[__k], *reinterpret_cast<const stored*>(__from + __k * __pitch));
     }
     GRIDSTRIDE_INLINED stored& at(int __k, long long) const { return const_cast<stored&>(values[__k]); }
 };
 
 // An input, of which the elements with the same place in the fold lie one after another, or are brought to where they do.
-template <class __operand, int __length, int __how>
+template <class __operand, int __how>
 struct outer_input {
     typedef __operand operand;
     typedef typename __operand::stored stored;
@@ -48,44 +50,44 @@ struct outer_input {
     const char* items;
     long long pitch;
     char* room;
-    stored of_row[__length];
 
     GRIDSTRIDE_INLINED outer_input(const __operand& __source) : source(__source) {}
-    static constexpr long long bytes(int __width) {
-        return __how == outer_rows ? 0 : (__length + square<sizeof(stored)>::side) * (__width * long(sizeof(stored)) + line_bytes);
+    static constexpr long long pitch_of(int __width) { return (__width * long(sizeof(stored)) + line_bytes - 1) / line_bytes * line_bytes; }
+    static constexpr long long bytes(int __length, int __width) {
+        return __how == outer_rows ? 0 : larger(__length, square<sizeof(stored)>::side) * pitch_of(__width);
     }
-    GRIDSTRIDE_INLINED int take_room(char*& __memory, int __width) {
+    GRIDSTRIDE_INLINED int take_room(char*& __memory, int __length, int __width) {
         room = __memory;
-        __memory += (bytes(__width) + line_bytes - 1) / line_bytes * line_bytes;
+        __memory += bytes(__length, __width);
         return 0;
     }
     GRIDSTRIDE_INLINED int move(int __axis, long long __steps) {
         base += __steps * source.kept_strides[__axis];
         return 0;
     }
-    GRIDSTRIDE_INLINED void bring(int __width) {
+    GRIDSTRIDE_INLINED void bring(int __length, int __width) {
         const long long __step = source.kept_strides[0];
         items = base;
         pitch = source.step;
-        if (is_direct<stored>(base, __step) && pitch % long(alignof(stored)) == 0) return;
+        if (__how == outer_rows || (is_direct<stored>(base, __step) && pitch % long(alignof(stored)) == 0)) return;
         items = room;
-        pitch = (__width * long(sizeof(stored)) + line_bytes - 1) / line_bytes * line_bytes;
+        pitch = pitch_of(__width);
         untangle<sizeof(stored)>({base, __step, source.step, __length, room, pitch}, __width);
     }
-    GRIDSTRIDE_INLINED int begin(int __width) {
-        if (__how == outer_columns) bring(__width);
+    GRIDSTRIDE_INLINED int begin(int __length, int __width) {
+        if (__how == outer_columns) bring(__length, __width);
         return 0;
     }
     // Go to the row that `base` is at, and move it to the next one.
-    GRIDSTRIDE_INLINED int begin_row(int __width) {
-        if (__how == outer_both) bring(__width);
-        if (__how == outer_rows)
-            for (int __k = 0; __k < __length; ++__k) copy(of_row[__k], *reinterpret_cast<const stored*>(base + __k * source.step));
-        if (__how != outer_columns) move(1, 1);
-        return 0;
+    GRIDSTRIDE_INLINED int begin_row(int __length, int __width) {
+        if (__how == outer_columns) return 0;
+        bring(__length, __width);
+        return move(1, 1);
     }
-    GRIDSTRIDE_INLINED outer_row<__operand, __length, __how> row() const { return {items, pitch, of_row}; }
+    template <int __count>
+    GRIDSTRIDE_INLINED outer_row<__operand, __count, __how> row(int __place) const { return {items + __place * pitch, pitch}; }
 };
+
 // An output: rows in memory, or in a buffer from which they are stored past the caches or element by element.
 template <class __operand>
 struct outer_output {
@@ -133,26 +135,39 @@ struct outer_output {
     }
 };
 
-// Fold `__value_at(place, column)` for a row of results.
-template <int __length, class __type, class... __outputs, class __reduce, class __post, class __value>
-GRIDSTRIDE_INLINED void fold_outer_row(const __reduce& __do, const __post& __do_post, const __value& __value_at, long long __number,
-                                       long long __step, int __width, typename __outputs::stored* const... __items) {
-    GRIDSTRIDE_INDEPENDENT
-    for (long long __column = 0; __column < __width; ++__column) {
-        __type __sum = __value_at(0, __column);
+// The fold of so many elements, `__value_at(place, column)`, joined with those before.
+template <int __count, class __type, class __reduce, class __value>
+GRIDSTRIDE_INLINED __type fold_of_column(const __reduce& __do, const __value& __value_at, const __type* __before, long long __column) {
+    __type __sum = __value_at(0, __column);
 #pragma GCC unroll 8
-        for (int __k = 1; __k < __length; ++__k) __sum = __do(__sum, __value_at(__k, __column));
-        __do_post(__number + __column * __step, __sum, element<__outputs>(__items[__column]).get()...);
-    }
+    for (int __k = 1; __k < __count; ++__k) __sum = __do(__sum, __value_at(__k, __column));
+    return __before ? __do(__before[__column], __sum) : __sum;
+}
+// Assign it for a row of results.
+template <int __count, class __type, class... __outputs, class __reduce, class __post, class __value>
+GRIDSTRIDE_INLINED void assign_outer_row(const __reduce& __do, const __post& __do_post, const __value& __value_at, const __type* __before,
+                                         long long __number, long long __step, int __width, typename __outputs::stored* const... __items) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __column = 0; __column < __width; ++__column)
+        __do_post(__number + __column * __step, fold_of_column<__count>(__do, __value_at, __before, __column),
+                  element<__outputs>(__items[__column]).get()...);
+}
+// Keep it.
+template <int __count, bool __is_first, class __type, class __reduce, class __value>
+GRIDSTRIDE_INLINED void keep_outer_row(const __reduce& __do, const __value& __value_at, __type* __sums, int __width) {
+    GRIDSTRIDE_INDEPENDENT
+    for (long long __column = 0; __column < __width; ++__column)
+        __sums[__column] = fold_of_column<__count>(__do, __value_at, __is_first ? nullptr : __sums, __column);
 }
 
-// Call `__do(function of a place and a column)`, which maps the elements of a row.
+// Call `__do(function of a place and a column)`, which maps the elements of a row from a place on.
 template <class __type, class __map, int __axes, class __body, class... __rows>
-GRIDSTRIDE_INLINED void with_values(const __map& __do_map, const fold_space<__axes>& __space, long long __number, const __body& __do,
+GRIDSTRIDE_INLINED void with_values(const __map& __do_map, const fold_space<__axes>& __space, long long __number, int __place, const __body& __do,
                                     const __rows... __all) {
     const long long __step = __space.kept_numbers.step, __next = __space.fold_numbers.step, __position = __space.position.step;
+    __number += __place * __next;
     __do([&](int __k, long long __column) -> __type {
-        return static_cast<__type>(__do_map(__number + __column * __step + __k * __next, __k * __position,
+        return static_cast<__type>(__do_map(__number + __column * __step + __k * __next, (__place + __k) * __position,
                                             element<typename __rows::operand>(__all.at(__k, __column)).get()...));
     });
 }
@@ -174,15 +189,18 @@ GRIDSTRIDE_INLINED void assign(const __post& __do_post, const outer_results<__ma
 template <class __making, int __axes>
 GRIDSTRIDE_INLINED void keep(const outer_results<__making>&, const fold_space<__axes>&, long long, int) {}
 
-template <int __length, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <int __first, bool __has_more, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const fold_space<__axes>& __space,
                                           __inputs&&... __all) {
     typedef typename __folding::type __type;
-    const int __most = int(__space.width);
+    const int __most = int(__space.width), __length = __has_more ? int(__space.fold_row) : __first;
     auto __make = [&](const auto& __do_post, auto&&... __to) {
-        char* __room = static_cast<char*>(__builtin_alloca(line_bytes + sum_of(int(__all.bytes(__most) + line_bytes)..., int(__to.bytes(__most))...)));
+        const int __kept = __has_more ? (__most * int(sizeof(__type)) + line_bytes - 1) / line_bytes * line_bytes : 0;
+        char* __room = static_cast<char*>(__builtin_alloca(line_bytes + __kept + sum_of(int(__all.bytes(__length, __most))..., int(__to.bytes(__most))...)));
         __room += line_bytes - reinterpret_cast<unsigned long>(__room) % line_bytes;
-        swallow(__all.take_room(__room, __most)...);
+        __type* const __sums = __has_more ? reinterpret_cast<__type*>(__room) : nullptr;
+        __room += __kept;
+        swallow(__all.take_room(__room, __length, __most)...);
         swallow(__to.take_room(__room, __most)...);
         const share_of_pieces __share(__space.kept.count);
         for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
@@ -201,14 +219,26 @@ GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce&
             for (int __axis = 2; __axis < __space.kept.ndim; ++__axis) __move(__axis, digit_of(__space.kept, __rest, __axis));
             const int __width = int(__space.fold.length[0] - __column < __space.width ? __space.fold.length[0] - __column : __space.width);
             const long long __rows = __space.fold.length[1] - __row < __space.part ? __space.fold.length[1] - __row : __space.part;
-            swallow(__all.begin(__width)...);
+            swallow(__all.begin(__length, __width)...);
             for (long long __y = 0; __y < __rows; ++__y) {
-                swallow(__all.begin_row(__width)...);
+                const long long __of_row = __number + __y * __space.kept_numbers.strides[1];
+                swallow(__all.begin_row(__length, __width)...);
                 swallow(__to.begin_row(__width)...);
-                with_values<__type>(__do_map, __space, __number + __y * __space.kept_numbers.strides[1], [&](const auto& __value_at) {
-                    fold_outer_row<__length, __type, typename outer_operand<decltype(__to)>::type...>(
-                        __do, __do_post, __value_at, __result + __y * __space.result.strides[1], __space.result.step, __width, __to.items...);
-                }, __all.row()...);
+                if (__has_more) {
+                    with_values<__type>(__do_map, __space, __of_row, 0, [&](const auto& __value_at) {
+                        keep_outer_row<__first, true>(__do, __value_at, __sums, __width);
+                    }, __all.template row<__first>(0)...);
+                    for (int __k = __first; __k + outer_group < __length; __k += outer_group)
+                        with_values<__type>(__do_map, __space, __of_row, __k, [&](const auto& __value_at) {
+                            keep_outer_row<outer_group, false>(__do, __value_at, __sums, __width);
+                        }, __all.template row<outer_group>(__k)...);
+                }
+                constexpr int __count = __has_more ? outer_group : __first;
+                with_values<__type>(__do_map, __space, __of_row, __length - __count, [&](const auto& __value_at) {
+                    assign_outer_row<__count, __type, typename outer_operand<decltype(__to)>::type...>(
+                        __do, __do_post, __value_at, __has_more ? __sums : nullptr, __result + __y * __space.result.strides[1], __space.result.step,
+                        __width, __to.items...);
+                }, __all.template row<__count>(__length - __count)...);
                 swallow(__to.end_row(__width)...);
             }
         }
@@ -218,12 +248,13 @@ GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce&
     __do_finish(0, 0, outer_results<decltype(__make)>{__make});
 }
 
-template <int __length, int... __how>
+// So many elements of a result are folded first, and then others if there are more.
+template <int __first, bool __has_more, int... __how>
 struct outer {
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const __folding&,
                                         const fold_space<__axes>& __space, const __operands&... __inputs) {
-        fold_outer_pieces<__length, __folding>(__do_map, __do, __do_finish, __space, outer_input<__operands, __length, __how>(__inputs)...);
+        fold_outer_pieces<__first, __has_more, __folding>(__do_map, __do, __do_finish, __space, outer_input<__operands, __how>(__inputs)...);
     }
 };
 
