@@ -12,6 +12,7 @@
 
 #include <gridstride/fold_blocks.h>
 #include <gridstride/outer_results.h>
+#include <gridstride/value_pairs.h>
 
 namespace gridstride {
 
@@ -163,11 +164,11 @@ GRIDSTRIDE_INLINED void fold_outer_rows(const __map& __do_map, const __reduce& _
             __folding __folded[__columns];
 #pragma unroll
             for (int __j = 0; __j < __columns; ++__j) {
-                __folded[__j] = __start;
-#pragma unroll
-                for (int __k = 0; __k < __length; ++__k)
-                    __folded[__j].add(__do, __do_map(__number + __j * __space.kept_numbers.step + __k * __space.fold_numbers.step,
-                                                     __k, __all.of(__j, __k)...));
+                __folding __sum[1] = {__start};
+                added_values<is_costly<__folding, __reduce>::value>::template to<__length>(__do, __sum, [&](int __k) {
+                    return __do_map(__number + __j * __space.kept_numbers.step + __k * __space.fold_numbers.step, __k, __all.of(__j, __k)...);
+                });
+                __folded[__j] = __sum[0];
             }
             assign_outer<__are_words>(__do_post, __folded, __result, __space.result.step, __columns, __outputs...);
             swallow(__outputs.move(1, __apart)...);

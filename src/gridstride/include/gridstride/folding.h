@@ -6,10 +6,21 @@
 
 namespace gridstride {
 
+// How a value is handed on. What `a < b ? a : b` chooses of structures is a copy of one of them where it is handed by value,
+// else NVRTC keeps both in memory to choose a place.
+#ifdef GRIDSTRIDE_CPU_ABI_VERSION
+template <class __type> struct handed { typedef const __type& type; };
+#else
+template <class __type, bool = (!__is_class(__type) || sizeof(__type) > largest_copy)>
+struct handed { typedef __type type; };
+template <class __type>
+struct handed<__type, true> { typedef const __type& type; };
+#endif
+
 // `value_of<T>::from(expression)` is a T from whatever the expression is, also a list in braces.
 template <class __type>
 struct value_of {
-    __host__ __device__ static __type from(const __type& __value) { return __value; }
+    __host__ __device__ static __type from(typename handed<__type>::type __value) { return __value; }
     template <class __other>
     __host__ __device__ static __type from(const __other& __value) { return static_cast<__type>(__value); }
 };
