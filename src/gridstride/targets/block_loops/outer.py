@@ -29,13 +29,14 @@ from gridstride.targets.walks import (
     power_of_two_from,
 )
 
-#: Elements of a result at most, and registers for those of a thread's columns.
-_LONGEST, _REGISTERS = 16, 64
-#: Rows of a thread, and of bytes, which take less time each; bytes of a block's rows of inputs at most, and of a row of
-#: results at least.
-_ROWS, _ROWS_OF_BYTES, _MOST_BYTES, _LEAST_BYTES = 16, 16, 12288, 64
-#: Threads next to each other; lines of the cache of a row from which on these make a difference, and bytes of one.
-_GROUP, _EVEN_ROWS, _LINE = 32, 16, 128
+#: Elements of a result at most, registers for those of a thread's columns, and structures that it folds at once.
+_LONGEST, _REGISTERS, _STRUCTURES = 16, 64, 4
+#: Rows of a thread for each four elements of a result, since what it keeps of columns takes a while to load, and as
+#: many times of bytes; bytes of a block's rows of inputs at most.
+_ROWS, _TIMES_OF_BYTES, _MOST_BYTES = 16, 2, 24576
+#: Threads next to each other, and where more than so many elements make a result; lines of the cache of a row
+#: from which on these make a difference, and bytes of one.
+_GROUP, _WIDE_GROUP, _FEW, _EVEN_ROWS, _LINE = 32, 64, 4, 16, 128
 #: Blocks for each multiprocessor.
 _BLOCKS = 16
 #: How an input lies, as in the header.
@@ -53,26 +54,30 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         return None
     size = max(each.itemsize for each in walk.outputs)
     word = _word(walk, how)
-    if word < LEAST_WORD or columns * size < _LEAST_BYTES or _is_odd(size):
+    if word < LEAST_WORD or columns * size < word or _is_odd(size):
         return None
     across = word // size
     steps = [walk.outputs[0].address, *walk.outputs[0].strides[1:]]
     # Rows of a thread begin alike.
     alike = word // gcd(word, steps[1])
-    group = min(_GROUP, THREADS // alike, blocks_for(columns, across))
+    widest = _GROUP if length <= _FEW else _WIDE_GROUP
+    group = min(widest, THREADS // alike, blocks_for(columns, across))
     height = THREADS // group // alike * alike
     even = gcd(height * steps[1], _LINE if columns * size >= _EVEN_ROWS * _LINE else word) // size
     behind = tuple(step // size % even for step in steps)
     packets = blocks_for(columns + (even - 1) * any(behind), across)
     waiting = sum(_pitch(length * each.itemsize) for each in walk.inputs if each.strides[0] == 0)
-    wanted = (_ROWS_OF_BYTES if size == 1 else _ROWS) * height
+    wanted = (
+        _ROWS * max(1, power_of_two_from(length) // _FEW) * (_TIMES_OF_BYTES if size == 1 else 1) * height
+    )
     most = max(height, power_of_two_up_to(min(wanted, _MOST_BYTES // max(1, waiting))))
     # As many rows as leave enough blocks.
     enough = packets * rows * prod(outer) // (_BLOCKS * group * limits.multiprocessors)
     part = max(height, min(most, enough, rows) // height * height)
     lengths = (blocks_for(packets, group), blocks_for(rows, part), *outer)
     blocks, capacity = prod(lengths), room_of(walk)
-    if not limits.multiprocessors <= blocks < 1 << 31 or max(columns, rows) >= 1 << 31:
+    is_large = max(columns, rows) >= 1 << 31 or most * waiting >= limits.shared_memory_per_block
+    if is_large or not limits.multiprocessors <= blocks < 1 << 31:
         return None
     space = fold_space_bytes(
         walk,
@@ -118,6 +123,8 @@ def _word(walk: FoldWalk, how: list[int]) -> int:
     )
     while word > size and kept * (word // size) > LEAST_WORD * _REGISTERS:
         word //= 2
+    if walk.in_structures:
+        word = min(word, _STRUCTURES * size)
     if walk.kept[0] * size < WARP * LARGEST_WORD:
         word = gcd(word, *(place for each in walk.outputs for place in (each.address, *each.strides[1:])))
     return word
