@@ -138,6 +138,8 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
     __row __values(__room, __most);
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
+    // One element in place of a row is repeated in a buffer, for all lanes and as far as a vector reaches.
+    const bool __may_repeat = __short::may_repeat && __space.fold_row + 2 * __short::lanes + line_bytes <= __block;
     swallow(__all.look_ahead(__space.fold_row, __space.fold.count > 1 ? __all.source.strides[1] : __all.source.kept_strides[0])...);
     for (long long __piece = __share.first; __piece < __share.last;) {
         const long long __result = __piece / __space.parts, __part = __piece % __space.parts;
@@ -151,7 +153,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
         if (__space.parts == 1 && __space.fold.count == 1 && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest &&
-            all_of((is_direct<typename __inputs::stored>(__all.base, __short::may_repeat && __all.source.step == 0 ? sizeof(typename __inputs::stored) : __all.source.step))...) &&
+            all_of((is_direct<typename __inputs::stored>(__all.base, __may_repeat && __all.source.step == 0 ? sizeof(typename __inputs::stored) : __all.source.step))...) &&
             all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
             __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
         else for (int __k = 0; __k < __count; ++__k) {
