@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import isqrt, prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
@@ -134,7 +134,8 @@ def turned_axes(walk: ElementWalk) -> Ints:
         return ()
     others = [each for each in walk.operands if not _is_turned(each, first)]
     second = _most_turned(walk, others)
-    return (first, second) if second else (first,)
+    # Rows that follow each other in the results may become one.
+    return tuple(sorted((first, second))) if second else (first,)
 
 
 def _most_turned(walk: ElementWalk, operands: Iterable[Walked]) -> int:
@@ -222,6 +223,8 @@ def _turned_width(walk: ElementWalk, turned: Ints) -> int:
     if len(turned) > 1:
         few = prod(min(walk.shape[axis], _side(sizes)) for axis in turned)
         most = max(1, _LAYERED_TILE // (few * sum(sizes)))
+        if whole * _SIDE * _SIDE * sum(sizes) <= _LAYERED_TILE:
+            return whole
         return whole if whole <= most else max(_in_line(sizes), most // _in_line(sizes) * _in_line(sizes))
     return max(1, min(_TURNED_ROW // largest_item(walk), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
 
@@ -240,7 +243,8 @@ def _layers(walk: ElementWalk, row_axes: int, width: int) -> tuple[int, int]:
     """Return how many rows and layers of them fit where operands are turned along two axes."""
     columns, layers = walk.shape[row_axes : row_axes + 2]
     sizes = _sizes(walk, (row_axes, row_axes + 1))
-    most, side = max(1, _LAYERED_TILE // (width * sum(sizes))), _side(sizes)
+    most = max(1, _LAYERED_TILE // (width * sum(sizes)))
+    side = min(_side(sizes), max(_SIDE, isqrt(most)))
     height = (
         columns
         if most // columns >= min(layers, side // 2)

@@ -290,11 +290,11 @@ GRIDSTRIDE_APART int period_of(const passage& __its, const tile_shape& __tiles) 
 GRIDSTRIDE_APART void reserve_period(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
     const int __period = period_of(__its, __tiles);
     const long long __bytes = ((__period + 1LL) * __its.size + chunk_bytes + 2 * line_bytes - 1) / line_bytes * line_bytes;
-    if (!__period || __memory.bytes_used + __bytes > tile_memory::bytes_count) return;
+    char* const __tile = __period ? __memory.take(__bytes) : nullptr;
+    if (!__tile) return;
     __its.how = way::periodic;
     __its.period = __period;
-    __its.tile = __memory.bytes + __memory.bytes_used;
-    __memory.bytes_used += int(__bytes);
+    __its.tile = __tile;
 }
 
 // Settle how operands get to where they are consecutive: those that lie along columns first, which tiles are made for.
