@@ -98,7 +98,7 @@ class Tiling(NamedTuple):
 def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
     """Return tiles of long rows; where inputs lie along other axes than the results, of rows and columns of these."""
     turned = turned_axes(walk)
-    if turned and _has_short_chunks(walk, turned[0]):
+    if all(_has_short_chunks(walk, axis) for axis in turned):
         turned = ()
     long = _turned_width(walk, turned) if turned else _MERGED_ROW
     row_axes = _row_axes(walk, turned, long)

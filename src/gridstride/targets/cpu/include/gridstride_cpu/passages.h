@@ -54,6 +54,7 @@ struct tile_memory {
     unfinished_line unfinished[lines_count];
     long long offsets[offsets_count];
     char* more = nullptr;  // that there is no room for on a stack
+    static constexpr long long more_count = 3 * layered_tile_bytes;
     long long more_used = 0;
 
     ~tile_memory() { __builtin_free(more); }
@@ -63,8 +64,8 @@ struct tile_memory {
             bytes_used += int(__bytes);
             return bytes + bytes_used - __bytes;
         }
-        if (more_used + __bytes > layered_tile_bytes + 2 * chunk_bytes) return nullptr;
-        if (!more) more = static_cast<char*>(__builtin_malloc(layered_tile_bytes + 2 * chunk_bytes));
+        if (more_used + __bytes > more_count) return nullptr;
+        if (!more) more = static_cast<char*>(__builtin_malloc(more_count));
         more_used += __bytes;
         return more ? more + more_used - __bytes : nullptr;
     }
@@ -92,6 +93,8 @@ struct passage {
     char* layer;      // of what is turned
     long long layer_bytes;
     bool is_deep;     // whether elements are consecutive along layers
+    long long* places;  // of a layer's elements there, of which so many rows and so wide ones are known
+    int places_width, places_height;
     const char* brought;     // the corner of what the tile holds, or null
     int brought_width, brought_height, brought_depth;
     int period;              // elements of a row that are repeated
@@ -194,13 +197,41 @@ GRIDSTRIDE_APART int column_bytes(const passage& __its, const tile_shape& __tile
     return __bytes + line_bytes;
 }
 
+// Where a layer is a short chunk of memory, of which tiles have several, plan how its bytes are permuted.
+GRIDSTRIDE_APART void plan_layers(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
+    permuted_chunks& __chunks = __its.chunks;
+    const long long __count = (long long)__tiles.width * __tiles.height, __extent = __its.columns.farthest + __tiles.height * __its.size;
+    constexpr int __room = most_permutations * 2 * permuted_bytes;
+    __chunks.group = 0;
+    if (__its.is_deep || __its.deep <= 0 || __tiles.width != row_length(__tiles) || __tiles.height != __tiles.length[__tiles.row_axes] ||
+        __extent > most_chunk_bytes || __memory.offsets_used + __count > tile_memory::offsets_count)
+        return;
+    long long* const __places = __memory.offsets + __memory.offsets_used;
+    for (int __k = 0; __k < __count; ++__k) {
+        __places[__k] = __its.columns.offsets[__k % __tiles.width] + __k / __tiles.width * __its.size;
+        if (__places[__k] < 0) return;
+    }
+    char* const __table = __memory.take(__room);
+    if (!__table) return;
+    __chunks.count = int(__count);
+    __chunks.start = 0;
+    __chunks.step = __its.deep;
+    __chunks.ahead = __its.deep * larger(int(bytes_ahead / __its.deep));
+    __chunks.extent = int(__extent);
+    __chunks.places = __places;
+    __chunks.end = end_of(__its, __tiles);
+    if (plan_group(__chunks, __its.size, __table, __room)) __memory.offsets_used += int(__count);
+}
+
 // Take memory for a tile that is turned; without any left its elements are taken one by one.
 GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    const long long __bytes = ((long long)__tiles.width * __tiles.height * __tiles.depth * __its.size + square_bytes + 63) / 64 * 64;
+    const long long __bytes = ((long long)__tiles.width * __tiles.height * __tiles.depth * __its.size + larger(square_bytes, permuted_bytes) + 63) / 64 * 64;
     __its.is_deep = __its.down != __its.size || __tiles.height == 1;
     const bool __has_offsets = __memory.offsets_used + __tiles.width <= tile_memory::offsets_count;
     __its.tile = __has_offsets ? __memory.take(__bytes) : nullptr;
-    if (!__its.tile) {
+    __its.places = !__its.is_deep ? nullptr : reinterpret_cast<long long*>(__memory.take((long long)__tiles.width * __tiles.height * sizeof(long long)));
+    __its.places_width = 0;
+    if (!__its.tile || (__its.is_deep && !__its.places)) {
         __its.how = __tiles.row_axes == 1 ? way::stepped : way::pieces;
         return;
     }
@@ -216,6 +247,7 @@ GRIDSTRIDE_APART void reserve_tile(passage& __its, const tile_shape& __tiles, ti
     const int __side = larger(square_bytes / __its.size), __fetched = int(bytes_ahead) / column_bytes(__its, __tiles);
     __columns.ahead = smaller(larger(__fetched / __side), (__tiles.width + __side - 1) / __side);
     __memory.offsets_used += __tiles.width;
+    plan_layers(__its, __tiles, __memory);
 }
 
 // Take memory for rows of chunks, if there is enough, and unless these are long pieces, better copied one by one.
@@ -441,27 +473,43 @@ GRIDSTRIDE_APART void move_each_of(const passage& __its, char* __corner, int __w
                 __builtin_memcpy(__puts ? __at + __offsets[__x] : __items, __puts ? __items : __at + __offsets[__x], __size);
         }
 }
+// Where the elements of a layer are, whose first row has these offsets.
+GRIDSTRIDE_APART void find_places(passage& __its, const long long* __offsets, int __width, int __height) {
+    if (__its.places_width == __width && __its.places_height == __height) return;
+    __its.places_width = __width;
+    __its.places_height = __height;
+    for (int __y = 0; __y < __height; ++__y)
+        for (int __x = 0; __x < __width; ++__x) __its.places[__y * __width + __x] = __offsets[__x] + __y * __its.down;
+}
 // Turn the columns of a tile, or turn results back into them.
 template <int __size, bool __puts>
 GRIDSTRIDE_INLINED void turn_tile(passage& __its, char* __corner, int __width, int __height, int __depth) {
-    // Columns along one axis are brought for each place along the other one, unless they lie on; where that repeats them, once.
-    turned_columns& __columns = __its.columns;
-    const bool __is_deep = __its.is_deep, __lies_on = !__is_deep && __its.deep == __height * (long long)__size;
-    const long long __row = (long long)__width * __size, __layer = __height * __row, __apart = __is_deep ? __its.down : __its.deep;
-    const int __others = __lies_on || __its.layer_bytes == 0 ? 1 : __is_deep ? __height : __depth;
-    __columns.width = __width;
-    __columns.height = __lies_on ? __height * __depth : __is_deep ? __depth : __height;
-    // Squares would write over other rows, or be nearly empty.
-    if (__others > 1 && ((__is_deep && __row < square_bytes) || __columns.height * __size < square_bytes / 2)) {
-        move_each_of<__size, __puts>(__its, __corner, __width, __height, __its.layer_bytes ? __depth : 1);
-        return;
+    auto __turn = [](char* __tile, long long __pitch, const turned_columns& __columns) {
+        if (__puts) turning_back<__size>::run(__tile, __pitch, __columns);
+        else turning<__size>::run(__tile, __pitch, __columns);
+    };
+    turned_columns __columns = __its.columns;
+    const long long __row = (long long)__width * __size, __layer = __height * __row;
+    __columns.from = __corner;
+    __columns.next = __its.next;
+    if (__its.is_deep) {
+        find_places(__its, __columns.offsets, __width, __height);
+        __columns.offsets = __its.places;
+        __columns.width = __width * __height;
+        __columns.height = __depth;
+        if (__its.down > 0) __columns.farthest += (__height - 1) * __its.down;
+        return __turn(__its.tile, __layer, __columns);
     }
-    for (int __k = 0; __k < __others; ++__k) {
-        __columns.from = __corner + __k * __apart;
-        __columns.next = __k + 1 < __others ? __columns.from + __apart : __its.next;
-        char* const __tile = __its.tile + __k * (__is_deep ? __row : __layer);
-        if (__puts) turning_back<__size>::run(__tile, __is_deep ? __layer : __row, __columns);
-        else turning<__size>::run(__tile, __is_deep ? __layer : __row, __columns);
+    // Columns are turned for each layer, unless they lie on; where layers repeat them, once.
+    const bool __lies_on = __its.deep == __height * (long long)__size;
+    const int __layers = __lies_on || __its.layer_bytes == 0 ? 1 : __depth;
+    __columns.width = __width;
+    __columns.height = __lies_on ? __height * __depth : __height;
+    // Squares would be nearly empty.
+    if (__layers > 1 && __columns.height * __size < square_bytes / 2) return move_each_of<__size, __puts>(__its, __corner, __width, __height, __depth);
+    for (int __k = 0; __k < __layers; ++__k, __columns.from += __its.deep) {
+        __columns.next = __k + 1 < __layers ? __columns.from + __its.deep : __its.next;
+        __turn(__its.tile + __k * __layer, __row, __columns);
     }
 }
 // Fill the tile of an operand that has one, unless it holds these elements.
@@ -483,7 +531,8 @@ __attribute__((noinline)) void bring_tile(passage& __its, const tile_shape& __ti
         return;
     }
     __its.layer_bytes = !__its.is_deep && __depth > 1 && __its.deep == 0 ? 0 : (long long)__width * __height * __size;
-    if (__its.is_read) turn_tile<__size, false>(__its, __its.corner, __width, __height, __depth);
+    if (__its.is_read && __its.chunks.group && __depth > 1) permute_row<__size>(__its.tile, __its.corner, __its.chunks, __depth);
+    else if (__its.is_read) turn_tile<__size, false>(__its, __its.corner, __width, __height, __depth);
 }
 // Put the tile of results that have one.
 template <int __size>
