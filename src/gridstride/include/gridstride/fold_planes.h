@@ -15,7 +15,7 @@ __device__ constexpr int elements_of_planes() { return __room / sum_of(int(sizeo
 // Bytes between planes, if there are any.
 constexpr int plane_gap = 16;
 // Bytes of so many elements that begin between two words.
-__device__ constexpr int bytes_of_planes(int __elements, int __size) { return (__elements * __size + 30) / 16 * 16; }
+__device__ constexpr int bytes_of_planes(int __elements, int __size) { return (__elements * __size + 34) / 16 * 16; }
 
 // An input in shared memory, and where a thread's elements begin in it.
 template <class __operand, int __elements>
@@ -99,6 +99,33 @@ struct plane_sum<true, __folding, __reduce, __input> {
     }
 };
 
+// Whether bytes that lie one after another are folded in words, and how: those of a packet that begins between words.
+template <class __reduce> struct folds_words { static constexpr bool value = false; };
+template <class __reduce> struct folds_words<integer_sum<__reduce>> { static constexpr bool value = true; };
+template <class __reduce, bool __is_largest> struct folds_words<byte_extreme<__reduce, __is_largest>> { static constexpr bool value = true; };
+template <bool>
+struct plane_words {
+    template <class __sum, class __reduce, class... __inputs>
+    static GRIDSTRIDE_INLINED void add(__sum&, const __reduce&, int, const __inputs&...) {}
+};
+template <>
+struct plane_words<true> {
+    template <class __sum, class __reduce, class __input>
+    static GRIDSTRIDE_INLINED void add(__sum& __own, const __reduce& __do, int __count, const __input& __one) {
+        word_fold<__reduce, typename __input::stored> __fold;
+        const unsigned __begin = __one.own & ~3u, __shift = __one.own * 8;
+        const unsigned* __words = reinterpret_cast<const unsigned*>(__one.memory + __begin);
+        unsigned __low = *__words;
+#pragma unroll
+        for (int __left = __count; __left > 0; __left -= 4) {
+            const unsigned __high = *++__words, __bits = __funnelshift_r(__low, __high, __shift);
+            __low = __high;
+            __fold.add(__left >= 4 ? __bits : __fold.only(__bits, ~bytes_from(__left)));
+        }
+        joined(__do, __own.kept, __fold.value());
+    }
+};
+
 // Where a thread's elements are, as the user's expressions count them: along the innermost axis, from a number and a place on.
 template <bool __is_only>
 struct plane_place {
@@ -137,7 +164,7 @@ GRIDSTRIDE_INLINED void add_along_plane(__sum& __own, const __map& __do_map, con
 }
 
 // Add the elements of a result that a thread of a group takes: every so many along the outermost folded axis.
-template <int __rows, int __fold_axes, class __sum, class __map, class __reduce, int __axes, class... __inputs>
+template <int __rows, int __fold_axes, bool __are_words, class __sum, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void add_own(__sum& __own, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                 long long __number, int __lane, int __group, __inputs&... __all) {
     constexpr int __last = __fold_axes - 1;
@@ -148,14 +175,15 @@ GRIDSTRIDE_INLINED void add_own(__sum& __own, const __map& __do_map, const __red
     for (int __row = __lane; __row < int(__space.fold.length[__last]); __row += __group) {
         __at.number = __number + __row * __space.fold_numbers.strides[__last];
         __at.place = __row * __space.position.strides[__last];
-        add_along_plane<__rows>(__own, __do_map, __do, __at, 0, __count, 1, __all...);
-        const unsigned __moved = __rows ? 0 : __count;
+        if (__are_words) plane_words<__are_words>::add(__own, __do, __rows ? __rows : __count, __all...);
+        else add_along_plane<__rows>(__own, __do_map, __do, __at, 0, __count, 1, __all...);
+        const unsigned __moved = __rows || __are_words ? 0 : __count;
         swallow(__all.move(__group * unsigned(__all.source.strides[__last]) - __moved * unsigned(__all.source.strides[0]))...);
     }
 }
 
 // `width` planes a block, of `part` results, each of which `group` threads fold.
-template <bool __has_gaps, bool __is_alone, int __rows, int __kept_axes, int __fold_axes, bool __are_elements, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <bool __has_gaps, bool __is_alone, int __rows, int __kept_axes, int __fold_axes, bool __are_elements, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_brought_planes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                             const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                             __inputs&&... __all) {
@@ -182,15 +210,15 @@ GRIDSTRIDE_INLINED void fold_brought_planes(const __map& __do_map, const __reduc
             swallow(__all.move(__at * (unsigned(__all.source.kept_strides[__axis]) + __gap))...);
         }
         plane_sum<__are_elements, __folding, __reduce, __inputs...> __sum(__start, __all...);
-        if (__is_alone || __is_any) add_own<__rows, __fold_axes>(__sum, __do_map, __do, __space, __number, __lane, __group, __all...);
+        if (__is_alone || __is_any) add_own<__rows, __fold_axes, __are_words>(__sum, __do_map, __do, __space, __number, __lane, __group, __all...);
         if (!__is_alone) __sum.join(__do, __group);
         if (__is_alone || (__lane == 0 && __is_any)) __do_finish(__first + __result, 0, __sum.value(__do, __start));
     }
 }
 
 // `__is_alone`: whether a thread folds a result; `__rows`: the length of the innermost folded axis, if it is short, and not
-// shared by threads; else 0.
-template <int __room, bool __has_gaps, bool __is_alone, int __rows, int __kept_axes, int __fold_axes>
+// shared by threads; else 0. `__is_dense`: whether its elements lie one after another.
+template <int __room, bool __has_gaps, bool __is_alone, bool __is_dense, int __rows, int __kept_axes, int __fold_axes>
 struct fold_planes {
     template <class __folding, class... __inputs>
     static __device__ constexpr int shared_bytes() {
@@ -202,7 +230,8 @@ struct fold_planes {
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
         constexpr int __elements = elements_of_planes<__room, __operands...>();
-        fold_brought_planes<__has_gaps, __is_alone, __rows, __kept_axes, __fold_axes, folds_bytes<__reduce, __operands...>::value>(
+        constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value;
+        fold_brought_planes<__has_gaps, __is_alone, __rows, __kept_axes, __fold_axes, __are_bytes, __is_dense && __are_bytes && folds_words<__reduce>::value>(
             __do_map, __do, __do_finish, __start, __space, __shared, plane_input<__operands, __elements>(__inputs)...);
     }
 };

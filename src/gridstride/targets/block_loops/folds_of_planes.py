@@ -54,7 +54,8 @@ def fold_of_planes(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         kept_row=results if results_make_a_row(walk) else None,
     )
     rows = walk.fold[0] if walk.fold[0] <= _FEW and (cut.group == 1 or fold > 1) else 0
-    flags = f"{flag(cut.gap > 0)}, {flag(cut.group == 1)}"
+    is_dense = fold > 1 and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
+    flags = f"{flag(cut.gap > 0)}, {flag(cut.group == 1)}, {flag(is_dense)}"
     how = configuration(blocks_for(walk.kept[-1], cut.planes), THREADS)
     name = f"fold_planes<{cut.room}, {flags}, {rows}, {kept}, {fold}>::"
     return fold_loop(
