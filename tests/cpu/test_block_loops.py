@@ -432,7 +432,7 @@ def test_short_rows_with_gaps_between_them(dtype: str, row: int) -> None:
 
 @pytest.mark.parametrize(
     ("itemsize", "row", "apart", "name"),
-    [(1, 3, 4, "striped_rows<3, "), (1, 4, 5, "striped_rows<1, "), (4, 99, 100, "striped_rows<1, "),
+    [(1, 3, 4, "striped_rows<3, 4, 1>"), (1, 4, 5, "striped_rows<1, 8, 1>"), (4, 99, 100, "striped_rows<1, 8, 1>"),
      (4, 48, 64, "rows<"), (4, 999, 1000, "rows<")],
 )  # fmt: skip
 def test_short_rows_are_striped_where_gaps_cut_sectors(
@@ -442,6 +442,14 @@ def test_short_rows_are_striped_where_gaps_cut_sectors(
     limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
     loop = writers.BlockLoops().elementwise(ElementWalk((row, 1 << 20), (1, row), tuple(operands)), limits)
     assert loop.name.startswith(name), loop.name
+
+
+@pytest.mark.parametrize(("step", "gaps"), [(2, 2), (-1, 0)])
+def test_only_sectors_with_gaps_are_fetched(step: int, gaps: int) -> None:
+    operands = Walked(0, 4, (4,)), Walked(0, 4, (4 * step,), (), True)
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    loop = writers.BlockLoops().elementwise(ElementWalk((1 << 20,), (1,), operands), limits)
+    assert loop.name == f"striped_rows<1, 8, {gaps}>"
 
 
 @pytest.mark.parametrize("gap", [1, 2])

@@ -11,6 +11,9 @@
 
 namespace gridstride {
 
+// Where outputs have gaps: between rows, or between elements.
+constexpr int gaps_between = 1, gaps_within = 2;
+
 GRIDSTRIDE_INLINED void fetch(const void* __at) {
 #if defined(__CUDA_ARCH__) && !defined(GRIDSTRIDE_CPU_ABI_VERSION)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(__at));
@@ -26,7 +29,6 @@ struct stripes {
     const __operand& source;
     char *row, *stored_to;
     long long apart;
-    bool is_at_gap;
     stored items[__operand::is_read ? __count * __width : 1];
 
     GRIDSTRIDE_INLINED stripes(const __operand& __source) : source(__source), row(__source.data) {}
@@ -47,15 +49,8 @@ struct stripes {
         row += apart;
         return 0;
     }
-    // Know whether there is a gap beside an element, which may be at the end of a row of a length.
-    GRIDSTRIDE_INLINED int know_gap(bool __is_at_end, unsigned __length) {
-        const long long __size = sizeof(stored), __whole = __length * __size, __step = source.strides[0];
-        is_at_gap = __operand::is_written && ((__length > 1 && __step != __size && __step != -__size) ||
-                                              (__is_at_end && source.step != __whole && source.step != -__whole));
-        return 0;
-    }
     GRIDSTRIDE_INLINED int fetch_gap(int __k) const {
-        if (is_at_gap) fetch(stored_to + __k * apart);
+        if (__operand::is_written) fetch(stored_to + __k * apart);
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int __k, int __j) {
@@ -68,7 +63,7 @@ struct stripes {
     }
 };
 
-template <int __width, int __count, class __operation, int __axes, class... __stripes>
+template <int __width, int __count, int __gaps, class __operation, int __axes, class... __stripes>
 GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space<__axes>& __space, __stripes&&... __all) {
     const unsigned __length = unsigned(__space.column), __pieces = __length / __width, __rows = unsigned(__space.width);
     if (threadIdx.x >= __rows * __pieces) return;
@@ -82,12 +77,12 @@ GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space
     const long long __left = __space.row - __first;
     const unsigned __last = __left < __count * __rows ? unsigned(__left) : __count * __rows;
     swallow(__all.move(__begin, __element, __rows)...);
-    swallow(__all.know_gap(__element == 0 || __element + __width == __length, __length)...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) swallow(__all.load(__k, __row + __k * __rows < __last)...);
+    if (__gaps == gaps_within || (__gaps == gaps_between && (__element == 0 || __element + __width == __length)))
 #pragma unroll
-    for (int __k = 0; __k < __count; ++__k)
-        if (__row + __k * __rows < __last) swallow(__all.fetch_gap(__k)...);
+        for (int __k = 0; __k < __count; ++__k)
+            if (__row + __k * __rows < __last) swallow(__all.fetch_gap(__k)...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
         if (__row + __k * __rows >= __last) break;
@@ -103,10 +98,10 @@ GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space
 
 // There are `row` rows of `column` elements, which are `strides[0]` apart. A block takes `width` of them at once, and
 // axis 0 counts the parts of so many rows as it takes; a thread's number, times `height`, shifted by 20, is its row.
-template <int __width, int __count, class __operation, int __axes, class... __operands>
+template <int __width, int __count, int __gaps, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void striped_rows(const __operation& __do, const element_space<__axes>& __space,
                                      const __operands&... __all) {
-    run_stripes<__width, __count>(__do, __space, stripes<__operands, __count, __width>(__all)...);
+    run_stripes<__width, __count, __gaps>(__do, __space, stripes<__operands, __count, __width>(__all)...);
 }
 
 }

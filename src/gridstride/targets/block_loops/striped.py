@@ -24,6 +24,8 @@ from gridstride.targets.walks import (
 _ELEMENTS, _WORDS, _LONGEST = 8, 4, 512
 #: Elements of rows that are too few for packets.
 _FEW = 4
+#: Gaps between rows, and between elements.
+_BETWEEN, _WITHIN = 1, 2
 #: By how much the header shifts to find a thread's row.
 _SHIFT = 20
 
@@ -48,12 +50,22 @@ def _stripes(walk: ElementWalk, sizes: Ints, outer: Sequence[int], steps: Callab
     at_once = max(1, THREADS // pieces)
     return element_loop(
         "gridstride/striped_rows.h",
-        f"striped_rows<{width}, {count}>",
+        f"striped_rows<{width}, {count}, {_gaps(walk, row)}>",
         walk,
         (rows, row, at_once, (1 << _SHIFT) // pieces + 1),
         (blocks_for(rows, count * at_once), *outer),
         steps,
         threads=blocks_for(at_once * pieces, WARP) * WARP,
+    )
+
+
+def _gaps(walk: ElementWalk, row: int) -> int:
+    """Return where outputs have gaps, as the header is told, beside elements that a block takes by rows of so many."""
+    outputs = [operand for operand in walk.operands if operand.written]
+    if any(abs(operand.strides[0]) != operand.itemsize for operand in outputs):
+        return _WITHIN
+    return _BETWEEN * any(
+        row > 1 and abs(operand.strides[1]) != row * operand.itemsize for operand in outputs
     )
 
 
