@@ -33,8 +33,9 @@ _WORDS_TO_LINE = 4
 _IN_PLANES = ALONG_Y + 2
 #: Bytes of elements, and of what a block has of an operand.
 _SIZES, _STRETCH = (1, 2, 4, 8), 24576
-#: Blocks of a multiprocessor at least where more than a block usually has is needed.
-_SHARING = 4
+#: Blocks of a multiprocessor at least where more than a block usually has is needed; and at most, unless elements are
+#: bytes: more get in each other's way in memory. Bytes of shared memory that a block needs for itself.
+_LEAST_SHARING, _MOST_SHARING, _RESERVED = 4, 5, 1024
 #: Bytes by which planes lie farther from each other than they wait, as in the header.
 _BESIDE = 48
 
@@ -131,12 +132,13 @@ def _deinterleaved(plane: Plane, limits: Limits) -> Loop | None:
         for each in plane.walk.operands
         if _is_shifted(plane, each)
     ]
-    if room + sum(lying) > max(
-        limits.shared_memory_per_block, limits.shared_memory_per_block_optin // _SHARING
-    ):
+    room, memory = room + sum(lying), limits.shared_memory_per_block_optin
+    if room > max(limits.shared_memory_per_block, memory // _LEAST_SHARING):
         return None
+    if size > 1:
+        room = max(room, memory // _MOST_SHARING - _RESERVED)
     name = f"deinterleaved<{before or 1}, {_kinds(plane, length)}>"
-    return sectors.loop(_DEINTERLEAVED, name, width, rows, room + sum(lying))
+    return sectors.loop(_DEINTERLEAVED, name, width, rows, room)
 
 
 def _is_shifted(plane: Plane, operand: Walked) -> bool:
