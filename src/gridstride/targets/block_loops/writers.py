@@ -12,6 +12,7 @@ from gridstride.targets.block_loops.flat_rows import flat_rows, flat_rows_of_wor
 from gridstride.targets.block_loops.folds_across import fold_across
 from gridstride.targets.block_loops.folds_along import fold_along
 from gridstride.targets.block_loops.folds_of_planes import fold_of_planes
+from gridstride.targets.block_loops.folds_turned import turned_fold
 from gridstride.targets.block_loops.little_folds import little_fold, reads_little
 from gridstride.targets.block_loops.outer import fold_outer
 from gridstride.targets.block_loops.pairs import fold_of_pairs
@@ -71,6 +72,8 @@ class BlockLoops:
             return pairs
         if has_short_rows(walk):
             return fold_of_few(walk) if has_few(walk) else short_fold(walk)
+        if (turned := turned_fold(walk, limits)) is not None:
+            return turned
         return fold_across(walk, limits, in_boxes) or fold_along(walk, limits)
 
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
