@@ -23,7 +23,8 @@ SHAPES: dict[str, list[tuple[tuple[int, ...], Any]]] = {
     "few_rows": [((9, 1008), 0), ((5, 333), 0)],
     "fold_narrow": [((5003, 13), 0), ((4099, 16), 0)],
     "fold_planes": [((40, 90, 3), 1), ((50, 7, 9, 11), (1, 3))],
-    "fold_stacked": [((300, 37, 13), (0, 2)), ((64, 9, 40), (0, 2))],
+    "fold_boxes": [((64, 9, 40), (0, 2))],
+    "fold_stacked": [((2, 301, 21, 13), (1, 3))],
 }
 KINDS = [
     ("int16", "argmax", "first"),

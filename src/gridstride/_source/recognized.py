@@ -96,6 +96,7 @@ def keeps_places(source: ReductionSource, inputs: Sequence[Role]) -> bool:
     return (
         len(inputs) == 1
         and kind_of(inputs[0].stored) in "iuf"
+        and inputs[0].stored == inputs[0].value
         and _placed_extreme(source, inputs[0]) is not None
     )
 

@@ -10,9 +10,10 @@ namespace gridstride {
 
 // Bytes of the values of a box at most, without gaps.
 constexpr int largest_box = 46 * 1024;
-// Values of a box at most, with gaps; of larger elements there are fewer.
-template <class... __inputs>
-__device__ constexpr int box_values() { return larger(int(sizeof(typename __inputs::stored))...) > 8 ? 2048 : 4096; }
+// Values of a box at most, with gaps: fewer of large elements, and where so many bytes are kept of small ones.
+__device__ constexpr int box_values(int __kept, int __size) {
+    return larger(__kept, __size) > 8 || (__size > 1 && __kept > 2 * __size) ? 2048 : 4096;
+}
 
 // What a thread holds of the columns of a packet.
 template <class __folding, int __length>
@@ -32,9 +33,12 @@ struct box_columns {
         for (int __j = 0; __j < __length; ++__j)
             if (__j < __last) sums[__j].add(__do, __do_map(0, 0, item_of<typename __inputs::operand>(__all.packets[__k], __j)...));
     }
-    GRIDSTRIDE_INLINED __folding value(int __j) const { return sums[__j]; }
+    GRIDSTRIDE_INLINED int fill(const char*, int) { return 0; }
+    GRIDSTRIDE_INLINED __folding value(int __j, int) const { return sums[__j]; }
 };
-// Of bytes that are folded in words, which have room for the rows of a part.
+template <class __columns>
+GRIDSTRIDE_INLINED void fill_columns(__columns&, const char*, int) {}
+// Of bytes that are folded in words, which have room for the rows of a part, and of extremes whose rows are told.
 template <class __columns, int __length>
 struct box_byte_columns {
     __columns columns;
@@ -46,7 +50,13 @@ struct box_byte_columns {
     GRIDSTRIDE_INLINED void add_some(const __map&, const __reduce&, int __k, int __last, __input& __one) {
         columns.add_last(__one.packets[__k], __last);
     }
-    GRIDSTRIDE_INLINED int value(int __j) const { return columns.value(__j); }
+    // With elements of the first row, of which there are so many, where none is better than the worst.
+    GRIDSTRIDE_INLINED int fill(const char* __at, int __last) {
+        fill_columns(columns, __at, __last);
+        return 0;
+    }
+    // Whose rows are so many places apart.
+    GRIDSTRIDE_INLINED typename __columns::kept value(int __j, int __apart) const { return columns.value(__j, 0, __apart); }
 };
 template <bool __are_bytes, int __length, class __folding, class __reduce, class... __operands>
 struct columns_of_box {
@@ -55,13 +65,39 @@ struct columns_of_box {
 };
 template <int __length, class __folding, class __reduce, class __operand>
 struct columns_of_box<true, __length, __folding, __reduce, __operand> {
-    typedef box_byte_columns<typename columns_in_words<__reduce, typename __operand::stored, __length>::type, __length> type;
-    typedef int value;
+    typedef typename columns_of_few<__reduce, typename __operand::stored, __length>::type columns;
+    typedef box_byte_columns<columns, __length> type;
+    typedef typename columns::kept value;
 };
 
-// A packet on its way: a word, or the words in which it lies; those of two-byte elements are of four bytes.
+// A packet on its way: a word, or the words in which it lies; those of small elements are of four bytes, as are elements of
+// as many.
 template <class __stored, int __length, bool __is_word, int __size = sizeof(__stored)>
 struct box_bits {
+    static constexpr int count = __length * __size / 4;
+    unsigned words[count + 1], shift;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        const unsigned __past = __size < 4 ? bytes_past<4>(__at) : 0;
+        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __past);
+        shift = __past * 8;
+#pragma unroll
+        for (int __k = 0; __k < count; ++__k) words[__k] = __from[__k];
+        if (__size < 4 && __past) words[count] = __from[count];
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
+        if (__size < 4) shift_words<count>(words, shift);
+        memcpy(&__to, words, 4 * count);
+    }
+};
+template <class __stored, int __length, int __size>
+struct box_bits<__stored, __length, true, __size> {
+    word_of<__stored, __length> word;
+    GRIDSTRIDE_INLINED void load(const char* __at) { word.load(__at); }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) { word.unpack(__to); }
+};
+// Those of bytes are of 16: smaller ones would be asked for too often.
+template <class __stored, int __length>
+struct box_bits<__stored, __length, false, 1> {
     arriving<__length, __stored> words;
     unsigned past;
     GRIDSTRIDE_INLINED void load(const char* __at) {
@@ -71,29 +107,6 @@ struct box_bits {
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
         words.join(past);
         words.unpack(__to);
-    }
-};
-template <class __stored, int __length, int __size>
-struct box_bits<__stored, __length, true, __size> {
-    word_of<__stored, __length> word;
-    GRIDSTRIDE_INLINED void load(const char* __at) { word.load(__at); }
-    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) { word.unpack(__to); }
-};
-template <class __stored, int __length>
-struct box_bits<__stored, __length, false, 2> {
-    static constexpr int count = __length / 2;
-    unsigned words[count + 1], shift;
-    GRIDSTRIDE_INLINED void load(const char* __at) {
-        const unsigned __past = bytes_past<4>(__at);
-        const unsigned* __from = reinterpret_cast<const unsigned*>(__at - __past);
-        shift = __past * 8;
-#pragma unroll
-        for (int __k = 0; __k < count; ++__k) words[__k] = __from[__k];
-        if (__past) words[count] = __from[count];
-    }
-    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
-        shift_words<count>(words, shift);
-        memcpy(&__to, words, 4 * count);
     }
 };
 
@@ -122,17 +135,19 @@ struct box_input {
         bits[__k].unpack(packets[__k]);
         return 0;
     }
-    // The first few elements of a packet, one after another: this happens seldom, and takes few registers.
+    // The first few elements of a packet, one after another, the last one first: this happens seldom, and takes few registers.
+    // Words move up, for what is chosen by a number lies in memory, and all packets would.
     GRIDSTRIDE_INLINED int load_some(int __element, int __last) {
-        constexpr int __size = sizeof(stored), __words = (__length * __size + 3) / 4;
+        constexpr int __size = sizeof(stored), __step = __size < 4 ? __size : 4, __words = (__length * __size + 3) / 4;
         unsigned __bits[__words] = {};
 #pragma unroll 1
-        for (int __byte = 0; __byte < __last * __size; __byte += __size < 4 ? __size : 4) {
+        for (int __byte = __last * __size - __step; __byte >= 0; __byte -= __step) {
             unsigned __some = 0;
-            memcpy(&__some, at(__element) + __byte, __size < 4 ? __size : 4);
+            memcpy(&__some, at(__element) + __byte, __step);
 #pragma unroll
-            for (int __k = 0; __k < __words; ++__k)
-                if (__byte / 4 == __k) __bits[__k] |= __some << __byte % 4 * 8;
+            for (int __k = __words - 1; __k > 0; --__k)
+                __bits[__k] = __step == 4 ? __bits[__k - 1] : __funnelshift_l(__bits[__k - 1], __bits[__k], 8 * __step);
+            __bits[0] = (__step == 4 ? 0 : __bits[0] << 8 * __step % 32) | __some;
         }
         memcpy(&packets[0], __bits, __length * __size);
         return 0;
@@ -210,47 +225,59 @@ GRIDSTRIDE_INLINED void add_boxes(const __map& __do_map, const __reduce& __do, _
         }
 }
 
-// Where in the box of values the one of an index is, along the axes from one on.
-template <int __from, int __axes>
+// Where in the box of values the one of an index is, along the axes from one on; or which place it has in the fold, which
+// stands behind other numbers.
+template <int __from, int __behind = 0, int __axes>
 GRIDSTRIDE_INLINED int place_in_box(const axes<__axes>& __lengths, const numbering<__axes>& __places, unsigned __index) {
     int __place = 0;
 #pragma unroll
-    for (int __axis = __from; __axis < __axes; ++__axis) {
+    for (int __axis = __from; __axis < __axes - __behind; ++__axis) {
         if (__axis >= __lengths.ndim) break;
         const unsigned __at = __axis + 1 < __lengths.ndim ? remainder_of(__lengths, __index, __axis) : __index;
-        __place += int(__at) * int(__places.strides[__axis]);
+        __place += int(__at) * int(__places.strides[__axis + __behind]);
     }
     return __place;
 }
 
-// Fold the values of each result, and hand them over.
-template <int __row_axes, class __folding, class __value, class __reduce, class __finish, int __axes>
+// Where `position` has the places of axes, of which there is one of rows.
+constexpr int behind_numbers = 2;
+// What is kept of a value so many places further in the fold.
+template <class __reduce, class __value>
+GRIDSTRIDE_INLINED __value moved(const __reduce&, const __value& __kept, int) { return __kept; }
+
+// Fold the values of each result, and hand them over. `__are_placed`: whether these have places.
+template <bool __are_placed, int __row_axes, class __folding, class __value, class __reduce, class __finish, int __axes>
 GRIDSTRIDE_INLINED void fold_box(const __reduce& __do, const __finish& __do_finish, const __folding& __start,
-                                 const fold_space<__axes>& __space, int __first, int __results, const __value* __table) {
+                                 const fold_space<__axes>& __space, int __first, int __results, const __value* __table,
+                                 long long __place_of_rows) {
     constexpr int __axis = __row_axes + 1;
+    const int __further = __are_placed ? int(__space.position.strides[__axis + behind_numbers]) : 0;
     const int __group = __space.group, __lane = threadIdx.x & (__group - 1), __at_once = fold_threads >> (__ffs(__group) - 1);
     const int __run = int(__space.fold.length[__axis]), __step = int(__space.fold_numbers.strides[__axis]), __runs = int(__space.fold_row);
     for (int __begin = 0; __begin < __results; __begin += __at_once) {
         const int __own = __begin + (threadIdx.x >> (__ffs(__group) - 1));
         const int __base = (__own < __results ? place_in_box<0>(__space.kept, __space.kept_numbers, __own) : 0) + __lane * __step;
-        __value __sum = __table[between_gaps(__base)];
-        int __at = __base + __step * __group, __left = __run - __lane - __group;
+        const int __first_place = __are_placed ? __lane * __further : 0;
+        __value __sum = moved(__do, __table[between_gaps(__base)], __first_place);
+        int __at = __base + __step * __group, __left = __run - __lane - __group, __place = __first_place + __further * __group;
         for (int __k = 0;;) {
 #pragma unroll 4
-            for (; __left > 0; __left -= __group, __at += __step * __group) joined(__do, __sum, __table[between_gaps(__at)]);
+            for (; __left > 0; __left -= __group, __at += __step * __group, __place += __further * __group)
+                joined(__do, __sum, moved(__do, __table[between_gaps(__at)], __place));
             if (++__k == __runs) break;
             __at = __base + place_in_box<__axis + 1>(__space.fold, __space.fold_numbers, __k);
+            if (__are_placed) __place = __first_place + place_in_box<__axis + 1, behind_numbers>(__space.fold, __space.position, __k);
             __left = __run - __lane;
         }
         for (int __distance = __group / 2; __distance > 0; __distance /= 2) joined(__do, __sum, from_lane_below(__sum, __distance, __group));
-        if (__lane == 0 && __own < __results) __do_finish(__first + __own, int(blockIdx.y), as_folded(__do, __start, __sum, 0));
+        if (__lane == 0 && __own < __results) __do_finish(__first + __own, int(blockIdx.y), as_folded(__do, __start, __sum, __place_of_rows));
     }
 }
 
 // `position` says how many elements segments of the last rows have; its strides, how many results a box has, how many boxes
-// those have that lie next to each other (`kept.count`), which row is the first of the last ones, and how many threads
-// take packets.
-template <bool __are_bytes, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// those have that lie next to each other (`kept.count`), which row is the first of the last ones, how many threads take
+// packets, and the places of axes, where values have any: those of rows are strides of `fold_numbers`.
+template <bool __are_bytes, bool __are_placed, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                            const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                            box_input<__operands, __length, __high * __wide, __are_words>&&... __all) {
@@ -265,9 +292,9 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
     int __results = __of_box, __segments = 1;
     if (__box + 1 == __boxes) {
         __results = int(__space.kept.count) - __box * __of_box;
-        const int __elements = int(__space.width) / __of_box * __results;
-        if (__elements < __rows.segment) __rows.segment = __elements;
-        __segments = __elements / __rows.segment;
+        const int __all_elements = int(__space.width) / __of_box * __results;
+        if (__all_elements < __rows.segment) __rows.segment = __all_elements;
+        __segments = __all_elements / __rows.segment;
     } else if (__rows.segment < __space.width) {
         __segments = int(__space.width) / __rows.segment;
     }
@@ -284,6 +311,8 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
     __rows.last = int(__space.position.strides[2]);
     __rows.elements = __space.position.step < __rows.segment ? int(__space.position.step) : __rows.segment;
     __value* __table = reinterpret_cast<__value*>(__shared);
+    const int __row_place = __are_placed ? int(__space.fold_numbers.strides[1]) : 0;
+    const int __elements = __rows.first < __rows.last ? __rows.segment : __rows.elements;  // of a segment of the first row
 #pragma unroll 1
     for (int __packet = threadIdx.x; int(threadIdx.x) < __apart && __packet < __rows.packets; __packet += __wide * __apart) {
         typename __columns_type::type __sums[__wide];
@@ -302,31 +331,37 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
             if (!__is_inside) __own[__w] = __own[0];
         }
         add_boxes<__length, __wide, __high, __row_axes>(__do_map, __do, __sums, __space, __rows, __own, __all...);
+        if (__are_placed) go_to_box<__row_axes>(__space, __rows.first, __all...);
 #pragma unroll
         for (int __w = 0; __w < __wide; ++__w)
-            if (__packet + __w * __apart < __rows.packets)
+            if (__packet + __w * __apart < __rows.packets) {
+                if (__are_placed) swallow(__sums[__w].fill(__all.at(__own[__w].element), __elements - __own[__w].within)...);
 #pragma unroll
                 for (int __j = 0; __j < __length; ++__j)
-                    __table[__are_words ? between_gaps(__own[__w].column) + __j : between_gaps(__own[__w].column + __j)] = __sums[__w].value(__j);
+                    __table[__are_words ? between_gaps(__own[__w].column) + __j : between_gaps(__own[__w].column + __j)] =
+                        __sums[__w].value(__j, __row_place);
+            }
     }
     __syncthreads();
-    fold_box<__row_axes>(__do, __do_finish, __start, __space, __first_result, __results, __table);
+    fold_box<__are_placed, __row_axes>(__do, __do_finish, __start, __space, __first_result, __results, __table,
+                                       static_cast<long long>(__rows.first) * __row_place);
 }
 
 // `__length`: elements of a packet, of all of which `__wide` are taken at once from `__high` rows. `__are_words`: whether
-// they are words.
-template <int __length, int __wide, int __high, bool __are_words, int __row_axes>
+// they are words; `__kept`: bytes of what is kept of values that have places, or 0.
+template <int __length, int __wide, int __high, bool __are_words, int __row_axes, int __kept = 0>
 struct fold_boxes {
     template <class __folding, class... __inputs>
     static __device__ constexpr int shared_bytes() {
-        constexpr int __values = box_values<__inputs...>();
-        return between_gaps(__values + 16) * (__values * int(sizeof(__folding)) > largest_box ? 4 : larger(4, int(sizeof(__folding))));
+        constexpr int __values = box_values(__kept, larger(int(sizeof(typename __inputs::stored))...)), __bytes = __kept ? __kept : int(sizeof(__folding));
+        return between_gaps(__values + 16) * (__values * __bytes > largest_box ? 4 : larger(4, __bytes));
     }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                         const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                         const __operands&... __inputs) {
-        fold_rows_of_boxes<folds_bytes<__reduce, __operands...>::value && __length % 4 == 0, __length, __wide, __high, __are_words, __row_axes>(
+        constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value && (__kept || __length % 4 == 0);
+        fold_rows_of_boxes<__are_bytes, (__kept > 0), __length, __wide, __high, __are_words, __row_axes>(
             __do_map, __do, __do_finish, __start, __space, __shared, box_input<__operands, __length, __high * __wide, __are_words>(__inputs)...);
     }
 };

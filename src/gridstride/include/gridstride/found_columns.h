@@ -48,6 +48,7 @@ struct found_columns {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j)
             if (__j < __last && is_better(values::from(__items.items[__j]), best[__j])) best[__j] = values::from(__items.items[__j]), rows[__j] = row;
+        ++row;
     }
     static GRIDSTRIDE_INLINED void add_one(kept& __kept, const __stored& __item, int __row) {
         if (is_better(values::from(__item), __kept.value)) __kept.value = values::from(__item), __kept.row = __row;
@@ -58,12 +59,123 @@ struct found_columns {
     }
 };
 
+#if !defined(GRIDSTRIDE_CPU_ABI_VERSION) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+// Which halves of a word are better than those of another, as a mask.
+template <class __stored> struct better_halves;
+#define GRIDSTRIDE_BETTER_HALVES(type, name)                                                                            \
+    template <>                                                                                                        \
+    struct better_halves<type> {                                                                                       \
+        static GRIDSTRIDE_INLINED unsigned of(bool __is_largest, bool __is_first, unsigned __a, unsigned __b) {        \
+            unsigned __mask;                                                                                           \
+            if (__is_largest && __is_first) asm("set.gt.u32." name " %0, %1, %2;" : "=r"(__mask) : "r"(__a), "r"(__b)); \
+            else if (__is_largest) asm("set.ge.u32." name " %0, %1, %2;" : "=r"(__mask) : "r"(__a), "r"(__b));         \
+            else if (__is_first) asm("set.lt.u32." name " %0, %1, %2;" : "=r"(__mask) : "r"(__a), "r"(__b));           \
+            else asm("set.le.u32." name " %0, %1, %2;" : "=r"(__mask) : "r"(__a), "r"(__b));                           \
+            return __mask;                                                                                             \
+        }                                                                                                              \
+    };
+GRIDSTRIDE_BETTER_HALVES(float16, "f16x2")
+GRIDSTRIDE_BETTER_HALVES(bfloat16, "bf16x2")
+#undef GRIDSTRIDE_BETTER_HALVES
+
+// The same of two columns at once, of which halves of words hold elements and rows.
+template <class __stored, int __length, bool __is_largest, bool __is_first>
+struct found_halves {
+    typedef found_row<__stored> kept;
+    typedef compared<__stored> values;
+    static constexpr int words = __length / 2;
+    static constexpr unsigned no_row = 0xffffu;
+    unsigned best[words], rows[words], row;
+
+    GRIDSTRIDE_INLINED found_halves() : row(0) {
+        const __stored __worst[2] = {values::worst(__is_largest), values::worst(__is_largest)};
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) {
+            memcpy(&best[__k], __worst, 4);
+            rows[__k] = ~0u;
+        }
+    }
+    GRIDSTRIDE_INLINED void take(int __k, unsigned __bits, unsigned __own) {
+        const unsigned __mask = better_halves<__stored>::of(__is_largest, __is_first, __bits, best[__k]) & __own;
+        best[__k] = (__bits & __mask) | (best[__k] & ~__mask);
+        rows[__k] = (row & __mask) | (rows[__k] & ~__mask);
+    }
+    GRIDSTRIDE_INLINED void add(const packet<__stored, __length>& __items) {
+        unsigned __bits[words];
+        memcpy(__bits, &__items, 4 * words);
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) take(__k, __bits[__k], ~0u);
+        row += 0x10001u;
+    }
+    GRIDSTRIDE_INLINED void add_last(const packet<__stored, __length>& __items, int __last) {
+        unsigned __bits[words];
+        memcpy(__bits, &__items, 4 * words);
+#pragma unroll
+        for (int __k = 0; __k < words; ++__k) take(__k, __bits[__k], mask_of(2 * __last - 4 * __k));
+        row += 0x10001u;
+    }
+    GRIDSTRIDE_INLINED unsigned row_of(int __j) const { return rows[__j / 2] >> __j % 2 * 16 & 0xffffu; }
+    GRIDSTRIDE_INLINED kept value(int __j, int __first, int __apart) const {
+        __stored __both[2];
+        memcpy(__both, &best[__j / 2], 4);
+        const kept __own = {values::from(__both[__j % 2]), row_of(__j) == no_row ? -1 : __first + int(row_of(__j)) * __apart};
+        return __own;
+    }
+};
+template <class __reduce, bool __is_largest, bool __is_first, class __value, class __map, int __length>
+struct columns_of_few<found_extreme<__reduce, __is_largest, __is_first, __value, __map>, float16, __length> {
+    typedef found_halves<float16, __length, __is_largest, __is_first> type;
+};
+template <class __reduce, bool __is_largest, bool __is_first, class __value, class __map, int __length>
+struct columns_of_few<found_extreme<__reduce, __is_largest, __is_first, __value, __map>, bfloat16, __length> {
+    typedef found_halves<bfloat16, __length, __is_largest, __is_first> type;
+};
+template <class __stored, int __length, bool __is_largest, bool __is_first>
+GRIDSTRIDE_INLINED void fill_columns(found_halves<__stored, __length, __is_largest, __is_first>& __columns, const char* __at, int __last) {
+    typedef found_halves<__stored, __length, __is_largest, __is_first> columns;
+#pragma unroll
+    for (int __k = 0; __k < columns::words; ++__k) {
+        const unsigned __none = __columns.rows[__k] & 0x80008000u;
+        if (!__none) continue;
+        unsigned __bits = 0;
+#pragma unroll
+        for (int __j = 0; __j < 2; ++__j)
+            if (2 * __k + __j < __last) __bits |= unsigned(reinterpret_cast<const unsigned short*>(__at)[2 * __k + __j]) << 16 * __j;
+        const unsigned __mask = ((__none & 0x8000u ? 0xffffu : 0u) | (__none >> 31 ? 0xffff0000u : 0u)) & mask_of(2 * __last - 4 * __k);
+        __columns.best[__k] = (__bits & __mask) | (__columns.best[__k] & ~__mask);
+        __columns.rows[__k] &= ~__mask;
+    }
+}
+#endif
+
+// Keep elements of the first row, of which there are so many, where none is better than the worst.
+template <class __stored, int __length, bool __is_largest, bool __is_first>
+GRIDSTRIDE_INLINED void fill_columns(found_columns<__stored, __length, __is_largest, __is_first>& __columns, const char* __at, int __last) {
+    int __all = 0;
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j) __all |= __columns.rows[__j];
+    if (__all >= 0) return;
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__columns.rows[__j] < 0 && __j < __last) {
+            __columns.best[__j] = compared<__stored>::from(reinterpret_cast<const __stored*>(__at)[__j]);
+            __columns.rows[__j] = 0;
+        }
+}
+
 template <class __stored>
 GRIDSTRIDE_INLINED found_row<__stored> with_any(found_row<__stored> __kept, const char* __at, int __row) {
     if (__kept.row < 0) {
         __kept.value = compared<__stored>::from(*reinterpret_cast<const __stored*>(__at));
         __kept.row = __row;
     }
+    return __kept;
+}
+
+template <class __reduce, bool __is_largest, bool __is_first, class __value, class __map, class __stored>
+GRIDSTRIDE_INLINED found_row<__stored> moved(const found_extreme<__reduce, __is_largest, __is_first, __value, __map>&,
+                                             found_row<__stored> __kept, int __rows) {
+    if (__kept.row >= 0) __kept.row += __rows;
     return __kept;
 }
 

@@ -160,6 +160,9 @@ template <class __reduce, bool __is_largest, class __operand>
 struct folds_bytes<byte_extreme<__reduce, __is_largest>, __operand> { static constexpr bool value = true; };
 template <class __reduce, class __stored, int __length>
 struct columns_in_words;
+// The same of no more than 1 << 15 rows.
+template <class __reduce, class __stored, int __length>
+struct columns_of_few : columns_in_words<__reduce, __stored, __length> {};
 // What a thread has of a column, of which an element of row `__row` is at `__at`.
 GRIDSTRIDE_INLINED int with_any(int __kept, const char*, int) { return __kept; }
 template <class __reduce, class __stored, int __length>

@@ -173,7 +173,10 @@ struct placed_columns {
         ranks = __ranked::next(ranks);
     }
     // The last packet of a thread, of which there are so many bytes.
-    GRIDSTRIDE_INLINED void add_last(const packet<__stored, __length>& __items, int __last) { add_some_ranked(words, __items, ranks, 0, __last); }
+    GRIDSTRIDE_INLINED void add_last(const packet<__stored, __length>& __items, int __last) {
+        add_some_ranked(words, __items, ranks, 0, __last);
+        ranks = __ranked::next(ranks);
+    }
     static GRIDSTRIDE_INLINED int nothing() { return __ranked::is_largest ? -most * 128 - 128 : most * 128 + 127; }
     static GRIDSTRIDE_INLINED int key(int __byte, int __row) { return (__byte - bias) * (most + 1) + __ranked::rank(__row, most); }
     static GRIDSTRIDE_INLINED int byte(int __key) { return (__key >> 24) + bias; }
@@ -195,6 +198,11 @@ struct columns_in_words<placed_extreme<__ranked, __value, __map, __reduce>, __st
 template <class __ranked, class __value, class __map, class __reduce>
 GRIDSTRIDE_INLINED void joined(const placed_extreme<__ranked, __value, __map, __reduce>&, int& __key, const int& __other) {
     __key = __ranked::kept(__key, __other);
+}
+template <class __ranked, class __value, class __map, class __reduce>
+GRIDSTRIDE_INLINED int moved(const placed_extreme<__ranked, __value, __map, __reduce>&, int __key, int __rows) {
+    if (__key == placed_columns<__ranked, char, 4>::nothing()) return __key;
+    return __ranked::is_falling ? __key - __rows : __key + __rows;
 }
 template <class __folding, class __ranked, class __value, class __map, class __reduce>
 GRIDSTRIDE_INLINED __folding as_folded(const placed_extreme<__ranked, __value, __map, __reduce>& __do, __folding __start, int __key,

@@ -69,6 +69,8 @@ _PACKETS = 8
 _SHORT_ROW = 64
 #: Axes of rows along which threads count on; along more they divide.
 _COUNTED_AXES = 3
+#: Rows of a thread that are many where a few columns make a result, and the fewest then.
+_MANY_ROWS, _FEWEST_ROWS = 16, 2
 #: Rows on their way to a thread at once, as in the loops' names below.
 _AT_ONCE = 4
 
@@ -92,8 +94,9 @@ def fold_across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop | No
         return _rows(walk, limits)
     return (
         (in_boxes and boxed_fold(walk, limits, in_words=True))
-        or _stacked(walk, limits)
+        or _stacked(walk, limits, _MANY_ROWS)
         or (in_boxes and boxed_fold(walk, limits))
+        or _stacked(walk, limits, _FEWEST_ROWS)
         or _rows(walk, limits)
     )
 
@@ -282,8 +285,8 @@ def joining_of_rows(results: int, parts: int, capacity: int) -> Loop:
     )
 
 
-def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
-    """Return the fold of neighboring columns across rows, a few of which make a result."""
+def _stacked(walk: FoldWalk, limits: Limits, least: int) -> FoldLoop | None:
+    """Return the fold of neighboring columns, a few of which make a result, across so many rows a thread at least."""
     if len(walk.fold) != 2 or not all(walk.fold) or not _has_room(walk.inputs, walk.fold[1]):
         return None
     (inner, rows), (results, *outer) = walk.fold, walk.kept
@@ -304,7 +307,7 @@ def _stacked(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         if _rows_alike(walk, 1) <= THREADS // group or group == 16
     )
     height = THREADS // group
-    if used < 0.7 or rows < 2 * height or results * inner < _STRETCH * length:
+    if used < 0.7 or rows < least * height or results * inner < _STRETCH * length:
         return None
     width = (group - (not is_aligned)) * length // inner
     stretches = -(-results // width)

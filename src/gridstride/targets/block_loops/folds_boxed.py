@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.spaces import (
+    FOUND_ACROSS,
     MOST_BYTE_ROWS,
     MOST_PARTS,
+    MOST_ROWS,
     blocks_for,
     fold_loop,
     fold_space_bytes,
@@ -43,24 +45,31 @@ _MANY_ROWS, _LEAST_ROWS = 4, 16
 #: Words that a thread has on their way, if of 16 bytes; and packets of a row that it takes at once at most.
 _AT_ONCE, _MOST_WIDE, _MOST_LOADS = 4, 8, 16
 #: Bytes of the least words that are taken, by those of elements; packets between words are shifted.
-_LEAST_WORDS = {1: 16, 2: 8}
+_LEAST_WORDS = {1: 16, 2: 8, 4: 8}
 #: Bytes that come soon after each other, so that what rows share of sectors is still there.
 _SHORT_SPAN = 512
 #: Axes along which rows are, at most.
 _MOST_ROW_AXES = 3
 #: Blocks that a multiprocessor holds at once; fewer where rows are along several axes, or begin between words.
 _HELD, _FEWER_HELD, _FEWEST_HELD = 5, 4, 3
+#: Places that there is room for, by the bytes in which they are kept.
+_MOST_PLACES = {4: 1 << 24, 8: 1 << 31, 16: 1 << 31}
+#: Rows of a part at most where two bytes say which place is of which, as in the header.
+_MOST_HALF_ROWS = (1 << 15) - 1
+#: Numbers behind which those of places stand, as in the header.
+_NUMBERS = 4
 #: Bytes that a box has at least.
 _LEAST_BYTES = 1024
 
 
 class _Axis(NamedTuple):
-    """An axis of a walk: its stride in elements, and its number among those that are kept."""
+    """An axis of a walk: its stride in elements, its number among those that are kept, or places in the fold apart."""
 
     step: int
     length: int
     is_folded: bool
     number: int = 0
+    place: int = 0
 
 
 class _Boxes(NamedTuple):
@@ -104,7 +113,9 @@ def boxed_fold(
     `in_words`: None too where packets are no words, or would be none wherever the first begins; `in_rows`: where boxes
     have one row.
     """
-    if not walk.inputs or any((*walk.kept_numbers, *walk.fold_numbers, *walk.positions)):
+    if not walk.inputs or any((*walk.kept_numbers, *walk.fold_numbers)):
+        return None
+    if any(walk.positions) and not _keeps_places(walk):
         return None
     if not prod(walk.kept) * prod(walk.fold) > 0 or max(prod(walk.kept), prod(walk.fold)) >= 1 << 31:
         return None
@@ -126,8 +137,35 @@ def boxed_fold(
     return None
 
 
+def _keeps_places(walk: FoldWalk) -> bool:
+    """Return whether places are those of extremes, which are kept beside numbers."""
+    return walk.keeps_places and walk.inputs[0].itemsize <= LARGEST_WORD // 2
+
+
+def _bytes_kept(walk: FoldWalk) -> int:
+    """Return the bytes of what is kept of values that have places: those of bytes are in one number."""
+    if not _keeps_places(walk):
+        return 0
+    size = walk.inputs[0].itemsize
+    return LEAST_WORD if size == 1 else max(8, 2 * size)
+
+
+def _most_rows(walk: FoldWalk) -> int:
+    """Return how many rows a part has at most: those of small elements are told in a byte, or in two."""
+    if has_bytes(walk):
+        return MOST_BYTE_ROWS
+    return _MOST_HALF_ROWS if walk.keeps_places else MOST_ROWS
+
+
+def _most_places(boxes: _Boxes, part: int) -> int:
+    """Return the last place of a part, from its first one on."""
+    return boxes.rows[0].place * (part - 1) + sum(each.place * (each.length - 1) for each in boxes.inside)
+
+
 def _most_values(walk: FoldWalk) -> int:
-    return _VALUES if max(each.itemsize for each in walk.inputs) <= LARGEST_WORD // 2 else _VALUES_OF_LARGE
+    kept, largest = _bytes_kept(walk), max(each.itemsize for each in walk.inputs)
+    are_large = max(kept, largest) > LARGEST_WORD // 2 or (largest > 1 and kept > 2 * largest)
+    return _VALUES_OF_LARGE if are_large else _VALUES
 
 
 def _axes_of(operand: Walked, walk: FoldWalk) -> list[_Axis] | None:
@@ -136,7 +174,10 @@ def _axes_of(operand: Walked, walk: FoldWalk) -> list[_Axis] | None:
     kept = zip(operand.strides, walk.kept, strict=True)
     axes = [
         *(_Axis(step, length, False, k) for k, (step, length) in enumerate(kept)),
-        *(_Axis(*each, True) for each in zip(operand.fold_strides, walk.fold, strict=True)),
+        *(
+            _Axis(step, length, True, place=place)
+            for step, length, place in zip(operand.fold_strides, walk.fold, walk.positions, strict=True)
+        ),
     ]
     axes = [each for each in axes if each.length > 1]
     if operand.address % size or any(each.step % size or each.step <= 0 for each in axes):
@@ -170,8 +211,9 @@ def _boxes(axes: list[_Axis], kept: int, length: int, most: int, within: _RowsIn
             last = (outer[0].length - 1) % c * unit + unit
             # Rows of which the last have fewer elements come last.
             last_rows = prod(each.length for each in rows[1:])
-            rows = [*rows[1:], _Axis(unit * c, -(-outer[0].length // c), True)]
-            inside.append(_Axis(unit, c, True))
+            place = outer[0].place
+            rows = [*rows[1:], _Axis(unit * c, -(-outer[0].length // c), True, place=place * c)]
+            inside.append(_Axis(unit, c, True, place=place))
         else:
             together *= outer[0].length
         values *= c
@@ -180,8 +222,9 @@ def _boxes(axes: list[_Axis], kept: int, length: int, most: int, within: _RowsIn
     if within:
         step, longest, each = within.axis.step, within.axis.length, within.each
         segment, apart = step * each, step * longest
-        rows.append(_Axis(segment, longest // each, True))
-        inside.append(_Axis(step, each, True))
+        place = within.axis.place
+        rows.append(_Axis(segment, longest // each, True, place=place * each))
+        inside.append(_Axis(step, each, True, place=place))
         begins += [segment, apart]
     rows = rows or [_Axis(0, 1, True)]
     own = {each.number: each for each in axes if not each.is_folded}
@@ -268,10 +311,11 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: _Boxes) -> FoldLoop | None:
     parts = parts_that_fill(blocks, _held(walk, boxes) * limits.multiprocessors, 2)
     parts = max(1, min(parts, count // _LEAST_ROWS, MOST_PARTS))
     part = blocks_for(count, parts)
-    if has_bytes(walk):
-        part = min(part, MOST_BYTE_ROWS)
-    parts = blocks_for(count, part)
+    part = min(part, _most_rows(walk))
+    parts, kept = blocks_for(count, part), _bytes_kept(walk)
     if parts > MOST_PARTS or len(boxes.rows) > _MOST_ROW_AXES:
+        return None
+    if kept and (len(boxes.rows) > 1 or _most_places(boxes, part) >= _MOST_PLACES[kept]):
         return None
     length, are_words = _packets(walk, boxes)
     high = _AT_ONCE if count >= _MANY_ROWS else 1
@@ -281,10 +325,11 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: _Boxes) -> FoldLoop | None:
     apart = blocks_for(packets, wide * blocks_for(packets, wide * THREADS))
     group = power_of_two_up_to(min(WARP, inside[0].length, max(1, THREADS // of_box)))
     axes = (_Axis(0, of_row, True), *boxes.rows, *inside)
-    capacity = capacity_for(max(len(walk.kept), len(axes)))
+    places = tuple(each.place for each in inside) if kept else ()
+    capacity = capacity_for(max(len(walk.kept), len(axes), _NUMBERS + len(places)))
     placed = walk._replace(
         kept_numbers=(boxes.segment,),
-        fold_numbers=(boxes.apart, *(0 for _ in boxes.rows), *(each.step for each in inside)),
+        fold_numbers=(boxes.apart, *(each.place for each in boxes.rows), *(each.step for each in inside)),
         positions=(boxes.last,),
     )
     space = fold_space_bytes(
@@ -299,7 +344,7 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: _Boxes) -> FoldLoop | None:
         boxes.values,
         kept_row=prod(walk.kept) if results_make_a_row(walk) else None,
         fold_row=folded // inside[0].length,
-        positions=(of_box, together, count - boxes.last_rows, apart),
+        positions=(of_box, together, count - boxes.last_rows, apart, *places),
     )
     inputs = tuple(
         folded_bytes(
@@ -311,12 +356,15 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: _Boxes) -> FoldLoop | None:
         )
         for each in walk.inputs
     )
-    name = f"fold_boxes<{length}, {wide}, {high}, {flag(are_words)}, {len(boxes.rows)}>::"
+    how_kept = f", {kept}" if kept else ""
+    name = f"fold_boxes<{length}, {wide}, {high}, {flag(are_words)}, {len(boxes.rows)}{how_kept}>::"
     values = _most_values(walk) // THREADS
     how = configuration(blocks, THREADS, parts)
-    return fold_loop(
-        (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", values, capacity=capacity
-    )
+    loop = fold_loop(
+        (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", values, capacity=capacity,
+        tells_places=kept > 0, finds_places=FOUND_ACROSS if kept > LEAST_WORD else "",
+    )  # fmt: skip
+    return loop._replace(largest=None) if kept else loop
 
 
 def _held(walk: FoldWalk, boxes: _Boxes) -> int:
@@ -332,7 +380,8 @@ def _packets(walk: FoldWalk, boxes: _Boxes) -> tuple[int, bool]:
     sizes = [each.itemsize for each in walk.inputs]
     size, most = max(sizes), packet_length(sizes)
     length = gcd(boxes.begins, *(each.address // each.itemsize for each in walk.inputs), most)
-    return (most, False) if length * size < _LEAST_WORDS.get(size, 0) else (length, True)
+    are_short = size >= LEAST_WORD and boxes.segment < most
+    return (most, False) if length * size < _LEAST_WORDS.get(size, 0) and not are_short else (length, True)
 
 
 def _wide(walk: FoldWalk, length: int, high: int, packets: int) -> int:

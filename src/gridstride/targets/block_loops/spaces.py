@@ -26,7 +26,7 @@ from gridstride.targets.walks import (
 #: Bytes of the largest value for which shared memory has room for one of each thread, as in the headers.
 LARGEST_FOLDING = 184
 _LINES = "gridstride/fold_lines.h"
-_FOUND_ALONG, _FOUND_ACROSS = "gridstride/found_along.h", "gridstride/found_columns.h"
+_FOUND_ALONG, FOUND_ACROSS = "gridstride/found_along.h", "gridstride/found_columns.h"
 #: Rows that a thread folds at most, and such rows of bytes: in the headers sums and ranks of bytes count on it.
 MOST_ROWS, MOST_BYTE_ROWS = 1 << 22, 254
 #: Parts of a fold, which are a grid's second axis, at most.
@@ -115,7 +115,7 @@ def found_along(walk: FoldWalk) -> str:
 
 def found_across(walk: FoldWalk) -> str:
     """Return the same across rows."""
-    return _FOUND_ACROSS if _looks_for_places(walk) else ""
+    return FOUND_ACROSS if _looks_for_places(walk) else ""
 
 
 def _looks_for_places(walk: FoldWalk) -> bool:
