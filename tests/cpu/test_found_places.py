@@ -72,6 +72,31 @@ def test_places(block_folds: list[FoldLoop], loop: str, kind: tuple[str, str, st
     assert any(each.name.startswith(loop) for each in block_folds)
 
 
+@pytest.mark.parametrize(
+    ("loop", "dtype", "shape", "axis", "order"),
+    [
+        ("fold_planes", "float32", (20, 8, 6, 5, 9), (1, 3), (4, 3, 2, 1, 0)),
+        ("fold_rows", "float16", (20, 8, 6, 5, 9), (1, 3), (0, 2, 3, 4, 1)),
+        ("fold_rows", "int8", (40, 64, 7, 7), (0, 2, 3), (3, 2, 1, 0)),
+    ],
+)
+def test_places_of_axes_in_another_order(
+    block_folds: list[FoldLoop],
+    loop: str,
+    dtype: str,
+    shape: tuple[int, ...],
+    axis: tuple[int, ...],
+    order: tuple[int, ...],
+) -> None:
+    """Places count along the axes as they are given, also where memory has them in another order."""
+    lying = np.random.default_rng(2).integers(0, 40, [shape[k] for k in order]).astype(dtype)
+    x = lying.transpose(np.argsort(order))
+    for view in (x, x[:, ::-1]):
+        check(view, "argmax", "first", axis)
+        check(view, "argmin", "last", axis)
+    assert any(each.name.startswith(loop) for each in block_folds)
+
+
 @pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", *in_soak("float64")])
 def test_places_of_infinities_and_zeros(block_folds: list[FoldLoop], loop: str, dtype: str) -> None:

@@ -22,6 +22,7 @@ from gridstride.targets.block_loops.spaces import (
     has_words,
     packet_length,
     parts_that_fill,
+    places_ascend,
     power_of_two_up_to,
     results_make_a_row,
     room_of,
@@ -351,7 +352,10 @@ def _rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     are_words = row % length == 0 and has_words(walk, length, along=True)
     # Where places are looked for in packets of several elements, these are words, wherever rows begin.
     finds_places = (
-        walk.keeps_places and row >= length > 2 and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
+        walk.keeps_places
+        and places_ascend(walk)
+        and row >= length > 2
+        and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
     )
     packets = -(-(row + (length - 1 if finds_places and not are_words else 0)) // length)
     results = prod(walk.kept)

@@ -120,7 +120,15 @@ def found_across(walk: FoldWalk) -> str:
 
 def _looks_for_places(walk: FoldWalk) -> bool:
     """Return whether elements are compared alone: the places of bytes are ranks, and of large ones there are few."""
-    return walk.keeps_places and walk.inputs[0].itemsize in (2, 4)
+    return walk.keeps_places and walk.inputs[0].itemsize in (2, 4) and places_ascend(walk)
+
+
+def places_ascend(walk: FoldWalk) -> bool:
+    """Return whether elements come in the order of their places, by which loops tell the first of equal ones."""
+    inner = zip(walk.positions, walk.fold, strict=True)
+    return all(
+        outer >= place * length for (place, length), outer in zip(inner, walk.positions[1:], strict=False)
+    )
 
 
 def _joining(results: int, parts: int, capacity: int) -> Loop:
