@@ -135,19 +135,17 @@ struct box_input {
         bits[__k].unpack(packets[__k]);
         return 0;
     }
-    // The first few elements of a packet, one after another, the last one first: this happens seldom, and takes few registers.
-    // Words move up, for what is chosen by a number lies in memory, and all packets would.
+    // The first few elements of a packet, one after another: this happens seldom, and takes few registers.
     GRIDSTRIDE_INLINED int load_some(int __element, int __last) {
-        constexpr int __size = sizeof(stored), __step = __size < 4 ? __size : 4, __words = (__length * __size + 3) / 4;
+        constexpr int __size = sizeof(stored), __words = (__length * __size + 3) / 4;
         unsigned __bits[__words] = {};
 #pragma unroll 1
-        for (int __byte = __last * __size - __step; __byte >= 0; __byte -= __step) {
+        for (int __byte = 0; __byte < __last * __size; __byte += __size < 4 ? __size : 4) {
             unsigned __some = 0;
-            memcpy(&__some, at(__element) + __byte, __step);
+            memcpy(&__some, at(__element) + __byte, __size < 4 ? __size : 4);
 #pragma unroll
-            for (int __k = __words - 1; __k > 0; --__k)
-                __bits[__k] = __step == 4 ? __bits[__k - 1] : __funnelshift_l(__bits[__k - 1], __bits[__k], 8 * __step);
-            __bits[0] = (__step == 4 ? 0 : __bits[0] << 8 * __step % 32) | __some;
+            for (int __k = 0; __k < __words; ++__k)
+                if (__byte / 4 == __k) __bits[__k] |= __some << __byte % 4 * 8;
         }
         memcpy(&packets[0], __bits, __length * __size);
         return 0;
