@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride._array_pipeline import launching
 from gridstride._source.reduction import FOLDING_SIZE
 from gridstride.errors import CompileError
 from gridstride.targets import registry
@@ -21,6 +22,12 @@ from tests.every_target import test_reduction as reduction
 from tests.every_target.test_large_reductions import SIZES, histogram
 
 ARCH = "sm_90"
+
+
+@pytest.fixture(autouse=True)
+def own_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each layout have its own loop, whatever other tests called the same kernels with."""
+    monkeypatch.setattr(launching, "chosen_loop", lambda _, writers, *of_walk: writers.elementwise(*of_walk))
 
 
 def programs(call: Any, monkeypatch: pytest.MonkeyPatch) -> list[Program]:
