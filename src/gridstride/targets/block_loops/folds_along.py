@@ -37,6 +37,8 @@ _LINES = "gridstride/fold_lines.h"
 _AT_ONCE = 4
 #: The same where places are looked for along short lines: as many as leave few threads idle.
 _WAYS_OF_FOUND = (4, 5, 7)
+#: The same of bytes that become structures: few share a line of these, since many values take long to join.
+_OF_BYTES = 8
 #: Packets of a line beyond which it is long; where small elements become structures.
 _LONG, _LONG_OF_STRUCTURES = 128, 256
 #: Blocks for each multiprocessor, of which none waits for others.
@@ -83,6 +85,8 @@ def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     at_once = _AT_ONCE
     if found and group < WARP:
         at_once = min(_WAYS_OF_FOUND, key=lambda count: _loads(packets, group, count))
+    elif takes_long and not outer and group < WARP and packets >= group * _OF_BYTES:
+        at_once = _OF_BYTES
     lines = (
         f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<{at_once}, {counter_of(walk)}, {are_words}>"
     )
