@@ -135,17 +135,28 @@ struct box_input {
         bits[__k].unpack(packets[__k]);
         return 0;
     }
-    // The first few elements of a packet, one after another: this happens seldom, and takes few registers.
+    // The first few elements of a packet, one after another: this happens seldom. Bytes move up to their places, since words
+    // that are chosen by a number lie in local memory, and all packets with them. Of larger elements fewer packets are under
+    // way, to which the registers that local memory saves are worth more.
     GRIDSTRIDE_INLINED int load_some(int __element, int __last) {
-        constexpr int __size = sizeof(stored), __words = (__length * __size + 3) / 4;
+        constexpr int __size = sizeof(stored), __step = __size < 4 ? __size : 4, __words = (__length * __size + 3) / 4;
         unsigned __bits[__words] = {};
+        if (__size == 1) {
 #pragma unroll 1
-        for (int __byte = 0; __byte < __last * __size; __byte += __size < 4 ? __size : 4) {
-            unsigned __some = 0;
-            memcpy(&__some, at(__element) + __byte, __size < 4 ? __size : 4);
+            for (int __byte = __last - 1; __byte >= 0; --__byte) {
 #pragma unroll
-            for (int __k = 0; __k < __words; ++__k)
-                if (__byte / 4 == __k) __bits[__k] |= __some << __byte % 4 * 8;
+                for (int __k = __words - 1; __k > 0; --__k) __bits[__k] = __funnelshift_l(__bits[__k - 1], __bits[__k], 8);
+                __bits[0] = __bits[0] << 8 | static_cast<unsigned char>(at(__element)[__byte]);
+            }
+        } else {
+#pragma unroll 1
+            for (int __byte = 0; __byte < __last * __size; __byte += __step) {
+                unsigned __some = 0;
+                memcpy(&__some, at(__element) + __byte, __step);
+#pragma unroll
+                for (int __k = 0; __k < __words; ++__k)
+                    if (__byte / 4 == __k) __bits[__k] |= __some << __byte % 4 * 8;
+            }
         }
         memcpy(&packets[0], __bits, __length * __size);
         return 0;
