@@ -130,6 +130,7 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
         ((3, 2, 7, 310, 5), (1, 3)),
         ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
         ((21, 7, 3, 5, 11), (0, 2)),
+        ((40, 3, 901, 5), (0, 2)),
     ],
 )
 def test_folded_axes_between_kept_ones(

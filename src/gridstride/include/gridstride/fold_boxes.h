@@ -317,7 +317,7 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
     }
     __rows.first = int(blockIdx.y * __space.part);
     __rows.end = int(__rows.first + __space.part < __space.fold.count ? __rows.first + __space.part : __space.fold.count);
-    __rows.last = int(__space.position.strides[2]);
+    __rows.last = larger(__rows.first, int(__space.position.strides[2]));  // a part may have nothing but last rows
     __rows.elements = __space.position.step < __rows.segment ? int(__space.position.step) : __rows.segment;
     __value* __table = reinterpret_cast<__value*>(__shared);
     const int __row_place = __are_placed ? int(__space.fold_numbers.strides[1]) : 0;
