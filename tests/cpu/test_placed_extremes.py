@@ -52,3 +52,14 @@ def test_places(block_folds: list[FoldLoop], loop: str, dtype: str, kept: str, s
             )
     assert all(each.tells_places for each in block_folds)
     assert block_folds[0].name.startswith(loop.split()[0])
+
+
+@pytest.mark.parametrize(("dtype", "kept"), [("uint8", "argmax"), ("int8", "argmin")])
+def test_the_last_of_nothing_but_the_worst(dtype: str, kept: str, block_folds: list[FoldLoop]) -> None:
+    """Where boxes have one row."""
+    limits = np.iinfo(dtype)
+    x = np.full((80, 3, 2, 2, 2, 3), limits.min if kept == "argmax" else limits.max, dtype)
+    place, value = kernel(kept, "last")(x, axis=(1, 3, 5))
+    np.testing.assert_array_equal(place, np.full((80, 2, 2), 17))
+    np.testing.assert_array_equal(value, x[:, 0, :, 0, :, 0])
+    assert block_folds[0].name.startswith("fold_boxes<")

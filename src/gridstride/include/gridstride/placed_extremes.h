@@ -159,7 +159,8 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ra
 
 // ---- across rows ----
 
-// Of the bytes at the same places of packets: the row of each, in keys that have 24 bits for it below the byte.
+// Of the bytes at the same places of packets: the row of each, in keys that have 24 bits for it below the byte. Rows are
+// counted from 1 there: so no byte of any, not even the worst, is like none.
 template <class __ranked, class __stored, int __length>
 struct placed_columns {
     typedef int kept;
@@ -178,9 +179,9 @@ struct placed_columns {
         ranks = __ranked::next(ranks);
     }
     static GRIDSTRIDE_INLINED int nothing() { return __ranked::is_largest ? -most * 128 - 128 : most * 128 + 127; }
-    static GRIDSTRIDE_INLINED int key(int __byte, int __row) { return (__byte - bias) * (most + 1) + __ranked::rank(__row, most); }
+    static GRIDSTRIDE_INLINED int key(int __byte, int __row) { return (__byte - bias) * (most + 1) + __ranked::rank(__row + 1, most); }
     static GRIDSTRIDE_INLINED int byte(int __key) { return (__key >> 24) + bias; }
-    static GRIDSTRIDE_INLINED int row(int __key) { return __ranked::rank(__key & most, most); }
+    static GRIDSTRIDE_INLINED int row(int __key) { return __ranked::rank(__key & most, most) - 1; }
     static GRIDSTRIDE_INLINED void add_one(int& __key, __stored __item, int __row) { __key = __ranked::kept(__key, key(__item, __row)); }
     GRIDSTRIDE_INLINED int value(int __j, int __first, int __apart) const {
         const int __half = words[__j / 4].half(__j % 4);
