@@ -182,6 +182,11 @@ def test_folds_of_planes(shape: tuple[int, ...], axis: Any, dtype: str, block_fo
     assert all(each.name.startswith("fold_planes<") for each in block_folds)
 
 
+def test_folded_axes_of_one_length_in_other_orders() -> None:
+    x, y = values((500, 3, 3), "int8", 1), values((500, 3, 3), "int8", 2).swapaxes(1, 2)
+    np.testing.assert_array_equal(DOT(x, y, axis=(1, 2)), (x.astype("f8") * y).sum((1, 2)))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
 @pytest.mark.parametrize("shape", [(301, 371), (140, 512), (3, 90, 262)])
 def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:

@@ -53,7 +53,7 @@ _MOST_ROW_AXES = 3
 #: Blocks that a multiprocessor holds at once; fewer where rows are along several axes, or begin between words.
 _HELD, _FEWER_HELD, _FEWEST_HELD = 5, 4, 3
 #: Places that there is room for, by the bytes in which they are kept.
-_MOST_PLACES = {4: 1 << 24, 8: 1 << 31, 16: 1 << 31}
+_MOST_PLACES = {4: (1 << 24) - 2, 8: 1 << 31, 16: 1 << 31}
 #: Rows of a part at most where two bytes say which place is of which, as in the header.
 _MOST_HALF_ROWS = (1 << 15) - 1
 #: Numbers behind which those of places stand, as in the header.
@@ -63,7 +63,7 @@ _LEAST_BYTES = 1024
 
 
 class _Axis(NamedTuple):
-    """An axis of a walk: its stride in elements, its number among those that are kept, or places in the fold apart."""
+    """An axis of a walk: its stride in elements, its number among those that are kept, or folded, and places apart."""
 
     step: int
     length: int
@@ -175,8 +175,10 @@ def _axes_of(operand: Walked, walk: FoldWalk) -> list[_Axis] | None:
     axes = [
         *(_Axis(step, length, False, k) for k, (step, length) in enumerate(kept)),
         *(
-            _Axis(step, length, True, place=place)
-            for step, length, place in zip(operand.fold_strides, walk.fold, walk.positions, strict=True)
+            _Axis(step, length, True, k, place)
+            for k, (step, length, place) in enumerate(
+                zip(operand.fold_strides, walk.fold, walk.positions, strict=True)
+            )
         ),
     ]
     axes = [each for each in axes if each.length > 1]
