@@ -28,6 +28,7 @@ from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_permuted_axes as permuted_axes
 from tests.every_target import test_random_array_calls as random_calls
 from tests.every_target import test_reduction as reduction
+from tests.own_loops import own_loop
 from tests.random_arrays import Draw, compare_examples
 
 
@@ -51,11 +52,6 @@ def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_calls()
     yield
     forget_calls()
-
-
-def own_loop(_: Any, writers: Any, walk: ElementWalk, limits: Limits) -> Any:
-    """Return the loop that is made for a walk, however many the kernel has."""
-    return writers.elementwise(walk, limits)
 
 
 def forget_calls(*modules: ModuleType) -> None:

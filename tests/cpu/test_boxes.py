@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride._array_pipeline import launching
 from gridstride.targets import registry
 from gridstride.targets.block_loops import boxes, writers
 from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
 from tests.array_values import values
 from tests.cpu.test_block_loops import ADD_TO, BOTH, NUMBERED, flat_view, forget_calls, in_soak
+from tests.own_loops import own_loop
 
 #: Shapes and orders of axes: boxes that end along either side or both, of one run or several.
 AXES = (
@@ -42,6 +44,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Loop]]:
 
     monkeypatch.setattr(writers.BlockLoops, "elementwise", elementwise)
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
+    monkeypatch.setattr(launching, "chosen_loop", own_loop)
     forget_calls()
     TOTAL._known.clear()
     yield taken

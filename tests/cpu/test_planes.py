@@ -12,9 +12,10 @@ from gridstride.targets import registry
 from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import ElementWalk, Walked
 from tests.array_values import values
-from tests.cpu.test_block_loops import forget_calls, own_loop
+from tests.cpu.test_block_loops import forget_calls
 from tests.cpu.test_boxes import permuted_walk
 from tests.every_target import test_elementwise as elementwise
+from tests.own_loops import own_loop
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 from tests.every_target.test_large_reductions import SIZES, histogram
+from tests.own_loops import own_loop
 
 ARCH = "sm_90"
 
@@ -27,7 +28,7 @@ ARCH = "sm_90"
 @pytest.fixture(autouse=True)
 def own_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each layout have its own loop, whatever other tests called the same kernels with."""
-    monkeypatch.setattr(launching, "chosen_loop", lambda _, writers, *of_walk: writers.elementwise(*of_walk))
+    monkeypatch.setattr(launching, "chosen_loop", own_loop)
 
 
 def programs(call: Any, monkeypatch: pytest.MonkeyPatch) -> list[Program]:
