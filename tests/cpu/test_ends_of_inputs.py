@@ -1,4 +1,4 @@
-"""Folds that look at vectors of neighboring elements read nothing behind the last one."""
+"""Loops that look at words and vectors of neighboring elements read nothing behind the last one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cpu.test_block_loops import taken_loops
+from tests.every_target import test_elementwise as elementwise
 from tests.every_target.test_mixed_reductions import WIDE
 from tests.every_target.test_places import kernel
 from tests.every_target.test_reduction import TOTAL
@@ -52,3 +54,14 @@ def test_places(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> None:
     places, best = kernel("argmax", "first")(x, axis=1)
     np.testing.assert_array_equal(places, x.argmax(1))
     np.testing.assert_array_equal(best, x.max(1))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_every_second_element(memory: memoryview, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packets are made of the words of 16 bytes in which they lie, by the loops for blocks of threads."""
+    x = at_the_end(memory, (4096,), dtype)
+    with taken_loops(monkeypatch, "rows", elementwise) as taken:
+        for each in (x[1::2], x[::-2]):
+            np.testing.assert_array_equal(elementwise.COPY(each), each)
+    assert {name.split("<")[0] for name in taken} <= {"rows", "long_rows"}
+    assert taken

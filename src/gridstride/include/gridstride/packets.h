@@ -282,7 +282,7 @@ struct every_second<__length, __stored, true> {
         uint4 __low = __from[0], __high = __from[1];
         if (__past) {
             uint4 __last = __high;
-            if (__past > 1) __last = __from[2];
+            if (__past > sizeof(__stored)) __last = __from[2];
             __low = joining::joined(__low, __high, __past);
             __high = joining::joined(__high, __last, __past);
         }
