@@ -65,6 +65,10 @@ def test_choices(itemsize: int) -> None:
     )
 
 
+def test_numbers_of_transposed_pixels(taken: list[str]) -> None:
+    every_target.test_numbers_of_transposed_pixels(np)
+
+
 def test_parts_of_images(taken: list[str]) -> None:
     every_target.test_parts_of_images(np, "int8")
     assert {"interleaved", "deinterleaved"} <= {name.split("<")[0] for name in taken}

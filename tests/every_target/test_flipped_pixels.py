@@ -89,3 +89,16 @@ def test_parts_of_images(xp: ModuleType, dtype: str) -> None:
         np.testing.assert_array_equal(gs.asnumpy(out), expected)
         COPY(planes[..., rows, columns].transpose(0, 2, 3, 1), back)
         np.testing.assert_array_equal(gs.asnumpy(back), images[:, rows, columns])
+
+
+def test_numbers_of_transposed_pixels(xp: ModuleType) -> None:
+    """Elements are numbered by the arrays' axes, in whichever order they lie."""
+    for given, view, lying in (
+        (values((37, 224, 3), "int8", 1), lambda a: a[:, ::-1].transpose(2, 1, 0), (0, 2, 1)),
+        (values((3, 37, 224), "int8", 1), lambda a: a[..., ::-1].transpose(2, 1, 0), (1, 0, 2)),
+    ):
+        expected = view(given)
+        numbers = (np.arange(expected.size) % 5).astype("int8").reshape(expected.shape)
+        out = xp.zeros(tuple(expected.shape[axis] for axis in lying), "int8").transpose(lying)
+        NUMBERED(view(xp.asarray(given)), out)
+        np.testing.assert_array_equal(gs.asnumpy(out), expected + numbers)

@@ -53,6 +53,8 @@ def _pieces_of(walk: ElementWalk, length: int) -> Plane | None:
     following = next(axis for axis in range(len(shape)) if axis not in (x, y))
     if shape[y] > _PARTS or shape[x] * shape[following] >= 1 << 31:
         return None
+    if walk.numbers[following] != walk.numbers[x] * shape[x]:
+        return None
     apart = []
     for operand, has_rows in zip(plane.walk.operands, plane.turned, strict=True):
         apart.append(operand.strides[following] != operand.strides[x] * shape[x])
