@@ -707,6 +707,15 @@ def test_numbers_of_elements_are_wide_only_where_there_are_that_many() -> None:
         assert (count, ndim, bool(wide)) == (rows, 2, is_wide)
 
 
+@pytest.mark.parametrize(("rows", "name"), [(2**31 - 1, "striped_rows<"), (2**31, "rows<unsigned long long")])
+def test_blocks_are_as_many_as_a_grid_has(rows: int, name: str) -> None:
+    walked = Walked(0, 1, (1, 4, 9), (), True)
+    walk = ElementWalk((3, 2, rows), (1, 3, 6), (walked,))
+    loop = writers.BlockLoops().elementwise(walk, registry.get("cpu").limits(0))
+    assert loop.name.startswith(name)
+    assert loop.configuration.grid[0] < 2**31
+
+
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
 @pytest.mark.parametrize("side", [16384, 16371])
 def test_elements_that_rows_repeat_are_not_turned(side: int, itemsize: int) -> None:

@@ -6,6 +6,7 @@ It is that of include/gridstride/striped_rows.h.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from gridstride.targets.block_loops.element_loops import Steps, along_rows, element_loop
 from gridstride.targets.block_loops.spaces import blocks_for
@@ -43,17 +44,25 @@ def striped_rows(walk: ElementWalk) -> Loop | None:
     )
 
 
-def _stripes(walk: ElementWalk, sizes: Ints, outer: Sequence[int], steps: Callable[[Ints], Steps]) -> Loop:
-    """Return the loop for so many rows of so many elements, of which a thread takes so many."""
+def _stripes(
+    walk: ElementWalk, sizes: Ints, outer: Sequence[int], steps: Callable[[Ints], Steps]
+) -> Loop | None:
+    """Return the loop for so many rows of so many elements, of which a thread takes so many.
+
+    None where a grid has no room for its blocks.
+    """
     rows, row, width = sizes
     pieces, count = row // width, _ELEMENTS if width == 1 else _WORDS
     at_once = max(1, THREADS // pieces)
+    lengths = (blocks_for(rows, count * at_once), *outer)
+    if prod(lengths) >= 1 << 31:
+        return None
     return element_loop(
         "gridstride/striped_rows.h",
         f"striped_rows<{width}, {count}, {_gaps(walk, row)}>",
         walk,
         (rows, row, at_once, (1 << _SHIFT) // pieces + 1),
-        (blocks_for(rows, count * at_once), *outer),
+        lengths,
         steps,
         threads=blocks_for(at_once * pieces, WARP) * WARP,
     )
