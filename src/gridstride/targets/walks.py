@@ -315,6 +315,11 @@ def workspace_operand(itemsize: int, results: int, loop: FoldLoop, capacity: int
     return folded_bytes(0, itemsize, (0,), (loop.parts * itemsize,), capacity)
 
 
+def fits_a_word(itemsize: int) -> bool:
+    """Return whether elements are parts of a largest word."""
+    return LARGEST_WORD % itemsize == 0
+
+
 def power_of_two_from(number: int) -> int:
     """Return the smallest power of two that is no less than a number."""
     return 1 << max(0, (number - 1).bit_length())

@@ -9,12 +9,12 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.box_loops import Box, Sides, Taken, box_loop, cut_of, gap_of
 from gridstride.targets.block_loops.element_loops import lies_along
 from gridstride.targets.walks import (
-    LARGEST_WORD,
     LEAST_WORD,
     ElementWalk,
     Ints,
     Loop,
     Walked,
+    fits_a_word,
 )
 
 #: Bytes of a cell.
@@ -140,7 +140,7 @@ def _order(operand: Walked) -> Ints:
 def _layers(operands: Sequence[Walked]) -> Ints:
     """Return how many boxes may be taken at once, the best first; none where not all elements are words in memory."""
     sizes = [operand.itemsize for operand in operands]
-    if any(size > LARGEST_WORD or size & (size - 1) for size in sizes):
+    if not all(map(fits_a_word, sizes)):
         return ()
     if any(operand.address % operand.itemsize for operand in operands):
         return ()

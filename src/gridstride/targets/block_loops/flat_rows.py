@@ -20,6 +20,7 @@ from gridstride.targets.walks import (
     Ints,
     Loop,
     Walked,
+    fits_a_word,
     multiplier_and_shift,
 )
 
@@ -174,7 +175,7 @@ def _kinds(walk: ElementWalk, inner: int, length: int) -> Ints | None:
     kinds = []
     for operand in walk.operands:
         size, step = operand.itemsize, operand.strides[0]
-        if size > LARGEST_WORD or size & (size - 1):
+        if not fits_a_word(size):
             return None
         if lies_along(operand, walk.shape, range(inner + 1)):
             kinds.append(_FLAT)

@@ -22,6 +22,7 @@ from gridstride.targets.walks import (
     Walked,
     axes_bytes,
     configuration,
+    fits_a_word,
     flag,
     inputs_by_elements,
 )
@@ -79,7 +80,7 @@ def _are_planes(walk: FoldWalk) -> bool:
 
 
 def _is_plane(operand: Walked, walk: FoldWalk) -> bool:
-    if LARGEST_WORD % operand.itemsize or operand.address % operand.itemsize:
+    if not fits_a_word(operand.itemsize) or operand.address % operand.itemsize:
         return False
     strides, lengths = (*operand.strides[:-1], *operand.fold_strides), (*walk.kept[:-1], *walk.fold)
     step = operand.itemsize

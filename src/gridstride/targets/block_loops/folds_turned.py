@@ -25,6 +25,7 @@ from gridstride.targets.walks import (
     Walked,
     axes_bytes,
     configuration,
+    fits_a_word,
     flag,
     folded_bytes,
 )
@@ -68,7 +69,7 @@ class _Side(NamedTuple):
         size = self.operand.itemsize
         places = (self.operand.address, self.along, self.across, *self.outer)
         is_along = self.is_turned or self.along == size
-        return is_along and LARGEST_WORD % size == 0 and not any(place % size for place in places)
+        return is_along and fits_a_word(size) and not any(place % size for place in places)
 
 
 def turned_fold(walk: FoldWalk, limits: Limits) -> FoldLoop | None:

@@ -24,6 +24,7 @@ from gridstride.targets.walks import (
     axes_bytes,
     by_results,
     configuration,
+    fits_a_word,
     flag,
     inputs_along,
     power_of_two_from,
@@ -39,8 +40,8 @@ _ROWS, _TIMES_OF_BYTES, _MOST_BYTES = 16, 2, 24576
 _GROUP, _WIDE_GROUP, _FEW, _EVEN_ROWS, _LINE = 32, 64, 4, 16, 128
 #: Blocks for each multiprocessor.
 _BLOCKS = 16
-#: How an input lies, as in the header.
-_COLUMNS, _OF_ROWS, _BOTH = range(3)
+#: How an input lies, as in the headers.
+OF_COLUMNS, OF_ROWS, OF_BOTH = range(3)
 
 
 def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
@@ -49,12 +50,12 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         return None
     walk = by_results(walk)
     (length,), (columns, rows, *outer) = walk.fold, walk.kept
-    how = [_how(each) for each in walk.inputs]
-    if not {_COLUMNS, _OF_ROWS} & set(how) or any(_is_odd(each.itemsize) for each in walk.inputs):
+    how = [how_it_lies(each) for each in walk.inputs]
+    if not {OF_COLUMNS, OF_ROWS} & set(how) or not all(fits_a_word(each.itemsize) for each in walk.inputs):
         return None
     size = max(each.itemsize for each in walk.outputs)
     word = _word(walk, how)
-    if word < LEAST_WORD or columns * size < word or _is_odd(size):
+    if word < LEAST_WORD or columns * size < word or not fits_a_word(size):
         return None
     across = word // size
     steps = [walk.outputs[0].address, *walk.outputs[0].strides[1:]]
@@ -100,14 +101,11 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     )
 
 
-def _is_odd(itemsize: int) -> bool:
-    return itemsize > LARGEST_WORD or itemsize & (itemsize - 1) != 0
-
-
-def _how(operand: Walked) -> int:
+def how_it_lies(operand: Walked) -> int:
+    """Return along which of the first two axes an input has elements of its own."""
     if operand.strides[0] == 0:
-        return _OF_ROWS
-    return _BOTH if operand.strides[1] else _COLUMNS
+        return OF_ROWS
+    return OF_BOTH if operand.strides[1] else OF_COLUMNS
 
 
 def _pitch(size: int) -> int:
@@ -119,7 +117,7 @@ def _word(walk: FoldWalk, how: list[int]) -> int:
     """Return how many bytes of results a thread stores at once: fewer where what it keeps for them takes registers."""
     size, word = max(each.itemsize for each in walk.outputs), LARGEST_WORD
     kept = walk.fold[0] * sum(
-        max(LEAST_WORD, each.itemsize) for each, k in zip(walk.inputs, how, strict=True) if k == _COLUMNS
+        max(LEAST_WORD, each.itemsize) for each, k in zip(walk.inputs, how, strict=True) if k == OF_COLUMNS
     )
     while word > size and kept * (word // size) > LEAST_WORD * _REGISTERS:
         word //= 2

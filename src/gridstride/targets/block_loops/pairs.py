@@ -23,6 +23,7 @@ from gridstride.targets.walks import (
     Walked,
     axes_bytes,
     configuration,
+    fits_a_word,
     flag,
     inputs_along,
 )
@@ -83,7 +84,7 @@ def fold_of_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
 
 def _are_pairs(walk: FoldWalk) -> bool:
     """Return whether there are inputs with a row for each column of results, and others with one for each row."""
-    if any(each.itemsize > LARGEST_WORD or each.itemsize & (each.itemsize - 1) for each in walk.inputs):
+    if not all(fits_a_word(each.itemsize) for each in walk.inputs):
         return False
     farthest = max(abs(step) for each in walk.inputs for step in (*each.strides[:2], *each.fold_strides))
     if farthest * _LONGEST >= 1 << 31:

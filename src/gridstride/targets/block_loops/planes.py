@@ -13,7 +13,7 @@ from gridstride.targets.block_loops.element_loops import (
     begins_as,
     element_loop,
 )
-from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked
+from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked, fits_a_word
 
 
 class Sides(NamedTuple):
@@ -120,12 +120,7 @@ class Plane(NamedTuple):
     def lies_along_its_side(self, operand: Walked, turned: bool) -> bool:
         """Return whether an operand is consecutive along its side, or one element for a row; turned ones are read."""
         size, strides = operand.itemsize, operand.strides
-        if (
-            size > LARGEST_WORD
-            or size & (size - 1)
-            or operand.address % size
-            or any(each % size for each in strides)
-        ):
+        if not fits_a_word(size) or operand.address % size or any(each % size for each in strides):
             return False
         if not operand.written and not turned and strides[self.sides.x[0]] == 0:
             return True

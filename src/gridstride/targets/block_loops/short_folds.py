@@ -31,6 +31,7 @@ from gridstride.targets.walks import (
     Walked,
     axes_bytes,
     configuration,
+    fits_a_word,
     flag,
     inputs_across,
     inputs_along,
@@ -71,7 +72,7 @@ def small_fold(walk: FoldWalk) -> FoldLoop:
     length = packet_length([each.itemsize for each in walk.inputs])
     packets = walk.fold[0] // length
     are_words = all(
-        _fits_a_word(each.itemsize)
+        fits_a_word(each.itemsize)
         and each.fold_strides[0] == each.itemsize
         and each.address % (length * each.itemsize) == 0
         for each in walk.inputs
@@ -89,7 +90,7 @@ def has_short_rows(walk: FoldWalk) -> bool:
     if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY or _are_lines(walk):
         return False
     return all(
-        _fits_a_word(each.itemsize)
+        fits_a_word(each.itemsize)
         and each.fold_strides[0] == each.itemsize
         and each.strides[0] == row * each.itemsize < _LONG_ROW
         for each in walk.inputs
@@ -212,7 +213,7 @@ def is_narrow(walk: FoldWalk) -> bool:
     if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
         return False
     return _period(columns, length) <= THREADS and all(
-        _fits_a_word(each.itemsize)
+        fits_a_word(each.itemsize)
         and each.strides[0] == each.itemsize
         and each.fold_strides[0] == columns * each.itemsize
         for each in walk.inputs
@@ -257,8 +258,3 @@ def narrow_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
         (_NARROW, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True,
         finds_places=found_across(walk),
     )  # fmt: skip
-
-
-def _fits_a_word(itemsize: int) -> bool:
-    """Return whether elements are parts of a largest word."""
-    return itemsize <= LARGEST_WORD and LARGEST_WORD % itemsize == 0

@@ -6,13 +6,13 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.outer import OF_BOTH, OF_COLUMNS, OF_ROWS, how_it_lies
 from gridstride.targets.block_loops.spaces import fold_space_bytes, room_of
 from gridstride.targets.cpu.tiles import STREAMED_ROW, outgrows_caches
 from gridstride.targets.walks import (
     LARGEST_WORD,
     FoldWalk,
     Ints,
-    Walked,
     axes_bytes,
     by_results,
     flag,
@@ -26,8 +26,6 @@ _GROUP, _COLUMNS, _ROWS = 8, 2, 8
 _BYTES, _MOST_BYTES, _MOST_ROWS, _LINE = 24576, 65536, 128, 64
 #: Pieces that are enough for all threads.
 _PIECES = 64
-#: How an input lies, as in the header.
-_OF_COLUMNS, _OF_ROWS, _OF_BOTH = range(3)
 
 
 class Outer(NamedTuple):
@@ -82,14 +80,14 @@ def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
         return None
     walk = by_results(walk)
     columns, rows, *outer = walk.kept
-    how = [_how(each) for each in walk.inputs]
-    if columns < _COLUMNS or rows < _ROWS or not {_OF_COLUMNS, _OF_ROWS} & set(how):
+    how = [how_it_lies(each) for each in walk.inputs]
+    if columns < _COLUMNS or rows < _ROWS or not {OF_COLUMNS, OF_ROWS} & set(how):
         return None
     if any(each.itemsize > LARGEST_WORD for each in (*walk.inputs, *walk.outputs)):
         return None
     length = walk.fold[0]
-    column = length * sum(each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != _OF_ROWS)
-    if length > _GROUP and (walk.in_structures or _OF_BOTH in how or column * _LINE > _MOST_BYTES):
+    column = length * sum(each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != OF_ROWS)
+    if length > _GROUP and (walk.in_structures or OF_BOTH in how or column * _LINE > _MOST_BYTES):
         return None
     most = max(_LINE, _BYTES // max(1, column))
     width = -(-columns // -(-columns // most))
@@ -100,9 +98,3 @@ def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
     name = f"outer<{first}, {flag(length > _GROUP)}, {', '.join(map(str, how))}>::fold"
     is_long = width * min(each.itemsize for each in walk.outputs) >= STREAMED_ROW
     return Outer(walk, name, width, height, is_long and outgrows_caches(walk.kept, walk.outputs, limits))
-
-
-def _how(operand: Walked) -> int:
-    if operand.strides[0] == 0:
-        return _OF_ROWS
-    return _OF_COLUMNS if operand.strides[1] == 0 else _OF_BOTH
