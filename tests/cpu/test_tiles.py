@@ -94,6 +94,15 @@ def test_results_in_several_orders(shape: tuple[int, ...], dtype: str) -> None:
             np.testing.assert_array_equal(array, values)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "complex128"])
+def test_results_a_few_elements_apart_beside_others_in_rows(dtype: str) -> None:
+    x, y = numbers((20, 3, 4), dtype).T, np.empty((4, 3, 20), dtype)
+    z = np.empty((3, 20, 4), dtype).transpose(2, 0, 1)
+    gs.ElementwiseKernel("T x", "T y, T z", "y = x; z = x + x", "two")(x, y, z)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(z, x + x)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_broadcast_axes(shape: tuple[int, ...]) -> None:
     kernel = add()

@@ -55,6 +55,10 @@ GRIDSTRIDE_INLINED void move_each(char* __items, char* __at, const equal_pieces&
         for (; __pieces > 0; --__pieces, __items += __bytes, __at += __apart) repeating<__size>::run(__items, __at, __count);
         return;
     }
+    if (__puts && __step != __size) {  // of results that lie in another order than others
+        for (; __pieces > 0; --__pieces, __items += __bytes, __at += __apart) scatter_bytes<__size>(__at, __step, __items, __count);
+        return;
+    }
     if (__puts && spread(__at, __apart, __items, __bytes, __pieces, __its.ahead)) return;
     if ((__puts || __step == __size) && 2 <= __bytes && __bytes < 16) {
         auto __copy = [&](auto __word) __attribute__((always_inline)) {
