@@ -67,6 +67,12 @@ def test_several_planes_of_pairs(xp: ModuleType) -> None:
     np.testing.assert_array_equal(result, ((x - y) ** 2).sum(3))
 
 
+def test_long_rows_of_pairs_of_two_bytes(xp: ModuleType) -> None:
+    x, y = rows(64, 2, "int8", 1), rows(20_000, 2, "int8", 2)
+    result = gs.asnumpy(SQUARES(xp.asarray(x)[:, None], xp.asarray(y)[None], axis=2))
+    np.testing.assert_array_equal(result, ((x[:, None].astype("float64") - y[None]) ** 2).sum(2))
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape"),
     [

@@ -18,6 +18,9 @@ DOT = gs.ReductionKernel("T x, T y", "T z", "x * y", "a + b", "z = a", "0", "mix
 NUMBERED = gs.ReductionKernel(
     "T x", "int64 y", "x * ((i % 1009) + 7 * (_J % 13))", "a + b", "y = a", "0", "numbered"
 )
+COMPLEX = gs.ReductionKernel(
+    "T x", "complex128 y", "complex<double>(x) * double(_J % 3)", "a + b", "y = a", "0", "complex_numbered"
+)
 #: Shapes and folded axes: whole blocks and pieces of them, rows that are folded as one and some left, several parts.
 MIXED = [
     ((500, 5, 7), (0, 2)),
@@ -167,3 +170,10 @@ def test_places_of_extremes_in_short_rows(xp: ModuleType, dtype: str) -> None:
             for kept in ("argmax", "argmin"):
                 places, _ = kernel(kept, "first")(xp.asarray(x), axis=1)
                 np.testing.assert_array_equal(gs.asnumpy(places), getattr(x, kept)(1))
+
+
+def test_blocks_of_sums_much_larger_than_elements(xp: ModuleType) -> None:
+    x = values((80, 64, 60), "int8", 1)
+    places = np.arange(80 * 60).reshape(80, 1, 60) % 3
+    result = gs.asnumpy(COMPLEX(xp.asarray(x), axis=(0, 2)))
+    np.testing.assert_array_equal(result, (x.astype("float64") * places).sum((0, 2)))

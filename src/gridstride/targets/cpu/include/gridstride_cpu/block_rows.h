@@ -18,13 +18,6 @@ struct block_axis {
 constexpr int repeated_bytes = 32768;  // of several rows of an input
 constexpr int spare_values = 64;       // behind a block, at which lanes may look
 
-// More than there may be room for on a stack.
-struct block_memory {
-    char* const bytes;
-    GRIDSTRIDE_INLINED block_memory(long long __count) : bytes(__count ? static_cast<char*>(__builtin_malloc(__count)) : nullptr) {}
-    GRIDSTRIDE_INLINED ~block_memory() { __builtin_free(bytes); }
-};
-
 template <class __operand, int __rows, int __width, bool __may_repeat>
 struct block_rows : input_rows<__operand, __rows, __width> {
     typedef input_rows<__operand, __rows, __width> in_memory;

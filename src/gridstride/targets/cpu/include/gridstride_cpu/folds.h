@@ -64,6 +64,13 @@ GRIDSTRIDE_INLINED void step_into(const fold_space<__axes>& __space, long long _
 // Where elements of a row have no numbers a step apart, numbers say in which column they are.
 constexpr long long number_of_column = 1ll << 47;
 
+// More than there may be room for on a stack.
+struct block_memory {
+    char* const bytes;
+    GRIDSTRIDE_INLINED block_memory(long long __count) : bytes(__count ? static_cast<char*>(__builtin_malloc(__count)) : nullptr) {}
+    GRIDSTRIDE_INLINED ~block_memory() { __builtin_free(bytes); }
+};
+
 // Unsigned integers by their size.
 template <int __size> struct word_of { static constexpr bool exists = false; };
 template <> struct word_of<1> { static constexpr bool exists = true; typedef unsigned char type; };

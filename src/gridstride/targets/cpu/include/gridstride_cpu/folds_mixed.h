@@ -76,6 +76,7 @@ GRIDSTRIDE_INLINED column_map<__map> in_columns(const __map& __do_map, const lon
 template <class __map>
 GRIDSTRIDE_INLINED const numberless<__map>& in_columns(const numberless<__map>& __do_map, const long long*, const long long*) { return __do_map; }
 
+constexpr int most_sums_on_stack = 114688;  // bytes
 constexpr int folded_at_once = 16;    // values one after another
 constexpr int fetched_at_once = 128;  // elements that are mapped before
 
@@ -307,7 +308,9 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     const long long __run = __space.fold.length[0], __each = __block.results_each(__space);
     const int __last_kept = __block.kept_axes - 1;
     const bool __has_whole = __batches::is_one_run || __space.part > __batch * (__rows_of_sums::batch - 1);
-    char* const __room = static_cast<char*>(__builtin_alloca(__rows_of_sums::bytes(__width + spare_values, true, __has_whole)));
+    const long long __sums_bytes = __rows_of_sums::bytes(__width + spare_values, true, __has_whole);
+    const block_memory __many_sums(__sums_bytes > most_sums_on_stack ? __sums_bytes : 0);
+    char* const __room = __many_sums.bytes ? __many_sums.bytes : static_cast<char*>(__builtin_alloca(__sums_bytes));
     typedef whole_folds<__folding, __batches> __whole_type;
     const __whole_type __whole_folds(__do_map, static_cast<char*>(__builtin_alloca(__whole_type::bytes(__width))), __width);
     const long long __room_of[] = {__all.plan(__block, __space.fold.ndim > 0)...};
@@ -369,7 +372,8 @@ GRIDSTRIDE_INLINED void shared_mixed(const __map& __do_map, const __reduce& __do
     typedef brought<__operands...> __brought;
     const mixed_block<__axes> __block(__space, __all...);
     const long long __numbered = asks_for_numbers<__map>::value ? __block.columns * __block.together : 0;
-    long long* const __numbers = static_cast<long long*>(__builtin_alloca(2 * __numbered * sizeof(long long)));
+    const block_memory __memory(2 * __numbered * sizeof(long long));
+    long long* const __numbers = reinterpret_cast<long long*>(__memory.bytes);
     if (__numbered) __block.number(__numbers, __numbers + __numbered);
     run_mixed<__brought>(in_columns(__do_map, __numbers, __numbers + __numbered), __block, __do, __do_finish, __start, __space,
                          block_rows<__operands, __brought::rows, __brought::width, (sizeof...(__operands) > 1)>(__all)...);

@@ -196,7 +196,8 @@ GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce&
     const int __most = int(__space.width), __length = __has_more ? int(__space.fold_row) : __first;
     auto __make = [&](const auto& __do_post, auto&&... __to) {
         const int __kept = __has_more ? (__most * int(sizeof(__type)) + line_bytes - 1) / line_bytes * line_bytes : 0;
-        char* __room = static_cast<char*>(__builtin_alloca(line_bytes + __kept + sum_of(int(__all.bytes(__length, __most))..., int(__to.bytes(__most))...)));
+        const block_memory __memory(line_bytes + __kept + sum_of(int(__all.bytes(__length, __most))..., int(__to.bytes(__most))...));
+        char* __room = __memory.bytes;
         __room += line_bytes - reinterpret_cast<unsigned long>(__room) % line_bytes;
         __type* const __sums = __has_more ? reinterpret_cast<__type*>(__room) : nullptr;
         __room += __kept;
