@@ -157,6 +157,15 @@ def test_moments_in_one_pass(xp: ModuleType) -> None:
         np.testing.assert_allclose(gs.asnumpy(variance), x.var(axis, dtype="f8"), rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16"])
+def test_wide_results_of_small_elements_that_are_repeated(xp: ModuleType, dtype: str) -> None:
+    """What moves elements of the results' size is linked too."""
+    x = np.broadcast_to(np.arange(32, dtype=dtype)[::-2], (7, 17, 16))
+    found = MOMENTS(xp.broadcast_to(xp.asarray(x[0, 0]), x.shape), axis=0)
+    np.testing.assert_array_equal(gs.asnumpy(found[0]), x[0])
+    np.testing.assert_array_equal(gs.asnumpy(found[1]), np.zeros((17, 16)))
+
+
 ANY = gs.ReductionKernel("T x", "bool y", "x != 0", "a || b", "y = a", "false", "any_of")
 ALL = gs.ReductionKernel("T x", "bool y", "x != 0", "a && b", "y = a", "true", "all_of")
 

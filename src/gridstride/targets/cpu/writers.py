@@ -163,7 +163,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         tells_numberless=True,
         widens="f",
         joins_flags=True,
-        linked=passages.linked_for(walk.inputs),
+        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
         finds_places=_FOUND_ALONG,
     )
 
@@ -203,7 +203,8 @@ def _outer(outer: Outer, limits: Limits) -> FoldLoop:
     how = shared(prod(outer.pieces), prod(walk.kept) * prod(walk.fold), limits)
     return FoldLoop(
         _OUTER, outer.name, "", outer.capacity, outer.space(), outer.operands(), how, 1, WORKSPACE_AT,
-        largest=_LARGEST_FOLDING, tells_numberless=True, widens="f", linked=passages.linked_for(walk.inputs),
+        largest=_LARGEST_FOLDING, tells_numberless=True, widens="f",
+        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
     )  # fmt: skip
 
 
@@ -258,7 +259,7 @@ def _loop_across(
         tells_numberless=True,
         widens="f",
         joins_flags=True,
-        linked=passages.linked_for(walk.inputs),
+        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
         # Places are no wider than turns of so wide elements would be.
         finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
     )
