@@ -227,15 +227,11 @@ GRIDSTRIDE_INLINED void fold_outer_block(const __map& __do_map, const __reduce& 
     }
 }
 
-__device__ constexpr int sum_of_sizes() { return 0; }
-template <class... __rest>
-__device__ constexpr int sum_of_sizes(int __first, __rest... __others) { return __first + sum_of_sizes(__others...); }
-
 // For so many rows of a block at most; `__are_words`: whether whole packets of all outputs are.
 template <int __length, int __columns, int __most_rows, bool __are_words, int... __how>
 struct outer {
     template <class __folding, class... __operands>
-    static __device__ constexpr int shared_bytes() { return 16 + sum_of_sizes(outer_block<__operands, __length, __most_rows, __how>::bytes...); }
+    static __device__ constexpr int shared_bytes() { return 16 + sum_of(outer_block<__operands, __length, __most_rows, __how>::bytes...); }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                         const fold_space<__axes>& __space, char* __shared, const __operands&... __inputs) {
