@@ -98,6 +98,11 @@ class FoldWalk(NamedTuple):
     has_identity: bool = True
     keeps_places: bool = False
 
+    @property
+    def operands(self) -> tuple[Walked, ...]:
+        """The inputs, then the outputs."""
+        return *self.inputs, *self.outputs
+
 
 def by_results(walk: FoldWalk) -> FoldWalk:
     """Return the same walk, of which the axes that are kept are ordered by where results lie."""

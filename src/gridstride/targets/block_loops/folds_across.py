@@ -133,7 +133,7 @@ def _has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
 
 
 def _length_of_results(walk: FoldWalk) -> int:
-    return packet_length([each.itemsize for each in (*walk.inputs, *walk.outputs)])
+    return packet_length([each.itemsize for each in walk.operands])
 
 
 def _few(walk: FoldWalk, limits: Limits) -> FoldLoop:

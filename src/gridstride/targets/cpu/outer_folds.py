@@ -83,7 +83,7 @@ def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
     how = [how_it_lies(each) for each in walk.inputs]
     if columns < _COLUMNS or rows < _ROWS or not {OF_COLUMNS, OF_ROWS} & set(how):
         return None
-    if any(each.itemsize > LARGEST_WORD for each in (*walk.inputs, *walk.outputs)):
+    if any(each.itemsize > LARGEST_WORD for each in walk.operands):
         return None
     length = walk.fold[0]
     column = length * sum(each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != OF_ROWS)

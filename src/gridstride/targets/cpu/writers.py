@@ -163,7 +163,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
         tells_numberless=True,
         widens="f",
         joins_flags=True,
-        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
+        linked=passages.linked_for(walk.operands),
         finds_places=_FOUND_ALONG,
     )
 
@@ -204,7 +204,7 @@ def _outer(outer: Outer, limits: Limits) -> FoldLoop:
     return FoldLoop(
         _OUTER, outer.name, "", outer.capacity, outer.space(), outer.operands(), how, 1, WORKSPACE_AT,
         largest=_LARGEST_FOLDING, tells_numberless=True, widens="f",
-        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
+        linked=passages.linked_for(walk.operands),
     )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def _loop_across(
         tells_numberless=True,
         widens="f",
         joins_flags=True,
-        linked=passages.linked_for((*walk.inputs, *walk.outputs)),
+        linked=passages.linked_for(walk.operands),
         # Places are no wider than turns of so wide elements would be.
         finds_places=_FOUND_ACROSS if largest < _PLACE_BYTES else "",
     )
