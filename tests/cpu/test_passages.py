@@ -82,5 +82,5 @@ def test_folds_link_them_too(calls: list[list[str]]) -> None:
     x = np.arange(300 * 7, dtype="i2").reshape(300, 7)
     for axis in (1, None):
         np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis))
-    # The passages, a fold across rows, and linking both; the fold along rows.
-    assert sorted(linked(calls)) == [0, 0, 1, 1]
+    # The passages of two and of eight bytes, a fold across rows, and linking all; the fold along rows.
+    assert sorted(linked(calls)) == [0, 0, 0, 2, 2]
