@@ -29,6 +29,7 @@ _SHORT = 1e-4  # seconds, of calls that are timed more often, after some that do
 _SHORT_RUNS, _SKIPPED = 300, 30
 _MOST_RESULTS = 1 / 16  # of the bytes read
 _SLOW = 0.05  # seconds, of calls that are timed once
+_VERY_SLOW = 0.2  # seconds, of calls that are not made twice
 _CLEARED = 2e11  # bytes a second of memory that is given back, which the device clears: an H200 twice as many
 #: Results of additions, and of multiplications that are added, of a multiprocessor in a cycle, as the CUDA C++
 #: Programming Guide lists them by compute capability. Two-byte floats are calculated as float.
@@ -168,7 +169,10 @@ def seconds(run: Callable[[], Any], busy: bool = True) -> float:
     busy : bool
         Whether the stream is kept busy while the host prepares the call, so that only the device's time counts.
     """
-    if _between_events(run, busy) > _SLOW:
+    first = _between_events(run, busy)
+    if first > _VERY_SLOW:
+        return first
+    if first > _SLOW:
         return _between_events(run, busy)
     if _between_events(run, busy) < _SHORT:
         spans = [_between_events(run, busy) for _ in range(_SKIPPED + _SHORT_RUNS)]
