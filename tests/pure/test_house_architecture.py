@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,12 @@ def test_an_adapter_imports_its_own_library_alone() -> None:
     for path in (PACKAGE / "arrays").glob("_*.py"):
         foreign = {module.partition(".")[0] for module, _ in imports(path)} & FOREIGN
         assert foreign <= {path.stem.removeprefix("_")}, identify(path)
+
+
+def test_locks_are_free_in_forked_children() -> None:
+    """Else a child waits for a thread that it does not have."""
+    made = re.compile(r"\bthreading\.(?:R?Lock|Condition)\(|\bfrom threading import .*(?:Lock|Condition)")
+    assert [identify(path) for path in FILES if made.search(path.read_text())] == ["_forks.py"]
 
 
 def test_every_module_says_what_it_is_for() -> None:

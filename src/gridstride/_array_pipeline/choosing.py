@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable
 from functools import lru_cache
 from math import prod
 
+from gridstride import _forks
 from gridstride.targets.base import Limits
 from gridstride.targets.walks import ElementWalk, Loop, LoopWriters
 
@@ -16,7 +16,7 @@ _MOST_LOOPS = 2
 #: larger difference; and what a cache holds where a device does not say.
 _CACHES, _CACHES_OF_SHORT_ROWS, _SHORT_ROW, _USUAL_CACHE = 2, 1 / 4, 64, 32 << 20
 
-_lock = threading.Lock()
+_lock = _forks.Lock()
 
 
 def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limits: Limits) -> Loop:
