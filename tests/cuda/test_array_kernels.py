@@ -17,6 +17,7 @@ from gridstride.targets.base import Program
 from gridstride.targets.block_loops import little_folds, spaces
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
+from tests.every_target import test_array_kernel_hints as hints
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 from tests.every_target.test_large_reductions import SIZES, histogram
@@ -243,3 +244,14 @@ def test_case_p119_and_p122_errors_point_at_the_line(
     assert place in str(caught.value)
     assert caret in str(caught.value)
     assert "T = float32" in str(caught.value)
+
+
+def test_mistakes_get_their_hints(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers say the same in other words."""
+    null: Any = type(registry.get("null"))
+    monkeypatch.setattr(null, "compile", lambda self, program, arch: compiler.compile(program, ARCH))
+    with gs.use_target("null"):
+        for mistake in hints.OPERATIONS:
+            hints.test_mistakes_in_operations(np, mistake)
+        for mistake in hints.FOLDS:
+            hints.test_mistakes_in_reductions(np, mistake)

@@ -63,6 +63,14 @@ _NAMES = {
     "after_loop": "n, numbers and raw parameters, what loop_prep declares",
     "": "the kernel's parameters, i and n",
 }
+#: Names of the standard library by the header that has them.
+_HEADERS = (
+    (r"M_[A-Z]\w*|HUGE_VALF?", "cmath"),
+    (r"(?:FLT|DBL)_[A-Z]\w*", "cfloat"),
+    (r"CHAR_BIT|(?:S?CHAR|UCHAR|U?SHRT|U?INT|U?LONG|U?LLONG)_M(?:AX|IN)", "climits"),
+    (r"U?INT(?:8|16|32|64)_M(?:AX|IN)", "cstdint"),
+)
+_OF_STD = re.compile(r"not a member of 'std'|namespace \"std\" has no member|in namespace 'std'")
 _PLACEHOLDERS = (
     "an upper-case letter, which digits may follow, is a type placeholder: "
     "give a type of a preamble another name"
@@ -117,6 +125,7 @@ def explained(
         open_end,
         macro,
         placeholder,
+        _header(found),
         _names(found),
         _INDEXERS_HINT if found is not None and _INDEXED.search(sections[found.section]) else "",
         *(hint for pattern, hint in _HINTS if re.search(pattern, message)),
@@ -126,6 +135,19 @@ def explained(
     return CompileError(
         "\n".join(lines), name=program.name, log=error.log, source=program.text, command=error.command
     )
+
+
+def _header(found: Finding | None) -> str:
+    """Return which header has a name of the standard library that a text uses; "" elsewhere."""
+    if found is None:
+        return ""
+    if _OF_STD.search(found.text):
+        return "names of std come with their headers: preamble='#include <cmath>', <algorithm>, <limits>, <utility>"
+    for names, header in _HEADERS:
+        name = re.search(rf"['\"]({names})['\"]", found.text)
+        if name and _UNKNOWN.search(found.text):
+            return f"{name[1]} comes with a header: preamble='#include <{header}>'"
+    return ""
 
 
 def _names(found: Finding | None) -> str:
