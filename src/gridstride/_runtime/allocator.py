@@ -9,8 +9,8 @@ from typing import Any
 
 from gridstride import _native, arrays
 from gridstride._runtime import capture
+from gridstride._runtime.allocation import require_allocator
 from gridstride._runtime.capture import Capture
-from gridstride._runtime.device_pool import require_allocator
 from gridstride._runtime.memory import BaseMemory, Memory
 from gridstride._runtime.pointer import MemoryPointer
 from gridstride.targets import registry

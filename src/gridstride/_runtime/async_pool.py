@@ -9,7 +9,7 @@ from typing import Any
 
 from gridstride import _forks, _native
 from gridstride._runtime import hooks, keeping, memory
-from gridstride._runtime.device_pool import is_out_of_memory, out_of_memory, require_allocator
+from gridstride._runtime.allocation import is_out_of_memory, out_of_memory, require_allocator
 from gridstride._runtime.hooks import Piece
 from gridstride._runtime.memory import BaseMemory, MemoryAsync
 from gridstride._runtime.pointer import MemoryPointer

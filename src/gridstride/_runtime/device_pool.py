@@ -19,22 +19,22 @@ from typing import Any, TypeVar, cast
 
 from gridstride import _forks, _native, arrays
 from gridstride._runtime import hooks, keeping
+from gridstride._runtime.allocation import Allocator, is_out_of_memory, out_of_memory
 from gridstride._runtime.arena import Arena, Block, Fragmentation
 from gridstride._runtime.current import current_stream
 from gridstride._runtime.hooks import Piece
 from gridstride._runtime.memory import BaseMemory
 from gridstride._runtime.pointer import MemoryPointer
-from gridstride.errors import CUDAError, OutOfMemoryError
+from gridstride._runtime.pooled_memory import PooledMemory
+from gridstride.errors import OutOfMemoryError
 from gridstride.targets.base import EventFlags, Target
 
 #: Bytes that sizes are rounded up to.
 _GRANULARITY = 512
 
-Allocator = Callable[[int], Any]
 Value = TypeVar("Value")
 
 _DEFAULT_STREAM = 0
-_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 class DevicePool(_native.DevicePoolRecord):
@@ -312,87 +312,8 @@ class DevicePool(_native.DevicePoolRecord):
         return out_of_memory(self.target, self.device, size, self.used, self.total - self.used, self.limit)
 
 
-class PooledMemory(BaseMemory):
-    """Stand for a block of a pool, which goes back with the object."""
-
-    __slots__ = ()
-
-    _block: Block | None
-    pool: DevicePool
-
-    @_native.shortcut
-    def __del__(self) -> None:
-        block = getattr(self, "_block", None)
-        if block is not None:
-            if hooks.entered:
-                self.free()
-            else:
-                self.pool.returned.append(block)
-
-    @property
-    def is_on_host(self) -> bool:  # type: ignore[override]
-        """Whether the host reads and writes it at the same address."""
-        memory = None if self._block is None else getattr(self._block.segment, "mem", None)
-        return bool(getattr(memory, "is_on_host", False))
-
-    @property
-    def stream(self) -> int:
-        """Raw handle of the stream that was current when it was handed out; 0 on targets that never wait."""
-        return _DEFAULT_STREAM if self._block is None else self._block.arena.stream
-
-    @property
-    def was_given_back(self) -> bool:
-        return self._block is None
-
-    def free(self) -> bool:
-        """Give the block back to its pool; return False where it was before."""
-        block = self._block
-        if block is None:
-            return False
-        self._block = None
-        if hooks.entered and not self.pool.is_pinned:
-            self._free_watched(block)
-        else:
-            self.pool.returned.append(block)
-        return True
-
-    def _free_watched(self, block: Block) -> None:
-        piece = Piece(self.ptr, self.size, self.device_id, id(self))
-        try:
-            hooks.tell_all("free_preprocess", piece)
-        finally:
-            self.pool.returned.append(block)
-            hooks.tell_all("free_postprocess", piece)
-
-
-def require_allocator(allocator: object) -> None:
-    """Raise TypeError for what cannot be called and is not None."""
-    if allocator is not None and not callable(allocator):
-        raise TypeError(
-            f"an allocator is a function of a size, such as MemoryPool().malloc, got {type(allocator).__name__}"
-        )
-
-
 def _nothing_more() -> None:
     pass
-
-
-def out_of_memory(
-    target: Target, device: int, size: int, used: int, cached: int, limit: int
-) -> OutOfMemoryError:
-    """Return the error that says why a pool has no memory."""
-    free, total = target.memory_info(device)
-    bound = f"its limit is {limit} bytes" if limit else "it has no limit"
-    message = (
-        f"no room for {size} bytes on {target.name} device {device}: the pool has {used} bytes in use and "
-        f"{cached} bytes cached, {bound}, and the device has {free} of {total} bytes free"
-    )
-    return OutOfMemoryError(message, size=size, used=used, cached=cached, limit=limit)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that a device or the host has no more memory."""
-    return isinstance(error, MemoryError) or (isinstance(error, CUDAError) and error.code == _OUT_OF_MEMORY)
 
 
 def _release_of_libraries() -> None:
@@ -401,6 +322,5 @@ def _release_of_libraries() -> None:
         adapter.release_cached()
 
 
-_native.know_pooled_memory(PooledMemory, MemoryPointer)
 _new_memory, _new_pointer = PooledMemory.__new__, MemoryPointer.__new__
 _cupy = cast(arrays.Adapter, arrays.adapter_of("cupy"))

@@ -12,9 +12,11 @@ import numpy as np
 
 from gridstride import _native
 from gridstride._runtime import keeping
-from gridstride._runtime.device_pool import DevicePool, PooledMemory, require_allocator
+from gridstride._runtime.allocation import require_allocator
+from gridstride._runtime.device_pool import DevicePool
 from gridstride._runtime.memory import BaseMemory, checked_range, checked_size, require_held
 from gridstride._runtime.pool import InstanceMethods, take_back
+from gridstride._runtime.pooled_memory import PooledMemory
 from gridstride.arrays import HOST, PINNED, UNKNOWN_DEVICE, ArrayView
 from gridstride.targets import registry
 from gridstride.targets.base import Target

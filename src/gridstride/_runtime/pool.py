@@ -11,10 +11,12 @@ from typing import Any
 
 from gridstride import _native
 from gridstride._runtime import hooks, keeping, tracking
+from gridstride._runtime.allocation import Allocator, require_allocator
 from gridstride._runtime.arena import Fragmentation
-from gridstride._runtime.device_pool import Allocator, DevicePool, PooledMemory, require_allocator
+from gridstride._runtime.device_pool import DevicePool
 from gridstride._runtime.memory import BaseMemory, Memory
 from gridstride._runtime.pointer import MemoryPointer
+from gridstride._runtime.pooled_memory import PooledMemory
 from gridstride.targets import registry
 from gridstride.targets.base import Target
 
