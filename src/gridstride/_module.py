@@ -198,7 +198,18 @@ class Module:
 
     @classmethod
     def load_file(cls, filename: str | os.PathLike[str]) -> Module:
-        """Make a module from a file: CUDA C++ (``.cu``), PTX, cubin or fatbin."""
+        """Make a module from a file; it is compiled when a kernel or variable is first used.
+
+        Parameters
+        ----------
+        filename : str or path
+            CUDA C++ (``.cu``, ``.cuh``, ``.cpp``, ``.h``, ``.hpp``), PTX, cubin or fatbin.
+
+        Raises
+        ------
+        OSError
+            Where the file cannot be read.
+        """
         path = os.fspath(filename)
         stem, suffix = os.path.splitext(os.path.basename(path))
         code: str | bytes
@@ -209,7 +220,13 @@ class Module:
 
     @classmethod
     def load_from_string(cls, source: str | bytes) -> Module:
-        """Make a module from CUDA C++ text, or PTX, cubin or fatbin (bytes)."""
+        """Make a module that is compiled when a kernel or variable is first used.
+
+        Parameters
+        ----------
+        source : str or bytes
+            CUDA C++ text, or PTX, cubin or fatbin (bytes).
+        """
         return cls._of(LazyModule.of_source(RawSource(content_of(source), "module")))
 
     @classmethod

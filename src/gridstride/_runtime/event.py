@@ -174,6 +174,11 @@ class Event(_native.EventRecord):
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     """Return the milliseconds between two events, waiting for the end event.
 
+    Parameters
+    ----------
+    start_event, end_event : Event
+        Of one target, both recorded and keeping times; negative where the end was reached first.
+
     Raises
     ------
     TypeError

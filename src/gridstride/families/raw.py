@@ -188,6 +188,11 @@ class RawModule:
         The pointer belongs to the default target's current device and can be used as an array of
         bytes, or as ``gs.ndarray(shape, dtype, memptr=pointer)``.
 
+        Parameters
+        ----------
+        name : str
+            With its namespaces: ``"physics::gravity"``.
+
         Raises
         ------
         SymbolNotFound
@@ -196,7 +201,18 @@ class RawModule:
         return self._lazy.global_pointer(name)
 
     def compile(self, log_stream: IO[str] | None = None) -> None:
-        """Compile and load now, for the default target's current device."""
+        """Compile and load now, for the default target's current device.
+
+        Parameters
+        ----------
+        log_stream : text stream, optional
+            Receives the compiler's messages, also of a text that it refuses.
+
+        Raises
+        ------
+        CompileError
+            The compiler refused the text.
+        """
         _compile(self._lazy, log_stream)
 
     def __reduce__(self) -> tuple[Any, ...]:
