@@ -18,7 +18,7 @@ VARIABLES: dict[str, str] = {
     "GRIDSTRIDE_CXX": "host compiler of the CPU target (default: g++, clang++, then the ziglang wheel)",
     "GRIDSTRIDE_CPU_TIER": "CPU target's tier for kernels that ask for none: flat or fibers (default: the fastest)",
     "GRIDSTRIDE_NUM_THREADS": "threads of the CPU target (default: the cores this process may use)",
-    "GRIDSTRIDE_LAUNCH_TIMEOUT": "seconds without a finished block after which a CPU launch is ended; 0: never",
+    "GRIDSTRIDE_LAUNCH_TIMEOUT": "seconds without a finished block that end a CPU launch (default 300; 0: never)",
     "GRIDSTRIDE_CPU_DEVICES": "number of devices the CPU target shows (default 1)",
     "GRIDSTRIDE_CPU_ASYNC": "seed: run work of the CPU target only at calls that synchronize, in a random order",
     "GRIDSTRIDE_CHECK_STREAM_ORDER": "1: report memory that two streams use without order; warn: only warn",
