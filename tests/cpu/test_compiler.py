@@ -89,6 +89,7 @@ def test_a_program_without_names_is_compiled(make_program: MakeProgram) -> None:
         ({"kernels": ("twice",)}, "'twice' is a template: ask for an instance, for example twice<float>"),
         ({"kernels": ("twice<Unknown>",)}, "the kernel 'twice<Unknown>' cannot be taken"),
         ({"kernels": ("helper",)}, "'helper' is a function but not a kernel"),
+        ({"kernels": ("plain",)}, "'plain' is a function but not a kernel"),
         ({"globals": ("count",)}, "there is no variable 'count'; the text declares: counter"),
         ({"constants": ("sizeof(Nothing)",)}, "there is no constant 'sizeof(Nothing)'"),
     ],
@@ -102,7 +103,7 @@ def test_names_that_are_not_there(
         + SAXPY
         + "template <class T> __global__ void twice(T* x) { __shared__ T s; s = *x; *x = 2 * s; }\n"
     )
-    text += "__device__ int counter;\n__device__ int helper() { return 1; }\n"
+    text += "__device__ int counter;\n__device__ int helper() { return 1; }\nvoid plain() {}\n"
     program = make_program(
         text, *fields.get("kernels", ("saxpy",)), **{k: v for k, v in fields.items() if k != "kernels"}
     )

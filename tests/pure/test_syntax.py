@@ -88,6 +88,29 @@ def test_functions_that_are_no_kernels_are_told_apart() -> None:
     assert others == ["Point::get", "helper"]
 
 
+@pytest.mark.parametrize(
+    ("before", "is_ordinary"),
+    [
+        ("void", True),
+        ('extern "C" void', True),
+        ('int other; extern "C" {\nstatic inline void', True),
+        ("__host__ EXPORT __device__ void", True),
+        ("/* __global__ */ void", True),
+        ("__global__ void", False),
+        ("void __global__", False),
+        ("#define ENTRY __global__\nENTRY void", False),
+        ("#ifdef CUDA\n__global__\n#endif\nvoid", False),
+        # What a header defines may be anything.
+        ('ENTRY extern "C" void', False),
+        ("void other() {}\nENTRY(256)\nvoid", False),
+        ("template <class T>\nvoid", False),
+    ],
+)
+def test_functions_that_can_be_no_kernels(before: str, is_ordinary: bool) -> None:
+    *_, function = _syntax.functions(f"{before} f(int* x) {{ *x = 1; }}")
+    assert (function.name, function.is_ordinary) == ("f", is_ordinary)
+
+
 def test_variables_in_device_memory() -> None:
     found = [(variable.name, variable.kind) for variable in _syntax.globals_(TEXT)]
     assert found == [

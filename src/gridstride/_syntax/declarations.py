@@ -35,6 +35,10 @@ _PARAMETERS = frozenset(
 )
 _VARIABLE_KINDS = {b"__constant__": "constant", b"__managed__": "managed", b"__device__": "device"}
 _WORD = re.compile(rb"\w+")
+#: What may stand before the name of a function that is no kernel; another word may be a macro of a header's.
+_ORDINARY_WORDS = frozenset(
+    {b"C", b"__forceinline__", b"__host__", b"__noinline__", b"extern", b"inline", b"static", b"void"}
+)
 _LAUNCH_BOUNDS = re.compile(rb"\b__launch_bounds__\s*(?=\()")
 
 
@@ -52,8 +56,8 @@ class FunctionDeclaration(NamedTuple):
     ----------
     name : str
         With the namespaces and classes around it, for example ``a::f``.
-    is_kernel, is_device, is_template, is_definition : bool
-        Whether it is declared ``__global__``, ``__device__``, a template, with a body.
+    is_kernel, is_ordinary, is_template, is_definition : bool
+        Whether it is declared ``__global__``, in words that no kernel is declared in, a template, with a body.
     parameters : tuple of ParameterDeclaration
     line : int
         Counted from 1.
@@ -67,7 +71,7 @@ class FunctionDeclaration(NamedTuple):
 
     name: str
     is_kernel: bool
-    is_device: bool
+    is_ordinary: bool
     is_template: bool
     is_definition: bool
     parameters: tuple[ParameterDeclaration, ...]
@@ -161,7 +165,7 @@ class _Reader:
             yield FunctionDeclaration(
                 name="::".join([*_scope_names(node), name]),
                 is_kernel=b"__global__" in specifiers,
-                is_device=b"__device__" in specifiers,
+                is_ordinary=self._is_ordinary(declarator),
                 is_template=node.parent is not None and node.parent.type == "template_declaration",
                 is_definition=body is not None,
                 parameters=_parameters(declarator),
@@ -184,6 +188,17 @@ class _Reader:
             for declarator in node.children_by_field_name("declarator"):
                 name = "::".join([*_scope_names(node), text_of(declared_name(declarator))])
                 yield VariableDeclaration(name, kind, lexical.line_of(self.source, declarator.start_byte))
+
+    def _is_ordinary(self, declarator: Node) -> bool:
+        """Return whether what stands before the name of a function makes it no kernel.
+
+        A macro of a header's that is called there is no part of the declaration for the parser.
+        """
+        end = declarator.start_byte
+        start = 1 + max(self.code.rfind(mark, 0, end) for mark in (b";", b"{", b"}"))
+        given = [self.macros.get(word, word) for word in _WORD.findall(self.code, start, end)]
+        words = frozenset(_WORD.findall(b" ".join(given)))
+        return b"__global__" not in words and (b"__device__" in words or words <= _ORDINARY_WORDS)
 
     def _specifiers(self, node: Node, end: int) -> bytes:
         """Return a declaration from the end of what precedes it, with the user's qualifier macros expanded."""

@@ -66,13 +66,13 @@ def _parameter_names(name: str, kernel: abi.Kernel, texts: Iterable[str]) -> lis
 
 
 def _check_kernels(account: Account) -> None:
-    """Refuse device functions that were asked for as kernels, which the compiler cannot tell apart."""
+    """Refuse functions that were asked for as kernels and are none, which the compiler cannot tell apart."""
     program = account.program
     functions = _syntax.functions(program.text) if program.kernels else ()
-    devices = {function.name for function in functions if function.is_device}
-    devices -= {function.name for function in functions if function.is_kernel}
+    others = {function.name for function in functions if function.is_ordinary}
+    others -= {function.name for function in functions if not function.is_ordinary}
     for name in program.kernels:
-        if _syntax.base_name(name) in devices:
+        if _syntax.base_name(name) in others:
             raise account.no_kernel(name)
 
 
