@@ -22,4 +22,4 @@ def test_example(path: Path, target: Target, xp: ModuleType, capsys: pytest.Capt
 
 
 def test_there_are_examples() -> None:
-    assert {"saxpy", "reduction", "structs", "templates"} <= {path.stem for path in EXAMPLES}
+    assert {"array_kernels", "saxpy", "reduction", "structs", "templates"} <= {path.stem for path in EXAMPLES}
