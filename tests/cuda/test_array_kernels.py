@@ -255,3 +255,18 @@ def test_mistakes_get_their_hints(compiler: Compiler, monkeypatch: pytest.Monkey
             hints.test_mistakes_in_operations(np, mistake)
         for mistake in hints.FOLDS:
             hints.test_mistakes_in_reductions(np, mistake)
+
+
+def test_the_least_integer_is_one_for_every_compiler(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = gs.ReductionKernel("T x", "T y", "x", "a + b", identity=-(2**63)).identity
+    checked = gs.ReductionKernel(
+        "T x",
+        "T y",
+        "x",
+        "a + b",
+        preamble=f'static_assert(double({identity}) == -9223372036854775808.0, "");',
+    )
+    for program in programs(lambda: checked(ones("f8", 3)), monkeypatch):
+        compiler.compile(program, ARCH)

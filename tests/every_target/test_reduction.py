@@ -229,6 +229,7 @@ def test_the_dtype_of_the_result(xp: ModuleType) -> None:
         0,
         -7,
         2**63,
+        -(2**63),
         True,
         False,
         1.5,
@@ -246,6 +247,11 @@ def test_identities_may_be_numbers(xp: ModuleType, identity: Any) -> None:
     first = gs.ReductionKernel("T x", "T y", "x", "true ? a : b", "y = a", identity, "first")
     result = first(xp.ones((0, 2), dtype), axis=0)
     np.testing.assert_array_equal(gs.asnumpy(result), np.full(2, identity, dtype))
+
+
+def test_identities_may_be_integers_of_many_digits(xp: ModuleType) -> None:
+    least = gs.ReductionKernel("T x", "T y", "x", "a < b ? a : b", "y = a", 10**30, "least")
+    assert least(xp.ones(0)) == 1e30
 
 
 def test_identities_are_text_or_numbers() -> None:

@@ -301,12 +301,21 @@ def _spelled(number: complex) -> str:
     if isinstance(number, bool):
         return str(number).lower()
     if isinstance(number, int):
-        return f"{number}ull" if number >= 2**63 else str(number)
+        return _spelled_integer(number)
     if isinstance(number, complex):
         return f"complex<double>({_spelled(number.real)}, {_spelled(number.imag)})"
     if math.isfinite(number):
         return repr(number)
     return "NAN" if math.isnan(number) else f"{'-' if number < 0 else ''}INFINITY"
+
+
+def _spelled_integer(number: int) -> str:
+    """Return an integer in C++, as a double where it has more than 64 bits."""
+    if number == -(2**63):  # no literal: its sign stands before one that is too large
+        return f"({number + 1}ll - 1)"
+    if not -(2**63) < number < 2**64:
+        return repr(float(number))
+    return f"{number}ull" if number >= 2**63 else str(number)
 
 
 def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
