@@ -68,6 +68,14 @@ def number(name: str, default: float, minimum: float = 0) -> float:
     return result
 
 
+def whole_number(name: str, default: int, minimum: int = 0) -> int:
+    """Return a variable as an integer; one that is none is a ValueError that names it."""
+    result = float(number(name, default, minimum))
+    if not result.is_integer():
+        raise ValueError(f"{name}={text(name)!r} is not a whole number")
+    return int(result)
+
+
 def debug() -> bool:
     """Return whether debug mode is on (``GRIDSTRIDE_DEBUG=1``)."""
     return flag("GRIDSTRIDE_DEBUG")
@@ -103,7 +111,7 @@ def _home() -> str:
 
 def cache_size() -> int:
     """Return the cap of the compile cache in bytes."""
-    return int(number("GRIDSTRIDE_CACHE_SIZE", 1 << 30))
+    return whole_number("GRIDSTRIDE_CACHE_SIZE", 1 << 30)
 
 
 def launch_timeout() -> float:
@@ -114,7 +122,7 @@ def launch_timeout() -> float:
 def num_threads() -> int | None:
     """Return the number of threads asked for by the environment, or None."""
     value = text("GRIDSTRIDE_NUM_THREADS")
-    return max(1, int(number("GRIDSTRIDE_NUM_THREADS", 1, 1))) if value else None
+    return whole_number("GRIDSTRIDE_NUM_THREADS", 1, 1) if value else None
 
 
 def cpu_tier(tiers: Sequence[str]) -> str:
@@ -127,12 +135,12 @@ def cpu_tier(tiers: Sequence[str]) -> str:
 
 def cpu_devices() -> int:
     """Return how many devices the CPU target shows."""
-    return int(number("GRIDSTRIDE_CPU_DEVICES", 1, 1))
+    return whole_number("GRIDSTRIDE_CPU_DEVICES", 1, 1)
 
 
 def cpu_deferral() -> int | None:
     """Return the seed of the CPU target's deferred mode; None where work runs at once."""
-    return int(number("GRIDSTRIDE_CPU_ASYNC", 0)) or None
+    return whole_number("GRIDSTRIDE_CPU_ASYNC", 0) or None
 
 
 def stream_order_check() -> str:
