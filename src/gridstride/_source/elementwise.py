@@ -87,18 +87,17 @@ def elementwise_form(
     ndim: int,
 ) -> ElementwiseForm:
     """Return the form of a call's text."""
-    indexed = ndim if uses_index(source) else 0
     return ElementwiseForm(
-        roles,
-        tuple(types),
-        loop.header,
-        loop.name,
-        loop.shared,
-        loop.structure,
-        loop.capacity,
-        loop.configuration.threads,
-        indexed,
-        loop.linked,
+        roles=roles,
+        types=tuple(types),
+        header=loop.header,
+        loop=loop.name,
+        shared=loop.shared,
+        structure=loop.structure,
+        capacity=loop.capacity,
+        threads=loop.configuration.threads,
+        ndim=ndim if uses_index(source) else 0,
+        linked=loop.linked,
     )
 
 

@@ -141,28 +141,31 @@ def reduction_form(
     in_structures: bool,
 ) -> ReductionForm:
     """Return the form of a call's text; `in_structures` is what `folds_structures` says."""
-    types = tuple(types)
-    joining: tuple[str, str, int] = ("", "", 0)
-    if loop.joining is not None:
-        joining = (loop.joining.name, loop.joining.shared, loop.joining.configuration.threads)
-    return ReductionForm(
-        roles,
-        types,
-        loop.header,
-        loop.name,
-        loop.shared,
-        loop.capacity,
-        loop.configuration.threads,
-        *joining,
-        loop.largest if in_structures else None,
-        loop.tells_numberless,
-        loop.small_bytes,
-        in_structures and loop.tells_places,
-        _widened(source, roles, types, loop.widens) if in_structures else (),
-        loop.linked,
-        loop.finds_places if in_structures else "",
-        loop.exact_bytes,
-        loop.joins_flags,
+    types, joining = tuple(types), loop.joining
+    form = ReductionForm(
+        roles=roles,
+        types=types,
+        header=loop.header,
+        loop=loop.name,
+        shared=loop.shared,
+        capacity=loop.capacity,
+        threads=loop.configuration.threads,
+        joining="" if joining is None else joining.name,
+        joining_shared="" if joining is None else joining.shared,
+        joining_threads=0 if joining is None else joining.configuration.threads,
+        tells_numberless=loop.tells_numberless,
+        small_bytes=loop.small_bytes,
+        linked=loop.linked,
+        exact_bytes=loop.exact_bytes,
+        joins_flags=loop.joins_flags,
+    )
+    if not in_structures:
+        return form
+    return form._replace(
+        largest=loop.largest,
+        tells_places=loop.tells_places,
+        widened=_widened(source, roles, types, loop.widens),
+        finds_places=loop.finds_places,
     )
 
 
