@@ -93,6 +93,9 @@ CALLS = {
         "k = y[_ind.get()] + y[{i, 0}] + y.size() + _ind.size() + s[0] + at[0] + *y.shape()",
         "indexed",
     )(ones("f4", 4, 5), ones("f4", 5, 4).T),
+    "raw arrays whose bounds are checked": lambda: gs.ElementwiseKernel(
+        "raw T x", "T y", "y = x[i] + x[{i, 0}]", "checked", options=("-DGRIDSTRIDE_DEBUG",)
+    )(ones("f4", 4, 5).T, ones("f4", 4)),
     "sum along": lambda: reduction.TOTAL(ones("f4", 3, 400_000), axis=1),
     "sum across": lambda: reduction.TOTAL(ones("f2", 400_000, 3), axis=0),
     "sum of rows with gaps": lambda: reduction.TOTAL(ones("f2", 500, 4000)[:, 1:-1]),

@@ -56,3 +56,18 @@ def test_debug_checks_bounds(target, capfd):
     with pytest.raises(gs.LaunchError):
         kernel((1,), (1,), (x, np.int32(5), out))
     assert "index 5 is out of bounds for axis 0 with length 5" in capfd.readouterr().out
+
+
+def test_debug_checks_bounds_of_raw_arrays(target, capfd):
+    if "gpu" in target.features:
+        pytest.skip("a trap would end the process's use of the device")
+    operation = "const T first = x[k]; y = first + x[{k, 1}]"
+    kernel = gs.ElementwiseKernel(
+        "raw T x, int64 k", "T y", operation, "checked", options=("-DGRIDSTRIDE_DEBUG",)
+    )
+    for x in (np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(2, 3).T):
+        assert kernel(x, np.array([2])).tolist() == [x.ravel()[2] + x[2, 1]]
+        for k, bound in ((3, "axis 0 with length 3"), (6, "size 6"), (-1, "size 6")):
+            with pytest.raises(gs.LaunchError):
+                kernel(x, np.array([k]))
+            assert f"raw array: index {k} is out of bounds for {bound}" in capfd.readouterr().out
