@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from string import Template
@@ -104,48 +104,14 @@ def elementwise_form(
 @lru_cache(maxsize=2048)
 def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target: str) -> Program:
     """Return the program of a call."""
-    name = source.declaration.name
-    elements = [role for role in form.roles if role.kind == "element"]
-    outputs = {parameter.name for parameter in source.declaration.outputs}
-    types = ", ".join(operand_type(role, source.operation, outputs, form.capacity) for role in elements)
-    text = template("elementwise.cu").substitute(
-        type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-        types=type_lines(form.types),
-        preamble=section(f"preamble of {name}", source.preamble),
-        layouts=layout_lines(form.roles),
-        threads=form.threads,
-        name=entry(name),
-        parameters=", ".join(_parameters(source, form)),
-        scalars="\n".join(_scalar_lines(source, form)),
-        loop_prep=section(f"loop_prep of {name}", source.loop_prep, ";"),
-        elements="".join(
-            f", {role.ctype}& {role.parameter.name}"
-            if role.parameter.name in outputs
-            else f", {role.input_ctype} {role.parameter.name}"
-            for role in elements
-        ),
-        index=index_line("i", form.ndim) if uses_index(source) else "",
-        operation=section(f"operation of {name}", source.operation, ";"),
-        loop=form.loop,
-        shared=shared_line(form.shared, types),
-        handed=", gridstride_exchange" if form.shared else "",
-        operands="".join(f", gridstride_at_{role.parameter.name}" for role in elements),
-        after_loop=section(f"after_loop of {name}", source.after_loop, ";"),
-    )
-    whole = "\n".join((*source.sections().values(), text))
-    dtypes = [dtype for role in form.roles for dtype in (role.stored, role.value)]
-    includes = [form.header, *needed_headers(whole, dtypes)]
-    if uses_index(source) or any(role.kind == "raw" for role in form.roles):
-        includes.append("gridstride/raw_array.h")
-    if any(role.is_declared for role in form.roles):
-        includes.append("gridstride/declared_types.h")
+    name, text = source.declaration.name, _text(source, form)
     options = parse_options(source.options, target=target, kernel=name)
     return Program(
         text=apart_from_macros(text, source.sections(), options, declared_words(source.declaration)),
         name=name,
         options=options,
         kernels=(entry(name),),
-        includes=tuple(includes),
+        includes=tuple(_includes(source, form, text)),
         path=f"{name}.cu",
         linked=form.linked,
     )
@@ -228,6 +194,49 @@ def structure_line(role: Role) -> str:
     """Return the declaration of a structure that is passed by value as bytes."""
     name = role.parameter.name
     return f"const {role.ctype} {name} = gridstride_at_{name}.value();"
+
+
+def _text(source: ElementwiseSource, form: ElementwiseForm) -> str:
+    """Return the kernel around what the user wrote."""
+    name = source.declaration.name
+    elements = [role for role in form.roles if role.kind == "element"]
+    outputs = {parameter.name for parameter in source.declaration.outputs}
+    types = ", ".join(operand_type(role, source.operation, outputs, form.capacity) for role in elements)
+    return template("elementwise.cu").substitute(
+        type_preamble=section(f"type_preamble of {name}", source.type_preamble),
+        types=type_lines(form.types),
+        preamble=section(f"preamble of {name}", source.preamble),
+        layouts=layout_lines(form.roles),
+        threads=form.threads,
+        name=entry(name),
+        parameters=", ".join(_parameters(source, form)),
+        scalars="\n".join(_scalar_lines(source, form)),
+        loop_prep=section(f"loop_prep of {name}", source.loop_prep, ";"),
+        elements="".join(
+            f", {role.ctype}& {role.parameter.name}"
+            if role.parameter.name in outputs
+            else f", {role.input_ctype} {role.parameter.name}"
+            for role in elements
+        ),
+        index=index_line("i", form.ndim) if uses_index(source) else "",
+        operation=section(f"operation of {name}", source.operation, ";"),
+        loop=form.loop,
+        shared=shared_line(form.shared, types),
+        handed=", gridstride_exchange" if form.shared else "",
+        operands="".join(f", gridstride_at_{role.parameter.name}" for role in elements),
+        after_loop=section(f"after_loop of {name}", source.after_loop, ";"),
+    )
+
+
+def _includes(source: ElementwiseSource, form: ElementwiseForm, text: str) -> Iterator[str]:
+    """Yield the headers that a kernel's text needs."""
+    whole = "\n".join((*source.sections().values(), text))
+    yield form.header
+    yield from needed_headers(whole, [dtype for role in form.roles for dtype in (role.stored, role.value)])
+    if uses_index(source) or any(role.kind == "raw" for role in form.roles):
+        yield "gridstride/raw_array.h"
+    if any(role.is_declared for role in form.roles):
+        yield "gridstride/declared_types.h"
 
 
 def _scalar_lines(source: ElementwiseSource, form: ElementwiseForm) -> list[str]:
