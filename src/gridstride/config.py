@@ -23,7 +23,7 @@ VARIABLES: dict[str, str] = {
     "GRIDSTRIDE_CPU_ASYNC": "seed: run work of the CPU target only at calls that synchronize, in a random order",
     "GRIDSTRIDE_CHECK_STREAM_ORDER": "1: report memory that two streams use without order; warn: only warn",
     "GRIDSTRIDE_NATIVE": "0: never use the compiled fast path; verify: compare it with the pipeline at every call",
-    "GRIDSTRIDE_DEBUG": "1: line information, synchronous launches, a check of the rules of reductions",
+    "GRIDSTRIDE_DEBUG": "1: line information, synchronous launches, checks of indices and of the rules of reductions",
 }
 
 _KEYS = {name: os.fsencode(name) for name in (*VARIABLES, "XDG_CACHE_HOME")}

@@ -43,14 +43,21 @@ def test_a_loop_over_the_grid_covers_any_count(xp):
         assert gs.asnumpy(visits).tolist() == [1] * n + [0] * (1001 - n)
 
 
-def test_debug_checks_bounds(target, capfd):
+@pytest.fixture(params=["option", "setting"])
+def debugging(request, monkeypatch):
+    """The options with which kernels are made whose indices are checked."""
+    monkeypatch.setenv("GRIDSTRIDE_DEBUG", "1" if request.param == "setting" else "0")
+    return ("-DGRIDSTRIDE_DEBUG",) if request.param == "option" else ()
+
+
+def test_debug_checks_bounds(target, debugging, capfd):
     if "gpu" in target.features:
         pytest.skip("a trap would end the process's use of the device")
     code = """
     #include <gridstride/view.h>
     extern "C" __global__ void read(gridstride::view<const float, 1> x, int i, float* out) { *out = x[i]; }"""
     x, out = np.arange(5, dtype=np.float32), np.zeros(1, np.float32)
-    kernel = gs.RawKernel(code, "read", options=("-DGRIDSTRIDE_DEBUG",))
+    kernel = gs.RawKernel(code, "read", options=debugging)
     kernel((1,), (1,), (x, np.int32(4), out))
     assert out[0] == 4
     with pytest.raises(gs.LaunchError):
@@ -58,13 +65,11 @@ def test_debug_checks_bounds(target, capfd):
     assert "index 5 is out of bounds for axis 0 with length 5" in capfd.readouterr().out
 
 
-def test_debug_checks_bounds_of_raw_arrays(target, capfd):
+def test_debug_checks_bounds_of_raw_arrays(target, debugging, capfd):
     if "gpu" in target.features:
         pytest.skip("a trap would end the process's use of the device")
     operation = "const T first = x[k]; y = first + x[{k, 1}]"
-    kernel = gs.ElementwiseKernel(
-        "raw T x, int64 k", "T y", operation, "checked", options=("-DGRIDSTRIDE_DEBUG",)
-    )
+    kernel = gs.ElementwiseKernel("raw T x, int64 k", "T y", operation, "checked", options=debugging)
     for x in (np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(2, 3).T):
         assert kernel(x, np.array([2])).tolist() == [x.ravel()[2] + x[2, 1]]
         for k, bound in ((3, "axis 0 with length 3"), (6, "size 6"), (-1, "size 6")):

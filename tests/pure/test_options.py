@@ -70,3 +70,18 @@ def test_cooperative_and_compiler_are_kept():
 def test_errors_name_the_kernel(options):
     with pytest.raises((TypeError, ValueError), match=r"^`wave`: "):
         parse_options(options, target="here", kernel="wave")
+
+
+@pytest.mark.parametrize(
+    ("given", "defines"),
+    [
+        ((), (("GRIDSTRIDE_DEBUG", None),)),
+        (("-DN=4",), (("N", "4"), ("GRIDSTRIDE_DEBUG", None))),
+        (("-DGRIDSTRIDE_DEBUG=2",), (("GRIDSTRIDE_DEBUG", "2"),)),
+        (("-UGRIDSTRIDE_DEBUG",), ()),
+    ],
+)
+def test_indices_are_checked_unless_the_options_say_something(
+    given: tuple[str, ...], defines: tuple[tuple[str, str | None], ...]
+) -> None:
+    assert parse(*given, checks_indices=True).defines == defines

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from gridstride import config
 from gridstride._arguments.parameters import Declaration, declare
 from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
@@ -65,6 +66,8 @@ class ElementwiseForm(NamedTuple):
         Axes of the loop's shape, where the body asks for an index along each.
     linked : tuple of str
         Of the loop.
+    checks_indices : bool
+        Whether raw arrays check their indices.
     """
 
     roles: tuple[Role, ...]
@@ -77,6 +80,7 @@ class ElementwiseForm(NamedTuple):
     threads: int
     ndim: int
     linked: tuple[str, ...]
+    checks_indices: bool
 
 
 def elementwise_form(
@@ -98,6 +102,7 @@ def elementwise_form(
         threads=loop.configuration.threads,
         ndim=ndim if uses_index(source) else 0,
         linked=loop.linked,
+        checks_indices=config.debug(),
     )
 
 
@@ -105,7 +110,7 @@ def elementwise_form(
 def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target: str) -> Program:
     """Return the program of a call."""
     name, text = source.declaration.name, _text(source, form)
-    options = parse_options(source.options, target=target, kernel=name)
+    options = parse_options(source.options, target=target, kernel=name, checks_indices=form.checks_indices)
     return Program(
         text=apart_from_macros(text, source.sections(), options, declared_words(source.declaration)),
         name=name,

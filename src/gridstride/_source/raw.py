@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from gridstride import config
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 
@@ -52,7 +53,7 @@ class RawSource(NamedTuple):
 
     def program(self, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...] = ()) -> Program:
         """Return the program in which a target's compiler finds these kernels and variables."""
-        return _program(self, target, kernels, globals_)
+        return _program(self, target, kernels, globals_, config.debug())
 
 
 def content_of(code: str | bytes) -> str | bytes:
@@ -142,13 +143,16 @@ _LAYOUT = (
 
 
 @lru_cache(maxsize=1024)
-def _program(source: RawSource, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...]) -> Program:
+def _program(
+    source: RawSource, target: str, kernels: tuple[str, ...], globals_: tuple[str, ...], checks_indices: bool
+) -> Program:
     options = parse_options(
         source.options,
         target=target,
         kernel=source.name,
         cooperative=source.cooperative,
         compiler=source.compiler,
+        checks_indices=checks_indices,
     )
     return Program(
         text=source.text,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gridstride import _dtypes
+from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
 from gridstride._source.elementwise import (
     assigned_first,
@@ -106,6 +106,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`.
     joins_flags : bool
         See `FoldLoop`.
+    checks_indices : bool
+        Whether raw arrays check their indices.
     """
 
     roles: tuple[Role, ...]
@@ -127,10 +129,12 @@ class ReductionForm(NamedTuple):
     finds_places: str = ""
     exact_bytes: int = 0
     joins_flags: bool = False
+    checks_indices: bool = False
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
-        return ReductionForm(self.roles, self.types, "", "", "", 0, 0, "", "", 0, widened=self.widened)
+        form = ReductionForm(self.roles, self.types, "", "", "", 0, 0, "", "", 0, widened=self.widened)
+        return form._replace(checks_indices=self.checks_indices)
 
 
 def reduction_form(
@@ -158,6 +162,7 @@ def reduction_form(
         linked=loop.linked,
         exact_bytes=loop.exact_bytes,
         joins_flags=loop.joins_flags,
+        checks_indices=config.debug(),
     )
     if not in_structures:
         return form
@@ -202,7 +207,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
     text = _Text(source, form)
     whole = "\n".join((*source.sections().values(), source.reduce_type or "", text.whole))
     dtypes = [dtype for role in text.roles for dtype in (role.stored, role.value)]
-    options = parse_options(source.options, target=target, kernel=name)
+    options = parse_options(source.options, target=target, kernel=name, checks_indices=form.checks_indices)
     declared = declared_words(source.declaration, source.reduce_type or "")
     return Program(
         text=apart_from_macros(text.whole, source.sections(), options, declared),

@@ -79,6 +79,7 @@ _CHOSEN = {
     "use_fast_math": "fast_math",
     "extra-device-vectorization": "extra_vectorization",
 }
+_CHECKING = "GRIDSTRIDE_DEBUG"
 _REGISTERS = re.compile(r"--?maxrregcount=(\d+)")
 
 
@@ -89,14 +90,20 @@ def parse_options(
     kernel: str = "",
     cooperative: bool = False,
     compiler: str = "nvrtc",
+    checks_indices: bool = False,
 ) -> CompileOptions:
-    """Parse compiler options; an unknown one is a ValueError that names it, the target and the kernel."""
+    """Parse compiler options; an unknown one is a ValueError that names it, the target and the kernel.
+
+    `checks_indices` defines the macro by which headers of ours do so, unless the options say something of it.
+    """
     try:
         fields = _fields(options, target)
     except (TypeError, ValueError) as error:
         if not kernel:
             raise
         raise type(error)(f"`{kernel}`: {error}") from None
+    if checks_indices and _CHECKING not in {*dict(fields["defines"]), *fields["undefines"]}:
+        fields["defines"] += ((_CHECKING, None),)
     return CompileOptions(cooperative=cooperative, compiler=compiler, **fields)
 
 
