@@ -75,8 +75,8 @@ def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
 def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    small = writers.small_fold
-    monkeypatch.setattr(writers, "small_fold", lambda walk: sizes.append(walk.fold[0]) or small(walk))
+    small = writers.fold_small
+    monkeypatch.setattr(writers, "fold_small", lambda walk: sizes.append(walk.fold[0]) or small(walk))
     for size in (16, 48, 1008, 1024, 4096):
         x, other = flat_view((size,), dtype, 0, 1), flat_view((size,), "int16", 0, 2)
         for each in (x, flat_view((size,), dtype, 1, 1), flat_view((size * 2,), dtype, 0, 3)[::2], x[1:]):

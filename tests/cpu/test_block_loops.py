@@ -21,7 +21,7 @@ from gridstride import _native
 from gridstride._array_pipeline import choosing, launching
 from gridstride.targets import registry
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops import flat_rows, short_folds, writers
+from gridstride.targets.block_loops import flat_rows, fold_narrow, fold_short, writers
 from gridstride.targets.walks import ElementWalk, Loop, Walked, axes_bytes
 from tests.array_values import values
 from tests.every_target import test_elementwise as elementwise
@@ -98,7 +98,8 @@ def test_random_calls(check: Callable[..., None]) -> None:
 def test_random_calls_by_loops_for_many_elements(
     monkeypatch: pytest.MonkeyPatch, check: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(short_folds, "_MANY", 1)
+    monkeypatch.setattr(fold_short, "_MANY", 1)
+    monkeypatch.setattr(fold_narrow, "_MANY", 1)
     compare_examples(check_loops_for_many, 150, np, check)
 
 

@@ -11,7 +11,7 @@ import pytest
 import gridstride as gs
 from gridstride.targets import registry
 from gridstride.targets.block_loops import writers
-from gridstride.targets.block_loops.little_folds import little_fold
+from gridstride.targets.block_loops.fold_little import fold_little
 from gridstride.targets.walks import FoldLoop, FoldWalk, Walked
 
 WEIGHED = gs.ReductionKernel(
@@ -35,7 +35,7 @@ def test_numbers_and_places_along_any_axes(
     block_folds: list[FoldLoop], monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(writers, "is_small", lambda walk: False)
-    monkeypatch.setattr(writers, "little_fold", lambda walk, limits: little_fold(walk, DEVICE))
+    monkeypatch.setattr(writers, "fold_little", lambda walk, limits: fold_little(walk, DEVICE))
     x = np.random.default_rng(1).integers(-9, 9, shape, "i4")
     for view in (x, x.T, x[::2], x[..., ::-1], x[:, ::2]):
         for count in range(1, x.ndim + 1):
@@ -88,5 +88,5 @@ def test_what_is_little(walk: FoldWalk, is_little: bool) -> None:
     ],
 )
 def test_how_many_threads_share_a_result(walk: FoldWalk, sharing: int, parts: int) -> None:
-    loop = little_fold(walk, DEVICE)
+    loop = fold_little(walk, DEVICE)
     assert (loop.configuration.grid[0] * 256 // walk.kept[0] or 256, loop.parts) == (sharing, parts)

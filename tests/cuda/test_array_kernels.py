@@ -14,7 +14,7 @@ from gridstride._source.reduction import FOLDING_SIZE
 from gridstride.errors import CompileError
 from gridstride.targets import registry
 from gridstride.targets.base import Program
-from gridstride.targets.block_loops import little_folds, spaces
+from gridstride.targets.block_loops import fold_little, fold_loops
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_array_kernel_hints as hints
@@ -145,7 +145,7 @@ CALLS = {
 def test_texts_compile_without_a_warning(
     what: str, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(little_folds, "_LITTLE", 1 << 18)  # so large folds have loops of their own
+    monkeypatch.setattr(fold_little, "_LITTLE", 1 << 18)  # so large folds have loops of their own
     for program in programs(CALLS[what], monkeypatch):
         code = compiler.compile(program, ARCH)
         assert set(code.functions) == set(program.kernels)
@@ -170,10 +170,10 @@ def test_the_check_of_rules_compiles(compiler: Compiler, monkeypatch: pytest.Mon
 def test_folds_of_large_structures_keep_to_shared_memory(
     bins: int, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    largest, size = spaces.LARGEST_FOLDING, 8 + 4 * bins
+    largest, size = fold_loops.LARGEST_FOLDING, 8 + 4 * bins
     with pytest.MonkeyPatch.context() as patch:
         # The null target knows no sizes: all values are large, or the usual loop is the only one.
-        patch.setattr(spaces, "LARGEST_FOLDING", 0 if size > largest else largest)
+        patch.setattr(fold_loops, "LARGEST_FOLDING", 0 if size > largest else largest)
         texts = [
             *programs(lambda: histogram(bins)(ones("i4", 400_000)), monkeypatch),
             *programs(lambda: histogram(bins)(ones("i4", 30, 5000), axis=0), monkeypatch),

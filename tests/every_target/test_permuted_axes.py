@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.targets.block_loops import permuted
+from gridstride.targets.block_loops import permuted_tiles
 from tests.array_values import values
 
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "permuted_and_numbered")
@@ -17,13 +17,13 @@ ROOM = 32  # elements before and after an output
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 def test_large_tiles(xp: ModuleType, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permuted, "_LEAST_LARGE", 0)
+    monkeypatch.setattr(permuted_tiles, "_LEAST_LARGE", 0)
     check(xp, dtype, (25, 2, 5, 31, 33))
 
 
 @pytest.mark.parametrize("dtype", ["int8"])
 def test_large_tiles_of_sectors(xp: ModuleType, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permuted, "_LEAST_LARGE", 0)
+    monkeypatch.setattr(permuted_tiles, "_LEAST_LARGE", 0)
     check(xp, dtype, (64, 2, 4, 31, 33))
 
 

@@ -7,7 +7,8 @@ from math import prod
 import pytest
 
 from gridstride.targets import registry
-from gridstride.targets.block_loops.spaces import counter_of, parts_that_fill
+from gridstride.targets.block_loops.fold_loops import counter_of
+from gridstride.targets.block_loops.sizes import parts_that_fill
 from gridstride.targets.block_loops.writers import BlockLoops
 from gridstride.targets.walks import THREADS, FoldLoop, FoldWalk, Walked
 

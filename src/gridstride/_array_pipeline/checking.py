@@ -17,7 +17,7 @@ from gridstride._runtime import tracking
 from gridstride._source.reduction import ReductionSource, entry, reduction_form, reduction_program
 from gridstride.arrays.view import ArrayView
 from gridstride.targets.base import Access, CopyDirection
-from gridstride.targets.block_loops.spaces import fold_space_bytes
+from gridstride.targets.block_loops.fold_loops import fold_space_bytes
 from gridstride.targets.walks import (
     FoldLoop,
     FoldWalk,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.box_loops import Box, Sides, Taken, box_loop, cut_of, gap_of
+from gridstride.targets.block_loops.box_space import Box, Sides, Taken, box_loop, cut_of, gap_of
 from gridstride.targets.block_loops.element_loops import lies_along
 from gridstride.targets.walks import (
     LEAST_WORD,

@@ -98,6 +98,14 @@ def lies_along(operand: Walked, shape: Ints, axes: Iterable[int]) -> bool:
     return True
 
 
+def are_in_order(walk: ElementWalk) -> bool:
+    """Return whether rows of all operands are consecutive, or one element that is read again and again."""
+    return all(
+        operand.strides[0] == operand.itemsize or (operand.strides[0] == 0 and not operand.written)
+        for operand in walk.operands
+    )
+
+
 def begins_as(operand: Walked, last: Walked, shape: Ints, length: int) -> bool:
     """Return whether all packets of a length of an operand begin at the same place of a word as the last operand's."""
     size, last_size = operand.itemsize, last.itemsize

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gridstride.targets.block_loops.element_loops import Steps, element_loop, lies_along
 from gridstride.targets.block_loops.rows import LONG_PACKETS, packets_of_row
-from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as
 from gridstride.targets.block_loops.planes import Plane
-from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,

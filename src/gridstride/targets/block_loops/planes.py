@@ -128,6 +128,10 @@ class Plane(NamedTuple):
             turned and operand.written
         )
 
+    def covered(self, width: int, height: int) -> int:
+        """Return how many elements tiles of a shape have, those outside of the plane included."""
+        return -(-self.row // width) * width * -(-self.column // height) * height
+
     def kind(self, operand: Walked, turned: bool) -> int:
         """Return how an operand lies, as headers are told."""
         if turned:

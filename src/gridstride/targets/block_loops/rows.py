@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import (
-    BETWEEN_WORDS,
-    ONE_FOR_A_ROW,
-    begins_as,
-    element_loop,
-)
-from gridstride.targets.block_loops.spaces import blocks_for
-from gridstride.targets.block_loops.striped import striped_rows
-from gridstride.targets.walks import (
-    LARGEST_WORD,
-    LEAST_WORD,
-    THREADS,
-    WARP,
-    ElementWalk,
-    Ints,
-    Loop,
-    Walked,
-    flag,
-)
+from gridstride.targets.block_loops.element_loops import are_in_order, element_loop
+from gridstride.targets.block_loops.repeated_rows import repeated_rows
+from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.striped_rows import striped_rows
+from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, ElementWalk, Loop, flag
 
-_ELEMENTWISE = "gridstride/elementwise.h"
+_HEADER = "gridstride/elementwise.h"
 #: Packets from which on a row is long enough for a block of its own.
 LONG_PACKETS = 2 * THREADS
-#: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
-#: input lies, as the header is told.
-_LEAST_REPEATED, _ROWS_AT_ONCE, _ONE_ROW = 8, 4, 3
-#: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
-_ROWS_OF_THREAD, _LEAST_BUSY = 2, 0.75
 #: Steps of bytes from which on they are gathered by words.
 _FAR = 4
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
@@ -61,7 +42,7 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     pieces = blocks_for(packets, width)
     sizes = (walk.shape[0], 1, width, prod(outer) if is_read_again else 0)
     name = f"long_rows<{length}, {flag(are_in_order(walk))}>"
-    return element_loop(_ELEMENTWISE, name, walk, sizes, (pieces, *outer))
+    return element_loop(_HEADER, name, walk, sizes, (pieces, *outer))
 
 
 def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
@@ -70,7 +51,7 @@ def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
     total = packets * prod(outer)
     index = "unsigned" if total < 2**31 else "unsigned long long"
     name, sizes = f"rows<{index}, {length}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
-    return element_loop(_ELEMENTWISE, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS))
+    return element_loop(_HEADER, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS))
 
 
 def _gathered_length(walk: ElementWalk, length: int) -> int:
@@ -88,35 +69,6 @@ def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
     )
 
 
-def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
-    """Return the loop for rows of small elements between words, where an input is one row again and again."""
-    last = walk.operands[-1] if walk.operands else None
-    if last is None or not last.written or len(walk.shape) != 2 or length < _LEAST_REPEATED:
-        return None
-    if not are_in_order(walk) or any(operand.itemsize != last.itemsize for operand in walk.operands):
-        return None
-    kinds = [_kind_of_rows(operand, last, walk.shape) for operand in walk.operands]
-    row, rows = walk.shape
-    apart = LARGEST_WORD // gcd(LARGEST_WORD, last.strides[1])
-    if _ONE_ROW not in kinds or apart == 1 or not apart * _ROWS_AT_ONCE <= rows < 2**31:
-        return None
-    width = length // _LEAST_REPEATED * THREADS
-    lengths = (blocks_for(row // length, width), apart, blocks_for(rows, apart * _ROWS_AT_ONCE))
-    name = f"repeated_rows<{_ROWS_AT_ONCE}, {', '.join(map(str, kinds))}>"
-    return element_loop("gridstride/repeated_rows.h", name, walk, (row, rows, width, 0), lengths)
-
-
-def _kind_of_rows(operand: Walked, last: Walked, shape: Ints) -> int:
-    """Return how an operand lies, as ``repeated_rows`` is told."""
-    if operand.strides[0] == 0:
-        return ONE_FOR_A_ROW
-    return (
-        _ONE_ROW
-        if operand.strides[1] == 0
-        else BETWEEN_WORDS + begins_as(operand, last, shape, LARGEST_WORD // last.itemsize)
-    )
-
-
 def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     """Return how many packets a thread takes of a long row at most."""
     again = [
@@ -127,45 +79,6 @@ def _packets_of_thread(walk: ElementWalk, length: int) -> int:
     if not any(again):
         return _PACKETS_OF_THREAD
     return _PACKETS_OF_ALL if all(again) and length == LARGEST_WORD else _PACKETS_OF_SOME
-
-
-def even_rows(walk: ElementWalk, length: int) -> Loop | None:
-    """Return the loop for short rows of whole packets, along several axes, where each packet is a word."""
-    row, *outer = walk.shape
-    packets, rest = divmod(row, length)
-    if len(outer) < 2 or rest or not 1 <= packets <= THREADS:
-        return None
-    rows = min(THREADS // packets, outer[0])
-    if rows * packets < _LEAST_BUSY * THREADS or not all(
-        _is_words(each, walk, length) for each in walk.operands
-    ):
-        return None
-    pieces = (packets, blocks_for(outer[0], rows), blocks_for(outer[1], _ROWS_OF_THREAD), *outer[2:])
-    blocks = prod(pieces[1:])
-    if blocks >= 2**31:
-        return None
-    name, sizes = f"even_rows<{_ROWS_OF_THREAD}>", (row, outer[0], rows, outer[1])
-    return element_loop("gridstride/even_rows.h", name, walk, sizes, pieces, count=blocks)
-
-
-def _is_words(operand: Walked, walk: ElementWalk, length: int) -> bool:
-    """Return whether each packet of whole rows is a word in memory."""
-    word = length * operand.itemsize
-    starts = (operand.address, *operand.strides[1:])
-    return (
-        operand.strides[0] == operand.itemsize
-        and word <= LARGEST_WORD
-        and word & (word - 1) == 0
-        and all(each % word == 0 for each in starts)
-    )
-
-
-def are_in_order(walk: ElementWalk) -> bool:
-    """Return whether rows of all operands are consecutive, or one element that is read again and again."""
-    return all(
-        operand.strides[0] == operand.itemsize or (operand.strides[0] == 0 and not operand.written)
-        for operand in walk.operands
-    )
 
 
 def packets_of_row(walk: ElementWalk, length: int) -> int:

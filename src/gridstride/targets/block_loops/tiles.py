@@ -1,6 +1,7 @@
 """Loops over tiles of planes, in which operands that lie along another axis are turned.
 
-The loops are those of include/gridstride/tiles.h, shifted_tiles.h, picked.h and permuted.h.
+The loop is that of include/gridstride/tiles.h, or where others do better than it: shifted_tiles.py, picked_tiles.py,
+permuted_tiles.py and boxes.py.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.permuted import filled, permuted_tiles
+from gridstride.targets.block_loops.permuted_tiles import filled, permuted_tiles
+from gridstride.targets.block_loops.picked_tiles import picked_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
+from gridstride.targets.block_loops.shifted_tiles import cover_badly, shifted_tiles
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, THREADS, ElementWalk, Ints, Loop, flag
 
-_TILES, _PICKED, _SHIFTED = (f"gridstride/{name}.h" for name in ("tiles", "picked", "shifted_tiles"))
+_HEADER = "gridstride/tiles.h"
 #: Width and height of tiles by how many elements have 16 bytes: the first one, unless another has far fewer outside.
 _SHAPES = {
     16: ((256, 128), (128, 128), (64, 256), (32, 512), (64, 64)),
@@ -28,25 +31,15 @@ _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
 _OF_HALF_WORDS = (64, 128)
 #: Width and height of tiles of large elements one by one.
 _SHAPES_OF_ANY = ((64, 64), (32, 32), (16, 16))
-#: Width and height of picked tiles by the bytes of the largest element, and whether rows are parted at sectors rather
-#: than words: of one input or smaller results, and of several.
-_PICKED_SHAPES = {
-    1: (None, (128, 128, True)),
-    2: ((64, 128, True), (64, 64, False)),
-    4: ((64, 64, True), (64, 32, True)),
-    8: ((64, 32, True), (32, 32, True)),
-}
-#: Bytes of a row, best first, and of a line of shifted tiles, which are for elements of so many bytes at most.
-_SHIFTED_WIDTHS, _SHIFTED_HEIGHT, _SMALL = (256, 128), 128, 2
+#: Bytes of small elements at most.
+_SMALL = 2
 #: Sides shorter than this are not worth turning in tiles, and than these not in tiles of one axis a side.
 _SHORT, _MOST_ROWS = 16, 64
 #: Rows from which on packets of large elements do without further axes.
 _LONG = THREADS
-#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside; and
-#: shifted tiles, where planes are small.
-_MOST_COVERED, _MOST_COVERED_SPLIT, _MOST_COVERED_SMALL, _MOST_SHIFTED = 2.5, 1.5, 4, 3
-#: The same from which on other tiles of small elements are better than those between words.
-_WASTED = 1.04
+#: How many times as many elements as a plane has tiles may cover, where sides of more axes have fewer outside: in
+#: general, where sides are of two axes already, and of small elements in words.
+_MOST_COVERED, _MOST_COVERED_SPLIT, _MOST_COVERED_SMALL = 2.5, 1.5, 4
 #: Which part of what the first tiles cover smaller ones must, to be better: of elements of four bytes or less and sides
 #: of one axis, and of others.
 _FAR_FEWER, _FEWER = 0.5, 0.75
@@ -82,7 +75,7 @@ def any_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
         if sum(rooms[1:]) <= limits.shared_memory_per_block:
             name = f"tiles<false, {flag(are_large)}, {length}, {shape[0]}, {shape[1]}>"
             return plane.loop(
-                _TILES,
+                _HEADER,
                 name,
                 *shape,
                 sum(_tile_bytes(*shape, length, each.itemsize) for each in plane.operands()),
@@ -178,10 +171,10 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     plane = whole.in_words()
     if not whole.are_words(lines=True):
         loop = _of_small_planes(whole, limits) or _of_several_sizes(whole, limits)
-        if loop is None and not _are_covered_badly(whole):
-            loop = _shifted_tiles(whole, limits) or _picked_tiles(whole, limits)
+        if loop is None and not cover_badly(whole):
+            loop = shifted_tiles(whole, limits) or picked_tiles(whole, limits)
         elif loop is None and not plane.are_words(lines=True):
-            loop = _instead_of_shifted(whole, limits) or _picked_tiles(whole, limits)
+            loop = _instead_of_shifted(whole, limits) or picked_tiles(whole, limits)
         if loop is not None:
             return loop
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
@@ -194,18 +187,18 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         return None
     best, fewer = shapes[0], _FEWER if is_split or length < LARGEST_WORD // 4 else _FAR_FEWER
     for shape in shapes[1:]:
-        if _covered(plane, shape) <= fewer * _covered(plane, best):
+        if plane.covered(*shape) <= fewer * plane.covered(*best):
             best = shape
     most = (
         _MOST_COVERED_SPLIT if is_split else _MOST_COVERED_SMALL if length >= 8 and words else _MOST_COVERED
     )
-    is_wasted = _covered(plane, best) > most * plane.row * plane.column
+    is_wasted = plane.covered(*best) > most * plane.row * plane.column
     is_short = best[0] * best[1] < THREADS * plane.length
     is_flat = not is_split and len(walk.shape) == 2
     if (is_wasted or is_short) and not is_flat and (loop := _of_any_axes(walk, limits)) is not None:
         return loop
     name = f"tiles<{flag(is_split)}, {flag(words)}, {plane.length}, {best[0]}, {best[1]}>"
-    return plane.loop(_TILES, name, *best, rooms[best])
+    return plane.loop(_HEADER, name, *best, rooms[best])
 
 
 def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
@@ -217,21 +210,11 @@ def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
     return permuted_tiles(plane.walk, limits) if sizes != {plane.walk.operands[-1].itemsize} else None
 
 
-def _are_covered_badly(plane: Plane) -> bool:
-    """Return whether tiles between words cover planes of small elements badly, of which there are several."""
-    size = max(operand.itemsize for operand in plane.walk.operands)
-    if len(plane.walk.shape) == 2 or size > _SMALL or max(map(len, plane.sides)) > 1:
-        return False
-    row, column = plane.row + SECTOR // size - 1, plane.column
-    width, height = _SHIFTED_WIDTHS[0] // size, _SHIFTED_HEIGHT // size
-    return -(-row // width) * width * -(-column // height) * height > _WASTED * plane.row * plane.column
-
-
 def _instead_of_shifted(plane: Plane, limits: Limits) -> Loop | None:
     """Return a loop over tiles for planes of bytes that those between words cover badly, or over these."""
     if max(operand.itemsize for operand in plane.walk.operands) == 1:
         return permuted_tiles(plane.walk, limits)
-    return _shifted_tiles(plane, limits)
+    return shifted_tiles(plane, limits)
 
 
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
@@ -247,106 +230,6 @@ def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int],
     if length == 8 and not plane._replace(length=2 * length).are_words(lines=True):
         return shapes
     return (*_OF_WORDS.get(length, ()), *shapes)
-
-
-def _shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
-    """Return the loop that shifts small elements into words, where each operand lies along a side."""
-    operands, last = plane.walk.operands, plane.walk.operands[-1]
-    size = last.itemsize
-    if not last.written or max(map(len, plane.sides)) > 1 or size > _SMALL:
-        return None
-    if any(operand.itemsize != size for operand in operands) or not all(
-        map(plane.lies_along_its_side, operands, plane.turned)
-    ):
-        return None
-    height, count = _SHIFTED_HEIGHT // size, sum(plane.turned)
-    rooms = {
-        bytes_ // size: count * _shifted_bytes(min(height, plane.column), bytes_, size)
-        for bytes_ in _SHIFTED_WIDTHS
-    }
-    fits = [width for width, room in rooms.items() if room <= limits.shared_memory_per_block]
-    if not fits:
-        return None
-    width = fits[0]
-    is_small = _covered(plane, (width, height)) > _MOST_SHIFTED * plane.row * plane.column
-    if is_small and len(plane.walk.shape) > 2:
-        return None
-    kinds = ", ".join(
-        str(plane.kind(operand, turned)) for operand, turned in zip(operands, plane.turned, strict=True)
-    )
-    sectors = plane._replace(length=SECTOR // size)
-    return sectors.loop(_SHIFTED, f"shifted_tiles<{width}, {kinds}>", width, height, rooms[width])
-
-
-def _shifted_bytes(rows: int, width: int, itemsize: int) -> int:
-    """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
-    each = 4 // itemsize
-    words = -(-rows // each)
-    return -(-words * (each * (width + SECTOR) + 4) // LARGEST_WORD) * LARGEST_WORD
-
-
-def _picked_tiles(plane: Plane, limits: Limits) -> Loop | None:
-    """Return the loop that picks elements from words in shared memory, where each operand lies along a side.
-
-    Several operands that are all turned, of small elements in words, are better off without.
-    """
-    operands, last = plane.walk.operands, plane.walk.operands[-1]
-    largest, x = max(operand.itemsize for operand in operands), plane.sides.x[0]
-    waiting = [
-        turned
-        for operand, turned in zip(operands, plane.turned, strict=True)
-        if operand.strides[x] and not operand.written
-    ]
-    if not last.written or max(map(len, plane.sides)) > 1 or largest not in _PICKED_SHAPES:
-        return None
-    if not all(map(plane.lies_along_its_side, operands, plane.turned)):
-        return None
-    if all(waiting) and len(waiting) > 1 and largest < 8 and plane.in_words().are_words(lines=True):
-        return None
-    one, several = _PICKED_SHAPES[largest]
-    shapes = (one,) if len(waiting) <= 1 else (several,) if last.itemsize == largest else (one, several)
-    loops = (_picked_by(plane, limits, *shape) for shape in shapes if shape is not None)
-    return next((loop for loop in loops if loop is not None), None)
-
-
-def _picked_by(plane: Plane, limits: Limits, width: int, height: int, parts_at_sectors: bool) -> Loop | None:
-    """Return the loop by tiles of a shape, if there is room for them."""
-    operands, last = plane.walk.operands, plane.walk.operands[-1]
-    length = max(1, 4 // last.itemsize)
-    # Sectors of small results are many elements, which are brought of large inputs for each row.
-    phases = max(length, SECTOR // last.itemsize)
-    if not parts_at_sectors or phases * max(operand.itemsize for operand in operands) > SECTOR:
-        phases = length
-    room = sum(
-        _picked_bytes(
-            width if operand.strides[plane.sides.x[0]] else 0, height, phases, operand.itemsize, turned
-        )
-        for operand, turned in zip(operands, plane.turned, strict=True)
-        if not operand.written
-    )
-    if room > limits.shared_memory_per_block:
-        return None
-    name = f"picked_tiles<{length}, {phases}, {width}, {height}>"
-    return plane._replace(length=phases).loop(_PICKED, name, width, height, room)
-
-
-def _picked_bytes(width: int, height: int, phases: int, itemsize: int, turned: bool) -> int:
-    """Return the shared memory of an input, as ``picked`` has it."""
-    word = max(4, itemsize)
-    if width == 0:
-        return -(-height * itemsize // LARGEST_WORD) * LARGEST_WORD
-    if not turned:
-        return -(-height * (width * itemsize + word) // LARGEST_WORD) * LARGEST_WORD
-    lines = width + phases - 1
-    gaps = lines // 32 + 1
-    return -(-(lines * (height * itemsize + word) + gaps * word) // LARGEST_WORD) * LARGEST_WORD
-
-
-def _covered(plane: Plane, shape: tuple[int, int]) -> int:
-    """Return how many elements tiles of a shape have, those outside of the plane included."""
-    return prod(
-        -(-length // edge) * edge for length, edge in zip((plane.row, plane.column), shape, strict=True)
-    )
 
 
 def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:

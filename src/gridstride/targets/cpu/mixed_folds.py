@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple
 
-from gridstride.targets.block_loops.spaces import fold_space_bytes
+from gridstride.targets.block_loops.fold_loops import fold_space_bytes
 from gridstride.targets.walks import FoldWalk, Ints, Walked, axes_bytes
 
 #: Columns of a block at most, the bytes of those of the largest input, columns of structures, and bytes of the input

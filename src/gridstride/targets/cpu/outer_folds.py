@@ -6,8 +6,8 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.outer import OF_BOTH, OF_COLUMNS, OF_ROWS, how_it_lies
-from gridstride.targets.block_loops.spaces import fold_space_bytes, room_of
+from gridstride.targets.block_loops.fold_loops import fold_space_bytes, room_of
+from gridstride.targets.block_loops.fold_outer import OF_BOTH, OF_COLUMNS, OF_ROWS, how_it_lies
 from gridstride.targets.cpu.tiles import STREAMED_ROW, outgrows_caches
 from gridstride.targets.walks import (
     LARGEST_WORD,

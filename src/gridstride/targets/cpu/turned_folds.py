@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.targets.block_loops.spaces import fold_space_bytes
+from gridstride.targets.block_loops.fold_loops import fold_space_bytes
 from gridstride.targets.walks import FoldWalk, Walked
 
 #: Neighboring elements of a row that are folded together, as in folds_turned.h.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import LaunchConfig, Limits
-from gridstride.targets.block_loops.large_folds import large_fold
-from gridstride.targets.block_loops.spaces import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
+from gridstride.targets.block_loops.fold_large import fold_large
+from gridstride.targets.block_loops.fold_loops import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
 from gridstride.targets.cpu.outer_folds import Outer, outer_of
@@ -102,7 +102,7 @@ class CpuLoops:
     def large_reduction(self, walk: FoldWalk, limits: Limits, size: int) -> FoldLoop:
         """Return a fold in which a thread has one value: a stack has no room for those of all levels, or of a block."""
         walk = in_tiles(walk)
-        return _one_axis(walk, limits) if size <= _LARGEST_FOLDING else large_fold(walk, limits)
+        return _one_axis(walk, limits) if size <= _LARGEST_FOLDING else fold_large(walk, limits)
 
 
 def _one_axis(walk: FoldWalk, limits: Limits) -> FoldLoop:

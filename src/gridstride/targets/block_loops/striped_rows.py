@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from gridstride.targets.block_loops.element_loops import Steps, along_rows, element_loop
-from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,

@@ -6,19 +6,21 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import (
+from gridstride.targets.block_loops.fold_loops import (
     FOUND_ACROSS,
+    fold_loop,
+    fold_space_bytes,
+    results_make_a_row,
+)
+from gridstride.targets.block_loops.sizes import (
     MOST_BYTE_ROWS,
     MOST_PARTS,
     MOST_ROWS,
     blocks_for,
-    fold_loop,
-    fold_space_bytes,
     has_bytes,
     packet_length,
     parts_that_fill,
     power_of_two_up_to,
-    results_make_a_row,
 )
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -105,7 +107,7 @@ class _Boxes(NamedTuple):
     last_rows: int
 
 
-def boxed_fold(
+def fold_boxes(
     walk: FoldWalk, limits: Limits, in_words: bool = False, in_rows: bool = False
 ) -> FoldLoop | None:
     """Return the fold of rows of boxes; None where there are none, or where elements are told apart.
@@ -126,7 +128,7 @@ def boxed_fold(
     if kept != sorted(kept):
         return None
     sizes = [each.itemsize for each in walk.inputs]
-    length, most = packet_length(sizes), _most_values(walk)
+    length, most = packet_length(walk.inputs), _most_values(walk)
     are_few = prod(each.length for each in axes[_fitting(axes, most) :] if each.is_folded) < _MANY_ROWS
     row = _rows_inside(axes[: _fitting(axes, most)], length, max(sizes)) if are_few else None
     for each in (row, None):
@@ -380,7 +382,7 @@ def _held(walk: FoldWalk, boxes: _Boxes) -> int:
 def _packets(walk: FoldWalk, boxes: _Boxes) -> tuple[int, bool]:
     """Return how many elements a packet has, and whether packets are words: between words small ones are shifted."""
     sizes = [each.itemsize for each in walk.inputs]
-    size, most = max(sizes), packet_length(sizes)
+    size, most = max(sizes), packet_length(walk.inputs)
     length = gcd(boxes.begins, *(each.address // each.itemsize for each in walk.inputs), most)
     are_short = size >= LEAST_WORD and boxes.segment < most
     return (most, False) if length * size < _LEAST_WORDS.get(size, 0) and not are_short else (length, True)

@@ -5,13 +5,8 @@ from __future__ import annotations
 from math import gcd, prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import (
-    blocks_for,
-    fold_loop,
-    fold_space_bytes,
-    power_of_two_up_to,
-    room_of,
-)
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, room_of
+from gridstride.targets.block_loops.sizes import blocks_for, power_of_two_up_to
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,

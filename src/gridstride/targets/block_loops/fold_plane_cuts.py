@@ -7,7 +7,7 @@ from math import gcd, hypot, log2, prod, sqrt
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import blocks_for, power_of_two_up_to
+from gridstride.targets.block_loops.sizes import blocks_for, power_of_two_up_to
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, FoldWalk
 
 #: Blocks that a multiprocessor holds: as many as it has threads for, or fewer of more room; how much slower these are.

@@ -5,15 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.folds_along import has_long_lines
-from gridstride.targets.block_loops.spaces import (
-    MOST_PARTS,
-    blocks_for,
-    fold_loop,
-    fold_space_bytes,
-    folds_innermost,
-    room_of,
-)
+from gridstride.targets.block_loops.fold_lines import has_long_lines
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, folds_innermost, room_of
+from gridstride.targets.block_loops.sizes import MOST_PARTS, blocks_for
 from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
@@ -55,7 +49,7 @@ def _reads_again(walk: FoldWalk) -> bool:
     )
 
 
-def little_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
+def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the loop for any fold: others would save a few microseconds, and take long to compile."""
     results, total, capacity = prod(walk.kept), prod(walk.fold), room_of(walk)
     is_across = not folds_innermost(walk)

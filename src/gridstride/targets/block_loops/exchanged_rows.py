@@ -6,7 +6,7 @@ from math import isqrt, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import Steps, element_loop
-from gridstride.targets.block_loops.spaces import blocks_for
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked, flag
 
 #: Bytes of a box, of rows shorter than a word and of others, and of the shortest stretches that are worth one.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.plane_cuts import best_cut
-from gridstride.targets.block_loops.spaces import (
-    blocks_for,
+from gridstride.targets.block_loops.fold_loops import (
     fold_loop,
     fold_space_bytes,
     found_across,
     results_make_a_row,
     room_of,
 )
+from gridstride.targets.block_loops.fold_plane_cuts import best_cut
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -34,7 +34,7 @@ _FEW = 16
 _MOST_KEPT, _MOST_FOLDED = 3, 2
 
 
-def fold_of_planes(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+def fold_planes(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     """Return the fold of planes that blocks bring to shared memory as they lie; None where there are none."""
     cut = best_cut(walk, limits) if _are_planes(walk) else None
     if cut is None:

@@ -6,16 +6,8 @@ from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import (
-    HELD,
-    MOST_PARTS,
-    blocks_for,
-    fold_loop,
-    fold_space_bytes,
-    packet_length,
-    parts_that_fill,
-    room_of,
-)
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, room_of
+from gridstride.targets.block_loops.sizes import HELD, MOST_PARTS, blocks_for, packet_length, parts_that_fill
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -72,7 +64,7 @@ class _Side(NamedTuple):
         return is_along and fits_a_word(size) and not any(place % size for place in places)
 
 
-def turned_fold(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+def fold_turned(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     """Return the fold of tiles; None where inputs lie along one axis, or elements are told apart.
 
     Columns of tiles are results, or folded too where two axes are.
@@ -96,7 +88,7 @@ def turned_fold(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
 
 
 def _loop(walk: FoldWalk, limits: Limits, rows: int, columns: int, sides: list[_Side]) -> FoldLoop:
-    length, capacity = packet_length([each.itemsize for each in walk.inputs]), room_of(walk)
+    length, capacity = packet_length(walk.inputs), room_of(walk)
     height, group = _SHAPES.get(LARGEST_WORD // length, _USUAL_SHAPE)
     folds_columns = len(walk.fold) > 1
     outer = walk.kept if folds_columns else walk.kept[1:]

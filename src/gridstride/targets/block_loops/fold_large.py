@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import MOST_PARTS, WORKSPACE_AT, fold_space_bytes, room_of
+from gridstride.targets.block_loops.fold_loops import WORKSPACE_AT, fold_space_bytes, room_of
+from gridstride.targets.block_loops.sizes import MOST_PARTS
 from gridstride.targets.walks import (
     THREADS,
     WARP,
@@ -24,7 +25,7 @@ _HEADER, _NAME = "gridstride/fold_large.h", "fold_large"
 _ENOUGH = 16
 
 
-def large_fold(walk: FoldWalk, limits: Limits) -> FoldLoop:
+def fold_large(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return a fold in which a warp shares a result, or a thread has one where they are many or short."""
     results, total = prod(walk.kept), prod(walk.fold)
     wanted = limits.multiprocessors * THREADS

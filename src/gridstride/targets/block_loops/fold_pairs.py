@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import (
-    blocks_for,
-    fold_loop,
-    fold_space_bytes,
-    results_make_a_row,
-    room_of,
-)
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, results_make_a_row, room_of
+from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -39,7 +34,7 @@ _AS_GOOD, _MOST_COVERED = 1.15, 2
 _CHUNK, _CHUNK_BYTES = 32, 128
 
 
-def fold_of_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
+def fold_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     """Return the loop where each input is the same along the columns of results, or along their rows."""
     if len(walk.kept) < 2 or len(walk.fold) != 1 or walk.in_structures or not 1 < walk.fold[0] <= _LONGEST:
         return None

@@ -5,17 +5,19 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.spaces import (
-    MOST_PARTS,
-    blocks_for,
+from gridstride.targets.block_loops.fold_loops import (
     counter_of,
     fold_loop,
     fold_space_bytes,
     found_along,
     has_words,
+    room_of,
+)
+from gridstride.targets.block_loops.sizes import (
+    MOST_PARTS,
+    blocks_for,
     packet_length,
     power_of_two_up_to,
-    room_of,
     threads_for,
 )
 from gridstride.targets.walks import (
@@ -47,15 +49,15 @@ _ENOUGH = 16
 
 def has_long_lines(walk: FoldWalk) -> bool:
     """Return whether threads share lines of words of which each thread has many."""
-    length = packet_length([each.itemsize for each in walk.inputs])
+    length = packet_length(walk.inputs)
     takes_long = walk.in_structures and length == LARGEST_WORD
     is_long = walk.fold[0] > (_LONG_OF_STRUCTURES if takes_long else _LONG) * length
     return is_long and len(walk.fold) == 1 and has_words(walk, length, along=True)
 
 
-def fold_along(walk: FoldWalk, limits: Limits) -> FoldLoop:
+def fold_lines(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the fold of packets along the axis on which elements lie closest, in parts where results are few."""
-    length = packet_length([each.itemsize for each in walk.inputs])
+    length = packet_length(walk.inputs)
     row, *outer = walk.fold
     packets = -(-row // length)
     total = packets * prod(outer)

@@ -1,0 +1,83 @@
+"""Folds by blocks of threads across a few rows, of which a thread folds all."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.fold_columns import begins_with_words, most_before
+from gridstride.targets.block_loops.fold_loops import (
+    fold_loop,
+    fold_space_bytes,
+    found_across,
+    has_words,
+    results_make_a_row,
+    room_of,
+)
+from gridstride.targets.block_loops.sizes import MOST_BLOCKS, packet_length
+from gridstride.targets.walks import (
+    LEAST_WORD,
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    axes_bytes,
+    configuration,
+    inputs_across,
+)
+
+_HEADER = "gridstride/fold_few_rows.h"
+#: Rows that one thread folds; and those where there are enough results for all threads of a device.
+_FEW_ROWS, _SOME_ROWS, _MANY_PACKETS = 16, 128, 1024
+#: The same of structures without an identity, which take registers.
+_ROWS_OF_PLACES = 63
+#: Words of results that a thread's packet of a row makes, where results are larger.
+_MOST_STORED = 8
+#: Packets of results of a thread, one after another, at most; fewer where words of many rows are under way already.
+_PACKETS = 8
+
+
+def has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
+    """Return whether a thread may fold all rows: there are few, or results enough for all threads of a device."""
+    packets = prod(walk.kept) // _length_of_results(walk)
+    most = _ROWS_OF_PLACES if walk.in_structures and not walk.has_identity else _SOME_ROWS
+    return walk.fold[0] <= _FEW_ROWS or (
+        walk.fold[0] <= most and packets >= _MANY_PACKETS * limits.multiprocessors
+    )
+
+
+def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    """Return the fold of a few rows, of which a thread takes a packet of results."""
+    stored = _length_of_results(walk)
+    length = packet_length(walk.inputs)
+    row, *outer = walk.kept
+    while length > stored and (length > _MOST_STORED * stored or row % length):
+        length //= 2
+    whole = length - most_before(walk, length)
+    are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
+    if whole < length and are_rows and whole * min(each.itemsize for each in walk.inputs) > LEAST_WORD:
+        length, stored = whole, min(stored, whole)
+    packets = -(-row // length)
+    count = packets * prod(outer)
+    fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
+    kept_axes = axes_bytes(count, (packets, *outer), capacity)
+    most = _PACKETS
+    if begins_with_words(walk, 0):
+        most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
+    each = max(1, min(most, count // (THREADS * MOST_BLOCKS * limits.multiprocessors)))
+    kept_row = prod(walk.kept) if row % length == 0 and results_make_a_row(walk) else row
+    space = fold_space_bytes(
+        walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
+    )
+    grid = configuration(-(-count // (THREADS * each)), THREADS)
+    are_words = has_words(walk, length, along=False)
+    how = "words" if are_words else "between" if are_rows else "elements"
+    name = f"few_rows<{length}, {stored}, gridstride::few_{how}>::"
+    inputs = inputs_across(walk, capacity)
+    return fold_loop(
+        (_HEADER, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,
+        finds_places=found_across(walk),
+    )  # fmt: skip
+
+
+def _length_of_results(walk: FoldWalk) -> int:
+    return packet_length(walk.operands)

@@ -1,0 +1,98 @@
+"""Folds by blocks of threads of all rows of a few columns, which are taken as they lie."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.fold_columns import joining_of_rows
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_across, room_of
+from gridstride.targets.block_loops.sizes import (
+    MOST_BYTE_ROWS,
+    MOST_PARTS,
+    MOST_ROWS,
+    blocks_for,
+    blocks_held,
+    has_bytes,
+    packet_length,
+    parts_that_fill,
+)
+from gridstride.targets.walks import (
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    axes_bytes,
+    configuration,
+    fits_a_word,
+    flag,
+    inputs_across,
+)
+
+_HEADER = "gridstride/fold_narrow.h"
+#: Columns that are still few, and results that are many, as elements are.
+_MOST_COLUMNS, _MANY = 256, 4096
+#: Bytes from which on there are twice as many blocks; where elements are bytes there always are.
+_LARGE = 1 << 29
+
+
+def is_narrow(walk: FoldWalk) -> bool:
+    """Return whether rows of a few results lie one after another in all inputs."""
+    columns = walk.kept[0]
+    length = packet_length(walk.inputs)
+    if (
+        not walk.inputs
+        or len(walk.fold) > 1
+        or not 1 < columns <= _MOST_COLUMNS
+        or walk.fold[0] * columns < _MANY
+    ):
+        return False
+    # Words in which bytes are added have no room for more.
+    are_bytes = has_bytes(walk)
+    if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
+        return False
+    return _period(columns, length) <= THREADS and all(
+        fits_a_word(each.itemsize)
+        and each.strides[0] == each.itemsize
+        and each.fold_strides[0] == columns * each.itemsize
+        for each in walk.inputs
+    )
+
+
+def _period(columns: int, length: int) -> int:
+    """Return how many packets begin in different columns."""
+    return columns // gcd(columns, length)
+
+
+def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
+    """Return the fold of all rows of a few columns, which threads take as they lie."""
+    length = packet_length(walk.inputs)
+    columns, *outer = walk.kept
+    rows, group = walk.fold[0], _period(columns, length)
+    each_round = THREADS // group * group
+    rounds = blocks_for(blocks_for(rows * columns, length), each_round)
+    blocks = prod(outer)
+    are_bytes = has_bytes(walk)
+    is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
+    held = blocks_held(walk) * limits.multiprocessors
+    wanted = parts_that_fill(blocks, held, 2 if is_large or are_bytes else 1)
+    most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
+    parts = max(1, min(wanted, rounds // 16, MOST_PARTS), -(-rounds // most))
+    part = max(1, -(-rounds // parts))
+    parts = -(-rounds // part)
+    capacity = room_of(walk)
+    inputs = inputs_across(walk, capacity)
+    fold_axes, kept_axes = (
+        axes_bytes(rounds, (rows,), capacity),
+        axes_bytes(prod(walk.kept), walk.kept, capacity),
+    )
+    space = fold_space_bytes(
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+    )
+    how = configuration(blocks, THREADS, parts)
+    # Parts of many results, larger than what is read, are stored together.
+    join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
+    name = f"fold_narrow<4, {flag(join is not None)}>"
+    return fold_loop(
+        (_HEADER, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True,
+        finds_places=found_across(walk),
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""Folds by blocks of threads of short rows, one after another, which are brought to shared memory as they lie."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_along, room_of
+from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    THREADS,
+    FoldLoop,
+    FoldWalk,
+    axes_bytes,
+    configuration,
+    fits_a_word,
+    flag,
+    inputs_along,
+)
+
+_HEADER = "gridstride/fold_short.h"
+#: Packets that a thread loads at once.
+_AT_ONCE = 4
+#: Bytes of a row from which on it is long, and results that are many.
+_LONG_ROW, _MANY = 512, 4096
+#: Elements of a row of whole words from which on they are many for a thread that takes one after another.
+_MANY_ELEMENTS = 100
+#: Elements of a row of which places are looked for in packets: a row takes as long to begin with as so many.
+_LEAST_FOUND = 24
+#: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
+_STRETCH_BYTES, _IN_FOURS = 18432, 2
+
+
+def has_short_rows(walk: FoldWalk) -> bool:
+    """Return whether many short folds have their elements one after another in all inputs."""
+    row, results = walk.fold[0], walk.kept[0]
+    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY or _are_lines(walk):
+        return False
+    return all(
+        fits_a_word(each.itemsize)
+        and each.fold_strides[0] == each.itemsize
+        and each.strides[0] == row * each.itemsize < _LONG_ROW
+        for each in walk.inputs
+    )
+
+
+def _are_lines(walk: FoldWalk) -> bool:
+    """Return whether rows are whole words of so many elements that threads had better load them than pick them."""
+    row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
+    if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
+        return False
+    return all(
+        row * each.itemsize >= _LONG_ROW // 2
+        and row * each.itemsize % LARGEST_WORD == each.address % LARGEST_WORD == 0
+        for each in walk.inputs
+    )
+
+
+def fold_short(walk: FoldWalk) -> FoldLoop:
+    """Return the fold of short rows, which blocks bring to shared memory as they lie."""
+    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    sizes = [each.itemsize for each in walk.inputs]
+    size, stretch, group = row * sum(sizes), _STRETCH_BYTES, 1
+    found = found_along(walk) if row >= _LEAST_FOUND else ""
+    if len(sizes) == 1 and (found or size <= row * _IN_FOURS) and THREADS * size > stretch:
+        # A row a thread, in more room, though not for all threads: so elements are taken by words.
+        stretch = stretch * 2 if size <= row * _IN_FOURS else stretch // 3 * 4
+        rows = min(THREADS, stretch // size)
+    else:
+        while THREADS // group * size > stretch:
+            group *= 2
+        step = THREADS // group
+        rows = max(step, stretch // size // step * step)
+    rows = _rows_brought(rows, row * max(sizes))
+    inputs = inputs_along(walk, capacity)
+    fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
+    space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(blocks_for(results, rows), THREADS)
+    word = _word_of_rows(walk) if found else 0
+    # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
+    has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
+    if word:
+        has_gaps = size // word % 2 == 0
+    name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
+    return fold_loop(
+        (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
+        finds_places=found,
+    )  # fmt: skip
+
+
+def _word_of_rows(walk: FoldWalk) -> int:
+    """Return the bytes of the largest words of which all rows are made; 0 where these are no words."""
+    sizes = (place for each in walk.inputs for place in (walk.fold[0] * each.itemsize, each.address))
+    word = gcd(LARGEST_WORD, *sizes)
+    return word if word >= LEAST_WORD else 0
+
+
+def _rows_brought(rows: int, size: int) -> int:
+    """Return how many rows of so many bytes to bring: fewer where a few threads alone would load once more."""
+    at_once = _AT_ONCE * THREADS * LARGEST_WORD
+    whole = rows * size // at_once * at_once
+    return (whole - LARGEST_WORD) // size if rows * size // 16 * 15 < whole < rows * size else rows
