@@ -4,7 +4,7 @@
 #ifndef GRIDSTRIDE_DEINTERLEAVED_H
 #define GRIDSTRIDE_DEINTERLEAVED_H
 
-#include <gridstride/picked.h>
+#include <gridstride/picked_tiles.h>
 #include <gridstride/row_memory.h>
 
 namespace gridstride {

@@ -9,7 +9,7 @@
 #ifndef GRIDSTRIDE_FLAT_ROWS_H
 #define GRIDSTRIDE_FLAT_ROWS_H
 
-#include <gridstride/elementwise.h>
+#include <gridstride/rows.h>
 #include <gridstride/flat_operands.h>
 
 namespace gridstride {

@@ -3,7 +3,7 @@
 #ifndef GRIDSTRIDE_PICKED_STRIPS_H
 #define GRIDSTRIDE_PICKED_STRIPS_H
 
-#include <gridstride/picked.h>
+#include <gridstride/picked_tiles.h>
 
 namespace gridstride {
 

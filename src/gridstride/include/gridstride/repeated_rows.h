@@ -3,7 +3,7 @@
 #ifndef GRIDSTRIDE_REPEATED_ROWS_H
 #define GRIDSTRIDE_REPEATED_ROWS_H
 
-#include <gridstride/elementwise.h>
+#include <gridstride/rows.h>
 #include <gridstride/turning.h>
 
 namespace gridstride {

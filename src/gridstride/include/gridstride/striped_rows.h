@@ -7,7 +7,7 @@
 #ifndef GRIDSTRIDE_STRIPED_ROWS_H
 #define GRIDSTRIDE_STRIPED_ROWS_H
 
-#include <gridstride/elementwise.h>
+#include <gridstride/rows.h>
 
 namespace gridstride {
 

@@ -18,7 +18,7 @@ from gridstride.targets.walks import (
     power_of_two_from,
 )
 
-_HEADER = "gridstride/reduction.h"
+_HEADER = "gridstride/fold_across.h"
 
 
 def fold_across(walk: FoldWalk, limits: Limits) -> FoldLoop:

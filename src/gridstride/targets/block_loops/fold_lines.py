@@ -33,7 +33,7 @@ from gridstride.targets.walks import (
     power_of_two_from,
 )
 
-_REDUCTION = "gridstride/reduction.h"
+_ALONG = "gridstride/fold_along.h"
 _LINES = "gridstride/fold_lines.h"
 #: Packets that a thread loads at once, along a row.
 _AT_ONCE = 4
@@ -92,7 +92,7 @@ def fold_lines(walk: FoldWalk, limits: Limits) -> FoldLoop:
     lines = (
         f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<{at_once}, {counter_of(walk)}, {are_words}>"
     )
-    loop = (_REDUCTION, "fold_along<4>") if outer else (_LINES, lines)
+    loop = (_ALONG, "fold_along<4>") if outer else (_LINES, lines)
     how = configuration(blocks, THREADS, parts)
     return fold_loop(
         loop,

@@ -1,4 +1,4 @@
-"""The loop over tiles of permuted axes, whose sides are any number of axes (include/gridstride/permuted.h)."""
+"""The loop over tiles of permuted axes, whose sides are any number of axes (include/gridstride/permuted_tiles.h)."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _loop(
         return (0, 0, *(strides[axis] for axis in order))
 
     return element_loop(
-        "gridstride/permuted.h",
+        "gridstride/permuted_tiles.h",
         name,
         walk,
         (*lengths, 0, 0),

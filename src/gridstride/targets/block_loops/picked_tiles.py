@@ -6,7 +6,7 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.planes import Plane
 from gridstride.targets.walks import LARGEST_WORD, SECTOR, Loop
 
-_HEADER = "gridstride/picked.h"
+_HEADER = "gridstride/picked_tiles.h"
 #: Width and height of tiles by the bytes of the largest element, and whether rows are parted at sectors rather
 #: than words: of one input or smaller results, and of several.
 _SHAPES = {

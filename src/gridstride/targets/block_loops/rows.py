@@ -11,7 +11,7 @@ from gridstride.targets.block_loops.sizes import blocks_for
 from gridstride.targets.block_loops.striped_rows import striped_rows
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, ElementWalk, Loop, flag
 
-_HEADER = "gridstride/elementwise.h"
+_HEADER = "gridstride/rows.h"
 #: Packets from which on a row is long enough for a block of its own.
 LONG_PACKETS = 2 * THREADS
 #: Steps of bytes from which on they are gathered by words.

@@ -2,8 +2,8 @@
 // of a row, and `rows`, in which it has neighboring packets of whichever rows.
 //
 // The operation is called as operation(number of the element, element of each operand...).
-#ifndef GRIDSTRIDE_ELEMENTWISE_H
-#define GRIDSTRIDE_ELEMENTWISE_H
+#ifndef GRIDSTRIDE_ROWS_H
+#define GRIDSTRIDE_ROWS_H
 
 #include <gridstride/packets.h>
 

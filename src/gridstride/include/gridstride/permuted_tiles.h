@@ -7,8 +7,8 @@
 //
 // In `element_space`, `row` and `column` are the lengths of the sides. `outer` has the numbers of tiles along y and along x,
 // then the axes of x, those of y, and those that are walked one by one.
-#ifndef GRIDSTRIDE_PERMUTED_H
-#define GRIDSTRIDE_PERMUTED_H
+#ifndef GRIDSTRIDE_PERMUTED_TILES_H
+#define GRIDSTRIDE_PERMUTED_TILES_H
 
 #include <gridstride/async_words.h>
 #include <gridstride/kept_packets.h>

@@ -5,8 +5,8 @@
 // others lie along x. Sides, parts and strides are those of turning.h. Where rows of the last operand begin between two
 // sectors of memory, each row of a part begins so many elements before it, its phase: what is written are whole sectors. In
 // every so-many-th row phases are the same, and inputs begin at the same place of a word.
-#ifndef GRIDSTRIDE_PICKED_H
-#define GRIDSTRIDE_PICKED_H
+#ifndef GRIDSTRIDE_PICKED_TILES_H
+#define GRIDSTRIDE_PICKED_TILES_H
 
 #include <gridstride/async_words.h>
 #include <gridstride/turning.h>
