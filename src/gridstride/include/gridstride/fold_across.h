@@ -6,41 +6,26 @@
 
 namespace gridstride {
 
+// Packets of several rows, so many rows apart, which are before an end.
 template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __staged>
 GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
-                                     const fold_space<__axes>& __space, long long __number, long long __begin,
-                                     long long __end, int __stride, int __last, __staged&... __inputs) {
+                                            const fold_space<__axes>& __space, long long __number, long long __begin,
+                                            long long __end, int __stride, int __last, __staged&... __inputs) {
     long long __numbers[__count], __positions[__count];
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
-        long long __rest = __begin + static_cast<long long>(__k) * __stride;
-        if (__rest >= __end) __rest = __begin;
+        long long __row = __begin + static_cast<long long>(__k) * __stride;
+        if (__row >= __end) __row = __begin;
         __numbers[__k] = __number;
         __positions[__k] = 0;
         swallow((__inputs.places[__k] = __inputs.base)...);
-#pragma unroll
-        for (int __axis = 0; __axis < __axes; ++__axis) {
-            if (__axis >= __space.fold.ndim) break;
-            const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
-            __numbers[__k] += __at * __space.fold_numbers.strides[__axis];
-            __positions[__k] += __at * __space.position.strides[__axis];
-            swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
-        }
+        go_along_fold<0>(__space, __numbers, __positions, __k, __row, __inputs...);
     }
     bool __are_words = __last == __length && __begin + static_cast<long long>(__count - 1) * __stride < __end;
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) __are_words = __are_words && all_of(__inputs.is_word(__k)...);
     if (__are_words) {
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k) swallow(__inputs.load_word(__k)...);
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k) {
-            swallow(__inputs.unpack(__k)...);
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.kept_numbers.step, __positions[__k],
-                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
-        }
+        add_word_packets(__do_map, __do, __sums, __numbers, __positions, __space.kept_numbers.step, 0, __inputs...);
         return;
     }
 #pragma unroll
@@ -50,10 +35,7 @@ GRIDSTRIDE_INLINED void add_packets_of_rows(const __map& __do_map, const __reduc
     for (int __k = 0; __k < __count; ++__k) {
         if (__begin + static_cast<long long>(__k) * __stride >= __end) break;
         // Beyond the end of a row there are values of nothing, whose sums nobody asks for.
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j)
-            __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.kept_numbers.step, __positions[__k],
-                                           element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+        add_some_of_packet(__do_map, __do, __sums, __numbers, __positions, __space.kept_numbers.step, 0, __k, __length, __inputs...);
     }
 }
 

@@ -6,6 +6,7 @@
 
 namespace gridstride {
 
+// Packets of a result, so many threads apart, which are before an end.
 template <int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __staged>
 GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                      const fold_space<__axes>& __space, long long __number, long long __begin,
@@ -21,14 +22,7 @@ GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do
         swallow((__inputs.places[__k] = __inputs.base)...);
         if (__space.fold.ndim > 1) {
             __within = taken_off(__space.fold, __rest, 0);
-#pragma unroll
-            for (int __axis = 1; __axis < __axes; ++__axis) {
-                if (__axis >= __space.fold.ndim) break;
-                const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
-                __numbers[__k] += __at * __space.fold_numbers.strides[__axis];
-                __positions[__k] += __at * __space.position.strides[__axis];
-                swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
-            }
+            go_along_fold<1>(__space, __numbers, __positions, __k, __rest, __inputs...);
         }
         const long long __element = __within * __length, __left = __space.fold_row - __element;
         __numbers[__k] += __element * __space.fold_numbers.step;
@@ -41,17 +35,7 @@ GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do
     for (int __k = 0; __k < __count; ++__k)
         __are_words = __are_words && __last[__k] == __length && all_of(__inputs.is_word(__k)...);
     if (__are_words) {
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k) swallow(__inputs.load_word(__k)...);
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k) {
-            swallow(__inputs.unpack(__k)...);
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
-                                               __positions[__k] + __j * __space.position.step,
-                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
-        }
+        add_word_packets(__do_map, __do, __sums, __numbers, __positions, __space.fold_numbers.step, __space.position.step, __inputs...);
         return;
     }
 #pragma unroll
@@ -59,20 +43,10 @@ GRIDSTRIDE_INLINED void fold_packets(const __map& __do_map, const __reduce& __do
         swallow(__inputs.load(__k, __last[__k])...);
 #pragma unroll
     for (int __k = 0; __k < __count; ++__k) {
-        if (__last[__k] == __length) {  // without a question for each element
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
-                                               __positions[__k] + __j * __space.position.step,
-                                               element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
-        } else {
-#pragma unroll
-            for (int __j = 0; __j < __length; ++__j)
-                if (__j < __last[__k])
-                    __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __space.fold_numbers.step,
-                                                   __positions[__k] + __j * __space.position.step,
-                                                   element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
-        }
+        if (__last[__k] == __length)  // without a question for each element
+            add_some_of_packet(__do_map, __do, __sums, __numbers, __positions, __space.fold_numbers.step, __space.position.step, __k, __length, __inputs...);
+        else
+            add_some_of_packet(__do_map, __do, __sums, __numbers, __positions, __space.fold_numbers.step, __space.position.step, __k, __last[__k], __inputs...);
     }
 }
 

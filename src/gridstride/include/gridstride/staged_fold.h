@@ -1,4 +1,4 @@
-// What threads of `fold_along` and `fold_across` hold of inputs.
+// What threads of `fold_along` and `fold_across` hold of inputs, and how they add it.
 #ifndef GRIDSTRIDE_STAGED_FOLD_H
 #define GRIDSTRIDE_STAGED_FOLD_H
 
@@ -30,6 +30,48 @@ struct staged_fold {
         return 0;
     }
 };
+
+// Go along the folded axes from one on to where the remaining index says, with the number of a packet's first element and
+// its place in the fold. (A structure of both arrays would be other instructions.)
+template <int __from, int __count, int __axes, class... __staged>
+GRIDSTRIDE_INLINED void go_along_fold(const fold_space<__axes>& __space, long long (&__numbers)[__count], long long (&__positions)[__count],
+                                      int __k, long long __rest, __staged&... __inputs) {
+#pragma unroll
+    for (int __axis = __from; __axis < __axes; ++__axis) {
+        if (__axis >= __space.fold.ndim) break;
+        const long long __at = __axis + 1 < __space.fold.ndim ? taken_off(__space.fold, __rest, __axis) : __rest;
+        __numbers[__k] += __at * __space.fold_numbers.strides[__axis];
+        __positions[__k] += __at * __space.position.strides[__axis];
+        swallow((__inputs.places[__k] += __at * __inputs.source.strides[__axis])...);
+    }
+}
+
+// Add so many elements of a packet, whose numbers and places are so far apart.
+template <int __length, int __count, class __folding, class __map, class __reduce, class... __staged>
+GRIDSTRIDE_INLINED void add_some_of_packet(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                           const long long (&__numbers)[__count], const long long (&__positions)[__count],
+                                           long long __number_step, long long __position_step, int __k, int __last,
+                                           __staged&... __inputs) {
+#pragma unroll
+    for (int __j = 0; __j < __length; ++__j)
+        if (__j < __last)
+            __sums[__j].add(__do, __do_map(__numbers[__k] + __j * __number_step, __positions[__k] + __j * __position_step,
+                                           element<typename __staged::operand>(__inputs.packets[__k].items[__j]).get()...));
+}
+
+// Add packets that are words, all of which are loaded before one is taken apart.
+template <int __length, int __count, class __folding, class __map, class __reduce, class... __staged>
+GRIDSTRIDE_INLINED void add_word_packets(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
+                                         const long long (&__numbers)[__count], const long long (&__positions)[__count],
+                                         long long __number_step, long long __position_step, __staged&... __inputs) {
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) swallow(__inputs.load_word(__k)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        swallow(__inputs.unpack(__k)...);
+        add_some_of_packet(__do_map, __do, __sums, __numbers, __positions, __number_step, __position_step, __k, __length, __inputs...);
+    }
+}
 
 }
 
