@@ -16,6 +16,34 @@ struct line_tile {
     GRIDSTRIDE_INLINED long long at(int __k) const { return first + __k * apart; }
 };
 
+// The tiles that a thread takes one after another, which has number `__lane` of `__group`: each so many neighbors (`__lanes`,
+// or all of the group) have one together.
+template <int __count, int __lanes>
+struct line_tiles : line_tile {
+    int step;
+    long long full;  // where the last tile of which there is all begins
+    GRIDSTRIDE_INLINED line_tiles(long long __begin, long long __end, int __lane, int __group) : step(__group * __count) {
+        apart = __lanes ? __lanes : __group;
+        const int __own = __lane & (apart - 1);
+        first = __begin + (__lane - __own) * __count + __own;
+        end = __end;
+        full = __end - apart * __count + __own;
+    }
+};
+
+// The words in which a line lies, wherever it begins.
+template <int __length>
+struct words_of_line {
+    int before;       // elements before the line in its first word
+    long long words;  // up to the last one
+    int after;        // elements of the line in that
+    GRIDSTRIDE_INLINED words_of_line(int __before, long long __elements) {
+        before = __before;
+        words = (before + __elements) / __length;
+        after = int(before + __elements - words * __length);
+    }
+};
+
 template <int __length, int __count, loading __how, bool __are_all, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                  const __counted& __from, const line_tile& __tile, __inputs&... __all) {
@@ -37,39 +65,36 @@ GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __
     }
 }
 
-// Packets of a line, by `__group` threads of which this has number `__lane`: each so many neighbors (`__lanes`, or all of
-// the group) take tiles one after another.
+// Packets of a line, by `__group` threads of which this has number `__lane`.
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_tiles(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                   const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                   __inputs&... __all) {
-    const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
-    line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
-    const long long __full = __end - __apart * __count + __own;  // where the last tile of which there is all begins
+    line_tiles<__count, __lanes> __tile(__begin, __end, __lane, __group);
     // Where a fold is a long text it is there once for each way to load, for tiles of which there is not all.
     constexpr bool __is_short = !is_costly<__folding, __reduce>::value || sizeof(__folding) <= 8;
     const bool __have_pieces = all_of(__all.has_pieces()...);
     if (all_of(__all.has_words()...)) {
-        for (; __tile.first <= __full; __tile.first += __step)
+        for (; __tile.first <= __tile.full; __tile.first += __tile.step)
             add_tile<__length, __count, by_words, true>(__do_map, __do, __sums, __from, __tile, __all...);
     } else if (__is_short && __have_pieces) {
-        for (; __tile.first <= __full; __tile.first += __step)
+        for (; __tile.first <= __tile.full; __tile.first += __tile.step)
             add_tile<__length, __count, by_pieces, true>(__do_map, __do, __sums, __from, __tile, __all...);
     }
     if (__have_pieces) {
-        for (; __tile.first < __end; __tile.first += __step) {
+        for (; __tile.first < __end; __tile.first += __tile.step) {
             add_tile<__length, __count, by_pieces, false>(__do_map, __do, __sums, __from, __tile, __all...);
             if (__is_short) break;
         }
     } else if (all_of(__all.is_between()...)) {
-        for (; __is_short && __tile.first <= __full; __tile.first += __step)
+        for (; __is_short && __tile.first <= __tile.full; __tile.first += __tile.step)
             add_tile<__length, __count, by_shifting, true>(__do_map, __do, __sums, __from, __tile, __all...);
-        for (; __tile.first < __end; __tile.first += __step) {
+        for (; __tile.first < __end; __tile.first += __tile.step) {
             add_tile<__length, __count, by_shifting, false>(__do_map, __do, __sums, __from, __tile, __all...);
             if (__is_short) break;
         }
     } else {
-        for (; __tile.first < __end; __tile.first += __step)
+        for (; __tile.first < __end; __tile.first += __tile.step)
 #pragma unroll 1
             for (int __k = 0; __k < __count && __tile.at(__k) < __end; ++__k) {
                 swallow(__all.load(0, __tile.at(__k), __length)...);
@@ -84,10 +109,8 @@ template <int __length, int __count, int __lanes, int __sums_count, class __fold
 GRIDSTRIDE_INLINED void add_words_of_line(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                           const __counted& __from, long long __begin, long long __end, int __lane, int __group,
                                           __input& __one) {
-    const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
-    line_tile __tile = {__begin + (__lane - __own) * __count + __own, __end, __apart};
-    const long long __full = __end - __apart * __count + __own;
-    for (; __tile.first <= __full; __tile.first += __step)
+    line_tiles<__count, __lanes> __tile(__begin, __end, __lane, __group);
+    for (; __tile.first <= __tile.full; __tile.first += __tile.step)
         add_tile<__length, __count, by_words, true>(__do_map, __do, __sums, __from, __tile, __one);
     if (__tile.first < __end) add_tile<__length, __count, by_words, false>(__do_map, __do, __sums, __from, __tile, __one);
 }
@@ -126,20 +149,18 @@ GRIDSTRIDE_INLINED void add_integers_of_line(const __map& __do_map, const __redu
         return;
     }
     // Words of which all elements are the line's, and those at its ends.
-    const int __before = int(__one.past_word() / sizeof(__stored));
-    const long long __words = (__before + __elements) / __length;
-    const int __after = int(__before + __elements - __words * __length);
-    const bool __has_first = __before != 0 && __begin == 0, __has_last = __after != 0 && __end * __length >= __elements;
-    __one.base -= __before * int(sizeof(__stored));
+    const words_of_line<__length> __line(int(__one.past_word() / sizeof(__stored)), __elements);
+    const bool __has_first = __line.before != 0 && __begin == 0, __has_last = __line.after != 0 && __end * __length >= __elements;
+    __one.base -= __line.before * int(sizeof(__stored));
     word_of<__stored, __length> __first, __last;
     const bool __takes_first = __has_first && __lane == 0;
-    const bool __takes_last = __has_last && __lane == __group - 1 && (__words > 0 || __before == 0);
+    const bool __takes_last = __has_last && __lane == __group - 1 && (__line.words > 0 || __line.before == 0);
     if (__takes_first) __first.load(__one.base);
-    if (__takes_last) __last.load(__one.at(__words));
+    if (__takes_last) __last.load(__one.at(__line.words));
     add_words_of_line<__length, __count, __lanes>(__do_map, __do, __sums, __from, __begin + __has_first,
-                                                  __end * __length >= __elements ? __words : __end, __lane, __group, __one);
-    if (__takes_first) add_integers<false>(__do, __sums[0], __first, __before, __words > 0 ? __length : __after);
-    if (__takes_last) add_integers<false>(__do, __sums[0], __last, 0, __after);
+                                                  __end * __length >= __elements ? __line.words : __end, __lane, __group, __one);
+    if (__takes_first) add_integers<false>(__do, __sums[0], __first, __line.before, __line.words > 0 ? __length : __line.after);
+    if (__takes_last) add_integers<false>(__do, __sums[0], __last, 0, __line.after);
 }
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],

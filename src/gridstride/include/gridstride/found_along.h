@@ -28,40 +28,36 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__red
             __found.add_some(__one.packets[0], __place(__packet * __length), 0, __last);
         }
     } else {
-        const int __before = int(__one.past_word() / sizeof(__stored));
-        const long long __words = (__before + __elements) / __length;  // the next one has what is after them
-        const int __after = int(__before + __elements - __words * __length);
+        const words_of_line<__length> __line(int(__one.past_word() / sizeof(__stored)), __elements);
         const bool __is_last_part = __end * __length >= __elements;
-        const bool __takes_first = __before != 0 && __begin == 0 && __lane == 0;
-        const bool __takes_last = __after != 0 && __is_last_part && __lane == __group - 1 && (__words > 0 || __before == 0);
-        __one.base -= __before * int(sizeof(__stored));
+        const bool __takes_first = __line.before != 0 && __begin == 0 && __lane == 0;
+        const bool __takes_last = __line.after != 0 && __is_last_part && __lane == __group - 1 && (__line.words > 0 || __line.before == 0);
+        __one.base -= __line.before * int(sizeof(__stored));
         word_of<__stored, __length> __first, __last;
         if (__takes_first) __first.load(__one.base);
-        if (__takes_last) __last.load(__one.at(__words));
-        if (__is_last_part) __end = __words;
-        const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
-        line_tile __tile = {__begin + (__before != 0 && __begin == 0) + (__lane - __own) * __count + __own, __end, __apart};
-        const long long __full = __end - __apart * __count + __own;
+        if (__takes_last) __last.load(__one.at(__line.words));
+        if (__is_last_part) __end = __line.words;
+        line_tiles<__count, __lanes> __tile(__begin + (__line.before != 0 && __begin == 0), __end, __lane, __group);
         packet<__stored, __length> __items;
         if (__takes_first) {
             __first.unpack(__items);
-            __found.add_some(__items, __place(-__before), __before, __words > 0 ? __length : __after);
+            __found.add_some(__items, __place(-__line.before), __line.before, __line.words > 0 ? __length : __line.after);
         }
-        for (bool __is_full = true; __is_full; __tile.first += __step) {
-            __is_full = __tile.first <= __full;
+        for (bool __is_full = true; __is_full; __tile.first += __tile.step) {
+            __is_full = __tile.first <= __tile.full;
 #pragma unroll
             for (int __k = 0; __k < __count; ++__k)
-                if (__is_full || __tile.at(__k) < __end) __one.template load_as<by_words>(__k, __tile.at(__k));
+                if (__is_full || __tile.at(__k) < __tile.end) __one.template load_as<by_words>(__k, __tile.at(__k));
 #pragma unroll
             for (int __k = 0; __k < __count; ++__k)
-                if (__is_full || __tile.at(__k) < __end) {
+                if (__is_full || __tile.at(__k) < __tile.end) {
                     __one.template unpack_as<by_words>(__k);
-                    __found.add(__one.packets[__k], __place(__tile.at(__k) * __length - __before));
+                    __found.add(__one.packets[__k], __place(__tile.at(__k) * __length - __line.before));
                 }
         }
         if (__takes_last) {
             __last.unpack(__items);
-            __found.add_some(__items, __place(__words * __length - __before), 0, __after);
+            __found.add_some(__items, __place(__line.words * __length - __line.before), 0, __line.after);
         }
     }
     if (!__found.any) return;

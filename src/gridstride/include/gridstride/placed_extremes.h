@@ -103,29 +103,26 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ra
         }
         return;
     }
-    const int __before = int(__one.past_word());
-    const long long __words = (__before + __elements) / 16;  // the next one has what is after them
-    const int __after = int(__before + __elements - __words * 16);
+    typedef typename __input::stored __stored;
+    const words_of_line<16> __line(int(__one.past_word()), __elements);
     const bool __is_last_part = __end * 16 >= __elements;
-    const bool __takes_first = __before != 0 && __begin == 0 && __lane == 0;
-    const bool __takes_last = __after != 0 && __is_last_part && __lane == __group - 1 && (__words > 0 || __before == 0);
-    __one.base -= __before;
-    word_of<typename __input::stored, 16> __first, __last;
+    const bool __takes_first = __line.before != 0 && __begin == 0 && __lane == 0;
+    const bool __takes_last = __line.after != 0 && __is_last_part && __lane == __group - 1 && (__line.words > 0 || __line.before == 0);
+    __one.base -= __line.before;
+    word_of<__stored, 16> __first, __last;
     if (__takes_first) __first.load(__one.base);
-    if (__takes_last) __last.load(__one.at(__words));
-    if (__is_last_part) __end = __words;
-    const int __apart = __lanes ? __lanes : __group, __own = __lane & (__apart - 1), __step = __group * __count;
-    line_tile __tile = {__begin + (__before != 0 && __begin == 0) + (__lane - __own) * __count + __own, __end, __apart};
-    const long long __full = __end - __apart * __count + __own;
+    if (__takes_last) __last.load(__one.at(__line.words));
+    if (__is_last_part) __end = __line.words;
+    line_tiles<__count, __lanes> __tile(__begin + (__line.before != 0 && __begin == 0), __end, __lane, __group);
     // The ends of a line have turns 1 and 254.
     constexpr int __tiles = 252 / __count;
     __ranked __columns[4];
-    if (__takes_first) add_some_ranked(__columns, __first, __ranked::ranks(1), __before, __words > 0 ? 16 : __after);
+    if (__takes_first) add_some_ranked(__columns, __first, __ranked::ranks(1), __line.before, __line.words > 0 ? 16 : __line.after);
     for (bool __is_done = false; !__is_done;) {
         const long long __from = __tile.first;
         unsigned __ranks = __ranked::ranks(2);
 #pragma unroll 1
-        for (int __left = __tiles - 1; __left > 0 && __tile.first <= __full; --__left) {
+        for (int __left = __tiles - 1; __left > 0 && __tile.first <= __tile.full; --__left) {
 #pragma unroll
             for (int __k = 0; __k < __count; ++__k) __one.template load_as<by_words>(__k, __tile.at(__k));
 #pragma unroll
@@ -133,24 +130,24 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ra
                 add_ranked(__columns, __one.words[__k], __ranks);
                 __ranks = __ranked::next(__ranks);
             }
-            __tile.first += __step;
+            __tile.first += __tile.step;
         }
-        __is_done = __tile.first > __full;
+        __is_done = __tile.first > __tile.full;
         if (__is_done) {
 #pragma unroll
             for (int __k = 0; __k < __count; ++__k)
-                if (__tile.at(__k) < __end) __one.template load_as<by_words>(__k, __tile.at(__k));
+                if (__tile.at(__k) < __tile.end) __one.template load_as<by_words>(__k, __tile.at(__k));
 #pragma unroll
             for (int __k = 0; __k < __count; ++__k) {
-                if (__tile.at(__k) < __end) add_ranked(__columns, __one.words[__k], __ranks);
+                if (__tile.at(__k) < __tile.end) add_ranked(__columns, __one.words[__k], __ranks);
                 __ranks = __ranked::next(__ranks);
             }
-            if (__takes_last) add_some_ranked(__columns, __last, __ranked::ranks(254), 0, __after);
+            if (__takes_last) add_some_ranked(__columns, __last, __ranked::ranks(254), 0, __line.after);
         }
         const int __half = __ranked::half_of(__columns, __at), __turn = __ranked::turn(__half) - 2;
         if (__half != __ranked::none) {
-            const long long __packet = __turn < 0 ? 0 : __turn >= 252 ? __words : __from + __turn / __count * __step + __turn % __count * __apart;
-            __sums[0].add(__do, __do.of(__packet * 16 + __at - __before, __ranked::byte(__half)));
+            const long long __packet = __turn < 0 ? 0 : __turn >= 252 ? __line.words : __from + __turn / __count * __tile.step + __turn % __count * __tile.apart;
+            __sums[0].add(__do, __do.of(__packet * 16 + __at - __line.before, __ranked::byte(__half)));
         }
 #pragma unroll
         for (int __k = 0; __k < 4; ++__k) __columns[__k] = __ranked();
