@@ -9,6 +9,19 @@ namespace gridstride {
 
 // ---- along lines, by the words in which they lie, wherever the line begins ----
 
+// Packets, so many threads apart, of elements that do not lie one after another.
+template <int __length, class __found, class __input>
+GRIDSTRIDE_INLINED void find_apart(__found& __best, long long __begin, long long __end, int __apart, long long __elements, __input& __one) {
+#pragma unroll 1
+    for (long long __packet = __begin; __packet < __end; __packet += __apart) {
+        const long long __left = __elements - __packet * __length;
+        const int __last = __left < __length ? int(__left) : __length;
+        __one.load(0, __packet, __last);
+        __one.unpack(0);
+        __best.add_some(__one.packets[0], decltype(__best.place)(__packet * __length), 0, __last);
+    }
+}
+
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, bool __is_first, class __value, class __own_map, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__reduce, __is_largest, __is_first, __value, __own_map>& __do,
                                          __folding (&__sums)[__sums_count], const __counted& __from, long long __begin, long long __end,
@@ -19,14 +32,7 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__red
     found_packet<__stored, __length, __place, __is_largest, __is_first, true> __found;
     const char* const __row = __one.base;
     if (__one.source.step != sizeof(__stored) || sizeof(__stored) * __length != 16) {
-#pragma unroll 1
-        for (long long __packet = __begin + __lane; __packet < __end; __packet += __group) {
-            const long long __left = __elements - __packet * __length;
-            const int __last = __left < __length ? int(__left) : __length;
-            __one.load(0, __packet, __last);
-            __one.unpack(0);
-            __found.add_some(__one.packets[0], __place(__packet * __length), 0, __last);
-        }
+        find_apart<__length>(__found, __begin + __lane, __end, __group, __elements, __one);
     } else {
         const words_of_line<__length> __line(int(__one.past_word() / sizeof(__stored)), __elements);
         const bool __is_last_part = __end * __length >= __elements;
