@@ -130,17 +130,11 @@ GRIDSTRIDE_INLINED void fold_box(const __reduce& __do, const __finish& __do_fini
 // `position` says how many elements segments of the last rows have; its strides, how many results a box has, how many boxes
 // those have that lie next to each other (`kept.count`), which row is the first of the last ones, how many threads take
 // packets, and the places of axes, where values have any: those of rows are strides of `fold_numbers`.
-template <bool __are_bytes, bool __are_placed, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
-GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
-                                           const __folding& __start, const fold_space<__axes>& __space, char* __shared,
-                                           box_input<__operands, __length, __high * __wide, __are_words>&&... __all) {
-    typedef columns_of_box<__are_bytes, __length, __folding, __reduce, __operands...> __columns_type;
-    typedef typename __columns_type::value __value;
-    const int __of_box = int(__space.position.strides[0]), __boxes = int(__space.position.strides[1]), __apart = int(__space.position.strides[3]);
-    int __outer = 0, __box = blockIdx.x;
-    if (__boxes < int(gridDim.x)) __outer = __box / __boxes, __box -= __outer * __boxes;
-    const int __first_result = __outer * int(__space.kept.count) + __box * __of_box;
-    box_rows __rows;
+
+// Set how many segments of how many elements the rows of a box have, of those that lie next to each other; return how many
+// results it has, which are fewer in the last one.
+template <int __length, int __axes>
+GRIDSTRIDE_INLINED int begin_box(const fold_space<__axes>& __space, int __box, int __boxes, int __of_box, box_rows& __rows) {
     __rows.segment = int(__space.kept_numbers.step);
     int __results = __of_box, __segments = 1;
     if (__box + 1 == __boxes) {
@@ -152,17 +146,57 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
         __segments = int(__space.width) / __rows.segment;
     }
     __rows.packets = __segments * ((__rows.segment + __length - 1) / __length);
-    unsigned __rest = unsigned(__first_result);
+    return __results;
+}
+
+// Move the inputs to where a result begins.
+template <int __axes, class... __inputs>
+GRIDSTRIDE_INLINED void go_to_result(const fold_space<__axes>& __space, unsigned __result, __inputs&... __all) {
 #pragma unroll
     for (int __axis = 0; __axis < __axes; ++__axis) {
         if (__axis >= __space.kept.ndim) break;
-        const unsigned __at = __axis + 1 < __space.kept.ndim ? remainder_of(__space.kept, __rest, __axis) : __rest;
+        const unsigned __at = __axis + 1 < __space.kept.ndim ? remainder_of(__space.kept, __result, __axis) : __result;
         swallow((__all.base += __at * __all.source.kept_strides[__axis])...);
     }
+}
+
+// Set which rows a block has, a part of all.
+template <int __axes>
+GRIDSTRIDE_INLINED void begin_rows(const fold_space<__axes>& __space, box_rows& __rows) {
     __rows.first = int(blockIdx.y * __space.part);
     __rows.end = int(__rows.first + __space.part < __space.fold.count ? __rows.first + __space.part : __space.fold.count);
     __rows.last = larger(__rows.first, int(__space.position.strides[2]));  // a part may have nothing but last rows
     __rows.elements = __space.position.step < __rows.segment ? int(__space.position.step) : __rows.segment;
+}
+
+// Find the packets of a thread, so many apart; those that a row does not have are like the first.
+template <int __length, bool __are_words, int __wide, int __axes>
+GRIDSTRIDE_INLINED void find_packet(const fold_space<__axes>& __space, const box_rows& __rows, box_packet (&__own)[__wide], int __w, int __packet) {
+    unsigned __segment = __packet;
+    const bool __is_inside = int(__segment) < __rows.packets;
+    __own[__w].within = int(remainder_of(__space.fold, __segment, 0)) * __length;
+    // The last packet of a segment begins so early that it is whole.
+    if (!__are_words && __rows.segment >= __length && __own[__w].within + __length > __rows.segment)
+        __own[__w].within = __rows.segment - __length;
+    __own[__w].element = __segment * int(__space.fold_numbers.step) + __own[__w].within;
+    __own[__w].column = __segment * __rows.segment + __own[__w].within;
+    if (!__is_inside) __own[__w] = __own[0];
+}
+
+template <bool __are_bytes, bool __are_placed, int __length, int __wide, int __high, bool __are_words, int __row_axes, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
+                                           const __folding& __start, const fold_space<__axes>& __space, char* __shared,
+                                           box_input<__operands, __length, __high * __wide, __are_words>&&... __all) {
+    typedef columns_of_box<__are_bytes, __length, __folding, __reduce, __operands...> __columns_type;
+    typedef typename __columns_type::value __value;
+    const int __of_box = int(__space.position.strides[0]), __boxes = int(__space.position.strides[1]), __apart = int(__space.position.strides[3]);
+    int __outer = 0, __box = blockIdx.x;
+    if (__boxes < int(gridDim.x)) __outer = __box / __boxes, __box -= __outer * __boxes;
+    const int __first_result = __outer * int(__space.kept.count) + __box * __of_box;
+    box_rows __rows;
+    const int __results = begin_box<__length>(__space, __box, __boxes, __of_box, __rows);
+    go_to_result(__space, unsigned(__first_result), __all...);
+    begin_rows(__space, __rows);
     __value* __table = reinterpret_cast<__value*>(__shared);
     const int __row_place = __are_placed ? int(__space.fold_numbers.strides[1]) : 0;
     const int __elements = __rows.first < __rows.last ? __rows.segment : __rows.elements;  // of a segment of the first row
@@ -173,15 +207,7 @@ GRIDSTRIDE_INLINED void fold_rows_of_boxes(const __map& __do_map, const __reduce
 #pragma unroll
         for (int __w = 0; __w < __wide; ++__w) {
             __sums[__w].begin(__start);
-            unsigned __segment = __packet + __w * __apart;
-            const bool __is_inside = int(__segment) < __rows.packets;
-            __own[__w].within = int(remainder_of(__space.fold, __segment, 0)) * __length;
-            // The last packet of a segment begins so early that it is whole.
-            if (!__are_words && __rows.segment >= __length && __own[__w].within + __length > __rows.segment)
-                __own[__w].within = __rows.segment - __length;
-            __own[__w].element = __segment * int(__space.fold_numbers.step) + __own[__w].within;
-            __own[__w].column = __segment * __rows.segment + __own[__w].within;
-            if (!__is_inside) __own[__w] = __own[0];
+            find_packet<__length, __are_words>(__space, __rows, __own, __w, __packet + __w * __apart);
         }
         add_boxes<__length, __wide, __high, __row_axes>(__do_map, __do, __sums, __space, __rows, __own, __all...);
         if (__are_placed) go_to_box<__row_axes>(__space, __rows.first, __all...);
