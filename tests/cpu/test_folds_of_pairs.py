@@ -16,7 +16,7 @@ from tests.every_target import test_folds_of_pairs as every_target
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    with taken_loops(monkeypatch, "fold_of_pairs", every_target) as names:
+    with taken_loops(monkeypatch, "fold_pairs", every_target) as names:
         yield names
 
 
@@ -75,12 +75,15 @@ def test_choices(size: int, expected: str) -> None:
         return writers.BlockLoops().reduction(walk, limits).name.split(":")[0]
 
     for fold in (24, 64):
-        assert name((8192, 8192), fold, (0, fold), (fold, 0)) == f"pairs<{expected}, false, true>"
-    assert name((300, 300, 700), 40, (0, 40, 12000), (40, 0, 12000)) == "pairs<2, 8, false, true>"
+        assert name((8192, 8192), fold, (0, fold), (fold, 0)) == f"fold_pairs<{expected}, false, true>"
+    assert name((300, 300, 700), 40, (0, 40, 12000), (40, 0, 12000)) == "fold_pairs<2, 8, false, true>"
     packet, rows = 16 // size, 256 if size == 1 else 128
-    assert name((8192, 8192), 3, (0, 3), (3, 0)) == f"outer<3, {packet}, {rows}, true, 1, 0>"
-    assert name((8192, 300, 90), 3, (3, 3 * 8192, 0), (3, 0, 0)) == f"outer<3, {packet}, {rows}, true, 2, 0>"
-    assert name((4, 1 << 22), 3, (0, 3), (3, 0)).startswith(f"outer<3, {min(packet, 4)}, ")
+    assert name((8192, 8192), 3, (0, 3), (3, 0)) == f"fold_outer<3, {packet}, {rows}, true, 1, 0>"
+    assert (
+        name((8192, 300, 90), 3, (3, 3 * 8192, 0), (3, 0, 0))
+        == f"fold_outer<3, {packet}, {rows}, true, 2, 0>"
+    )
+    assert name((4, 1 << 22), 3, (0, 3), (3, 0)).startswith(f"fold_outer<3, {min(packet, 4)}, ")
     # Few results, few columns, long rows, and inputs of which one is elsewhere for each result.
     assert not name((300, 300), 64, (0, 64), (64, 0)).startswith("pairs")
     assert not name((10, 1 << 20), 30, (0, 30), (30, 0)).startswith("pairs")

@@ -18,7 +18,7 @@ SHAPES = {
     "fold_columns": ((1200, 403), 0),
     "fold_few": ((4099, 16), 1),
     "fold_short": ((4099, 33), 1),
-    "few_rows": ((9, 1008), 0),
+    "fold_few_rows": ((9, 1008), 0),
     "fold_narrow": ((5003, 13), 0),
     "fold_planes": ((40, 90, 3), 1),
 }

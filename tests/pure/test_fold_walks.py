@@ -116,11 +116,11 @@ def loop_for(kept: tuple[int, ...], fold: tuple[int, ...], *inputs: Walked) -> F
 @pytest.mark.parametrize(
     ("row", "step", "address", "start"),
     [
-        (1 << 20, 4, 0, "few_rows<4, 4, gridstride::few_words>"),
-        (1 << 20, 4, 4, "few_rows<4, 4, gridstride::few_between>"),
-        ((1 << 20) + 1, 4, 0, "few_rows<4, 4, gridstride::few_between>"),
-        ((1 << 20) + 2, 4, 0, "few_rows<2, 2, gridstride::few_words>"),
-        (1 << 20, 12, 0, "few_rows<4, 4, gridstride::few_elements>"),
+        (1 << 20, 4, 0, "fold_few_rows<4, 4, gridstride::few_words>"),
+        (1 << 20, 4, 4, "fold_few_rows<4, 4, gridstride::few_between>"),
+        ((1 << 20) + 1, 4, 0, "fold_few_rows<4, 4, gridstride::few_between>"),
+        ((1 << 20) + 2, 4, 0, "fold_few_rows<2, 2, gridstride::few_words>"),
+        (1 << 20, 12, 0, "fold_few_rows<4, 4, gridstride::few_elements>"),
     ],
 )
 def test_how_a_few_rows_are_loaded(row: int, step: int, address: int, start: str) -> None:
@@ -221,10 +221,10 @@ def test_parts_fill_what_a_device_holds_in_few_rounds(blocks: int, least_rounds:
 @pytest.mark.parametrize(
     ("rows", "in_structures", "has_identity", "start"),
     [
-        (100, False, True, "few_rows<"),
-        (100, True, True, "few_rows<"),
+        (100, False, True, "fold_few_rows<"),
+        (100, True, True, "fold_few_rows<"),
         (100, True, False, "fold_columns<"),
-        (60, True, False, "few_rows<"),
+        (60, True, False, "fold_few_rows<"),
         (130, False, True, "fold_columns<"),
     ],
 )

@@ -290,7 +290,7 @@ constexpr int few_bytes = 64;
 constexpr int most_few_bytes = 32768;
 
 template <int __length, int __stored, few_loading __how>
-struct few_rows {
+struct fold_few_rows {
     template <class __value>
     __device__ static constexpr bool has_room() {
         return __stored < __length && fold_threads * __length * int(sizeof(__value)) <= most_few_bytes;

@@ -229,7 +229,7 @@ GRIDSTRIDE_INLINED void fold_outer_block(const __map& __do_map, const __reduce& 
 
 // For so many rows of a block at most; `__are_words`: whether whole packets of all outputs are.
 template <int __length, int __columns, int __most_rows, bool __are_words, int... __how>
-struct outer {
+struct fold_outer {
     template <class __folding, class... __operands>
     static __device__ constexpr int shared_bytes() { return 16 + sum_of(outer_block<__operands, __length, __most_rows, __how>::bytes...); }
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>

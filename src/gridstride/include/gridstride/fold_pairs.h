@@ -164,7 +164,7 @@ GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce
 
 // Which inputs have rows for the columns of results; the others have rows for rows of them.
 template <int __across, int __down, bool... __are_of_columns>
-struct pairs {
+struct fold_pairs {
     template <class... __operands>
     static __device__ constexpr int chunk() { return pairs_chunk(larger(int(sizeof(typename __operands::stored))...)); }
     template <class __folding, class... __operands>

@@ -71,7 +71,7 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     grid = configuration(-(-count // (THREADS * each)), THREADS)
     are_words = has_words(walk, length, along=False)
     how = "words" if are_words else "between" if are_rows else "elements"
-    name = f"few_rows<{length}, {stored}, gridstride::few_{how}>::"
+    name = f"fold_few_rows<{length}, {stored}, gridstride::few_{how}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,

@@ -87,9 +87,7 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         height,
         positions=behind,
     )
-    loop = (
-        f"outer<{length}, {across}, {most}, {flag(_are_words(walk, across))}, {', '.join(map(str, how))}>::"
-    )
+    loop = f"fold_outer<{length}, {across}, {most}, {flag(_are_words(walk, across))}, {', '.join(map(str, how))}>::"
     inputs, launch = inputs_along(walk, capacity), configuration(blocks, THREADS)
     return fold_loop(
         ("gridstride/fold_outer.h", loop + "fold"), walk, space, inputs, launch, loop + "shared_bytes"

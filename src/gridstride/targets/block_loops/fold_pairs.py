@@ -65,7 +65,7 @@ def fold_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         kept_row=prod(walk.kept) if results_make_a_row(walk) else None,
     )
     of_columns = (flag(each.strides[1] == 0) for each in walk.inputs)
-    name = f"pairs<{across}, {down}, {', '.join(of_columns)}>::"
+    name = f"fold_pairs<{across}, {down}, {', '.join(of_columns)}>::"
     how = configuration(blocks, THREADS)
     return fold_loop(
         ("gridstride/fold_pairs.h", name + "fold"),
