@@ -108,73 +108,107 @@ def cut_of(shape: Ints, order: Ints, extents: Sequence[int]) -> int | None:
 
 
 def box_loop(walk: ElementWalk, sides: Sides, box: Box) -> Loop | None:
-    shape, ndim, extents, taken = walk.shape, len(walk.shape), box.extents, box.taken
-    gap = gap_of(walk, sides, taken.layers)
-    x_cut, y_cut = (cut_of(shape, order, extents) for order in (sides.x, sides.y))
+    """Return the loop over boxes; None where a side is in one box, or boxes, or their runs, are too many."""
+    x_cut, y_cut = (cut_of(walk.shape, order, box.extents) for order in (sides.x, sides.y))
     if x_cut is None or y_cut is None:
         return None
     x, y = _with_cut_last(sides.x, x_cut, y_cut), _with_cut_last(sides.y, y_cut, x_cut)
-    several = (axis for axis in x if extents[axis] < shape[axis])
-    way = tuple(dict.fromkeys((box.layered, x_cut, y_cut, *several, *x)))
-    ways = sum(extents[axis] < shape[axis] for axis in way)
-    residues = box.distance // extents[box.layered]
-    counts = [-(-shape[axis] // extents[axis]) for axis in way]
-    counts[0] = -(-shape[box.layered] // (taken.layers * box.distance)) * residues
-    count, elements = prod(counts), prod(extents)
-    if count >= 2**31:
-        return None
-    x_runs = _runs(x, extents, way, x_cut, y_cut, taken.layers)
-    y_runs = _runs(y, extents, way, y_cut, x_cut, taken.layers)
-    if taken.layers > 1:
-        x_runs = x_runs.taken_by_words(x_runs.length // taken.layers)
-        y_runs = y_runs.taken_by_words(-(-y_runs.length // taken.layers) + 1)
-        if y_runs.runs * y_runs.pieces > taken.squares * taken.threads:
+    way = _way(walk.shape, box, (box.layered, x_cut, y_cut), x)
+    x_runs = _runs(x, box.extents, way.axes, x_cut, y_cut, box.taken.layers)
+    y_runs = _runs(y, box.extents, way.axes, y_cut, x_cut, box.taken.layers)
+    if (layers := box.taken.layers) > 1:
+        x_runs = x_runs.taken_by_words(x_runs.length // layers)
+        y_runs = y_runs.taken_by_words(-(-y_runs.length // layers) + 1)
+        if y_runs.runs * y_runs.pieces > box.taken.squares * box.taken.threads:
             return None
-    capacity = capacity_for(ndim)
+    if (count := prod(way.boxes)) >= 2**31:
+        return None
+    capacity, gap = capacity_for(len(walk.shape)), gap_of(walk, sides, layers)
+    how = configuration(count, box.taken.threads)
+    return Loop(
+        _HEADER,
+        f"boxes<{layers}, {gap}, {box.taken.squares}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        IN_LAUNCH,
+        capacity,
+        _space_bytes(walk, box, way, (x, y), (x_runs, y_runs), capacity),
+        tuple(
+            operand_bytes(each.address, 0, _ordered(each.strides, way.axes), capacity)
+            for each in walk.operands
+        ),
+        how._replace(shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs.length, y_runs.length)),
+        "box_space",
+    )
 
-    def ordered(values: Ints) -> Ints:
-        return tuple(values[axis] for axis in way)
+
+class _Way(NamedTuple):
+    """Say in which order boxes are walked.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Of the walk; first those along which boxes are cut.
+    cut : int
+        How many these are.
+    boxes : tuple of int
+        Along each axis; of the layered one as many as are taken at once.
+    residues : int
+        How many boxes begin between a layer and the next.
+    """
+
+    axes: Ints
+    cut: int
+    boxes: Ints
+    residues: int
+
+
+def _way(shape: Ints, box: Box, first: Ints, x: Ints) -> _Way:
+    """Return the way along some axes first, and then along others in order x."""
+    extents = box.extents
+    several = (axis for axis in x if extents[axis] < shape[axis])
+    axes = tuple(dict.fromkeys((*first, *several, *x)))
+    residues = box.distance // extents[box.layered]
+    boxes = [-(-shape[axis] // extents[axis]) for axis in axes]
+    boxes[0] = -(-shape[box.layered] // (box.taken.layers * box.distance)) * residues
+    return _Way(axes, sum(extents[axis] < shape[axis] for axis in axes), tuple(boxes), residues)
+
+
+def _ordered(values: Ints, axes: Ints) -> Ints:
+    return tuple(values[axis] for axis in axes)
+
+
+def _space_bytes(
+    walk: ElementWalk, box: Box, way: _Way, sides: tuple[Ints, Ints], runs: tuple[_Runs, _Runs], capacity: int
+) -> bytes:
+    """Return ``box_space<capacity>``."""
+    (x, y), (x_runs, y_runs), extents = sides, runs, box.extents
+    count, elements = prod(way.boxes), prod(extents)
 
     def ints(values: Sequence[int]) -> bytes:
-        return struct.pack(f"<{capacity}i", *values, *(0 for _ in range(capacity - ndim)))
+        return struct.pack(f"<{capacity}i", *values, *(0 for _ in range(capacity - len(values))))
 
-    def along(order: Ints) -> Ints:
-        return tuple(extents[axis] for axis in order)
-
-    space = (
+    return (
         struct.pack(
             "<2q8i2I",
-            prod(shape),
+            prod(walk.shape),
             box.distance,
-            residues.bit_length() - 1,
+            way.residues.bit_length() - 1,
             count,
-            ways,
+            way.cut,
             elements,
             _together(y_runs.length, walk.operands),
             *_parts(extents[x[0]], elements),
         )
         + struct.pack("<8i2I", *x_runs)
         + struct.pack("<8i2I", *y_runs)
-        + ints(ordered(shape))
-        + ints(ordered(extents))
-        + ints([prod(along(y[: y.index(axis)])) for axis in x])
-        + ints([way.index(axis) for axis in x])
-        + ints([way.index(axis) for axis in y])
-        + axes_bytes(elements, along(x), capacity)
-        + axes_bytes(elements, along(y), capacity)
-        + axes_bytes(count, counts, capacity)
-        + numbering_bytes(0, ordered(walk.numbers), capacity)
-    )
-    how = configuration(count, taken.threads)
-    return Loop(
-        _HEADER,
-        f"boxes<{taken.layers}, {gap}, {taken.squares}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
-        IN_LAUNCH,
-        capacity,
-        space,
-        tuple(operand_bytes(each.address, 0, ordered(each.strides), capacity) for each in walk.operands),
-        how._replace(shared_mem=_shared_bytes(walk.operands, sides, box, gap, x_runs.length, y_runs.length)),
-        "box_space",
+        + ints(_ordered(walk.shape, way.axes))
+        + ints(_ordered(extents, way.axes))
+        + ints([prod(_ordered(extents, y[: y.index(axis)])) for axis in x])
+        + ints([way.axes.index(axis) for axis in x])
+        + ints([way.axes.index(axis) for axis in y])
+        + axes_bytes(elements, _ordered(extents, x), capacity)
+        + axes_bytes(elements, _ordered(extents, y), capacity)
+        + axes_bytes(count, way.boxes, capacity)
+        + numbering_bytes(0, _ordered(walk.numbers, way.axes), capacity)
     )
 
 

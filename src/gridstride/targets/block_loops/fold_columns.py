@@ -44,6 +44,8 @@ from gridstride.targets.walks import (
 _HEADER = "gridstride/fold_columns.h"
 #: Packets of a row from which on blocks take stretches of it.
 _STRETCH = 16
+#: Which part of neighboring threads' columns must be those of whole results.
+_LEAST_USED = 0.7
 #: Rounds of the blocks that a device holds at once, at least, where blocks share the rows of a result.
 _ROUNDS = 2
 #: Rows on their way to a thread at once, as in the loops' names below.
@@ -92,29 +94,19 @@ def has_stretches(walk: FoldWalk) -> bool:
 
 def fold_stacked(walk: FoldWalk, limits: Limits, least: int) -> FoldLoop | None:
     """Return the fold of neighboring columns, a few of which make a result, across so many rows a thread at least."""
-    if len(walk.fold) != 2 or not all(walk.fold) or not _has_room(walk.inputs, walk.fold[1]):
+    length = packet_length(walk.inputs)
+    if not _are_stacked(walk, length):
         return None
     (inner, rows), (results, *outer) = walk.fold, walk.kept
-    length = packet_length(walk.inputs)
-    if (
-        not walk.inputs
-        or length == 1
-        or not all(
-            each.fold_strides[0] == each.itemsize and each.strides[0] == inner * each.itemsize
-            for each in walk.inputs
-        )
-    ):
-        return None
-    is_aligned = begins_with_words(walk, 1)
     used, group = max(
         ((group - 1) * length // inner * inner / (group * length), group)
         for group in (16, 32, 64)
         if _rows_alike(walk, 1) <= THREADS // group or group == 16
     )
     height = THREADS // group
-    if used < 0.7 or rows < least * height or results * inner < _STRETCH * length:
+    if used < _LEAST_USED or rows < least * height or results * inner < _STRETCH * length:
         return None
-    width = (group - (not is_aligned)) * length // inner
+    width = (group - (not begins_with_words(walk, 1))) * length // inner
     stretches = -(-results // width)
     blocks = -(-results // ((group - 1) * length // inner)) * prod(outer)
     part = _part(walk, blocks, rows, height, limits)
@@ -147,6 +139,16 @@ def fold_stacked(walk: FoldWalk, limits: Limits, least: int) -> FoldLoop | None:
         joining_of_rows,
         tells_places=True,
         finds_places=found_across(walk),
+    )
+
+
+def _are_stacked(walk: FoldWalk, length: int) -> bool:
+    """Return whether the elements of a result are neighbors in many rows, and those of the next result follow them."""
+    if len(walk.fold) != 2 or not all(walk.fold) or not _has_room(walk.inputs, walk.fold[1]) or length == 1:
+        return False
+    return bool(walk.inputs) and all(
+        each.fold_strides[0] == each.itemsize and each.strides[0] == walk.fold[0] * each.itemsize
+        for each in walk.inputs
     )
 
 
