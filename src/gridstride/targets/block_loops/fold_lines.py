@@ -50,59 +50,80 @@ _ENOUGH = 16
 def has_long_lines(walk: FoldWalk) -> bool:
     """Return whether threads share lines of words of which each thread has many."""
     length = packet_length(walk.inputs)
-    takes_long = walk.in_structures and length == LARGEST_WORD
-    is_long = walk.fold[0] > (_LONG_OF_STRUCTURES if takes_long else _LONG) * length
+    is_long = walk.fold[0] > (_LONG_OF_STRUCTURES if _takes_long(walk) else _LONG) * length
     return is_long and len(walk.fold) == 1 and has_words(walk, length, along=True)
 
 
 def fold_lines(walk: FoldWalk, limits: Limits) -> FoldLoop:
-    """Return the fold of packets along the axis on which elements lie closest, in parts where results are few."""
+    """Return the fold of packets along the axis on which elements lie closest, in parts where results are few.
+
+    By `fold_along` where there are further axes, which other loops take unless rows are longer than `int`, or empty.
+    """
     length = packet_length(walk.inputs)
     row, *outer = walk.fold
-    packets = -(-row // length)
+    packets, results = blocks_for(row, length), prod(walk.kept)
     total = packets * prod(outer)
-    results = prod(walk.kept)
-    takes_long = walk.in_structures and length == LARGEST_WORD
-    group = threads_for(total, takes_long)
-    fewer = _fewer(group, packets, walk.in_structures, takes_long)
-    if not outer and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
-        group = fewer
-    if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
-        group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
-    wanted = (_ENOUGH if outer or takes_long else 2 * _ENOUGH) * limits.multiprocessors
-    blocks = blocks_for(results * group, THREADS)
-    parts = max(1, min(wanted // blocks, total // (group * 8), MOST_PARTS)) if blocks < wanted else 1
-    if parts > 1:
-        group, blocks = THREADS, blocks_for(results * THREADS, THREADS)
-        parts = max(1, min(-(-wanted // blocks), total // (group * 8), MOST_PARTS))
+    takes_long = _takes_long(walk)
+    group, blocks, parts = _shared(walk, limits, packets, total, takes_long)
     tile = group * _AT_ONCE
     part = max(1, total if parts == 1 else blocks_for(blocks_for(total, parts), tile) * tile)
-    parts = max(1, -(-total // part))
-    fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
-    kept_axes = axes_bytes(results, walk.kept, capacity)
-    inputs = inputs_along(walk, capacity)
-    space = fold_space_bytes(walk, capacity, part, parts, group, kept_axes, fold_axes, walk.kept_numbers)
-    are_words = flag(has_words(walk, length, along=True))
-    found = "" if outer else found_along(walk)
-    at_once = _AT_ONCE
-    if found and group < WARP:
-        at_once = min(_WAYS_OF_FOUND, key=lambda count: _loads(packets, group, count))
-    elif takes_long and not outer and group < WARP and packets >= group * _OF_BYTES:
-        at_once = _OF_BYTES
-    lines = (
-        f"{'fold_long_lines' if group >= WARP else 'fold_lines'}<{at_once}, {counter_of(walk)}, {are_words}>"
+    parts = max(1, blocks_for(total, part))
+    capacity = room_of(walk)
+    space = fold_space_bytes(
+        walk,
+        capacity,
+        part,
+        parts,
+        group,
+        axes_bytes(results, walk.kept, capacity),
+        axes_bytes(total, (packets, *outer), capacity),
+        walk.kept_numbers,
     )
-    loop = (_ALONG, "fold_along<4>") if outer else (_LINES, lines)
-    how = configuration(blocks, THREADS, parts)
+    found = "" if outer else found_along(walk)
+    at_once = _at_once(packets, group, bool(found), takes_long and not outer)
+    name = "fold_long_lines" if group >= WARP else "fold_lines"
+    lines = f"{name}<{at_once}, {counter_of(walk)}, {flag(has_words(walk, length, along=True))}>"
     return fold_loop(
-        loop,
+        (_ALONG, f"fold_along<{_AT_ONCE}>") if outer else (_LINES, lines),
         walk,
         space,
-        inputs,
-        how,
+        inputs_along(walk, capacity),
+        configuration(blocks, THREADS, parts),
         tells_places=not outer,
         finds_places=found,
     )
+
+
+def _takes_long(walk: FoldWalk) -> bool:
+    """Return whether elements are bytes that become structures."""
+    return walk.in_structures and packet_length(walk.inputs) == LARGEST_WORD
+
+
+def _shared(
+    walk: FoldWalk, limits: Limits, packets: int, total: int, takes_long: bool
+) -> tuple[int, int, int]:
+    """Return how many threads share a result, how many blocks that makes, and into how many parts folds are cut."""
+    is_line, results = len(walk.fold) == 1, prod(walk.kept)
+    group = threads_for(total, takes_long)
+    fewer = _fewer(group, packets, walk.in_structures, takes_long)
+    if is_line and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
+        group = fewer
+    if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
+        group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
+    wanted = (2 * _ENOUGH if is_line and not takes_long else _ENOUGH) * limits.multiprocessors
+    blocks = blocks_for(results * group, THREADS)
+    parts = max(1, min(wanted // blocks, total // (group * 8), MOST_PARTS)) if blocks < wanted else 1
+    if parts > 1:
+        group, blocks = THREADS, results
+        parts = max(1, min(blocks_for(wanted, blocks), total // (group * 8), MOST_PARTS))
+    return group, blocks, parts
+
+
+def _at_once(packets: int, group: int, finds_places: bool, takes_long: bool) -> int:
+    """Return how many packets of a line a thread loads at once."""
+    if finds_places and group < WARP:
+        return min(_WAYS_OF_FOUND, key=lambda count: _loads(packets, group, count))
+    return _OF_BYTES if takes_long and group < WARP and packets >= group * _OF_BYTES else _AT_ONCE
 
 
 def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> int:

@@ -63,10 +63,9 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     behind = tuple(step // size % even for step in steps)
     packets = blocks_for(columns + (even - 1) * any(behind), across)
     waiting = sum(_pitch(length * each.itemsize) for each in walk.inputs if each.strides[0] == 0)
-    wanted = (
-        _ROWS * max(1, power_of_two_from(length) // _FEW) * (_TIMES_OF_BYTES if size == 1 else 1) * height
+    most = max(
+        height, power_of_two_up_to(min(_rows_wanted(length, size, height), _MOST_BYTES // max(1, waiting)))
     )
-    most = max(height, power_of_two_up_to(min(wanted, _MOST_BYTES // max(1, waiting))))
     # As many rows as leave enough blocks.
     enough = packets * rows * prod(outer) // (_BLOCKS * group * limits.multiprocessors)
     part = max(height, min(most, enough, rows) // height * height)
@@ -87,10 +86,10 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         height,
         positions=behind,
     )
-    loop = f"fold_outer<{length}, {across}, {most}, {flag(_are_words(walk, across))}, {', '.join(map(str, how))}>::"
+    name = f"fold_outer<{length}, {across}, {most}, {flag(_are_words(walk, across))}, {', '.join(map(str, how))}>::"
     inputs, launch = inputs_along(walk, capacity), configuration(blocks, THREADS)
     return fold_loop(
-        ("gridstride/fold_outer.h", loop + "fold"), walk, space, inputs, launch, loop + "shared_bytes"
+        ("gridstride/fold_outer.h", name + "fold"), walk, space, inputs, launch, name + "shared_bytes"
     )
 
 
@@ -99,6 +98,11 @@ def how_it_lies(operand: Walked) -> int:
     if operand.strides[0] == 0:
         return OF_ROWS
     return OF_BOTH if operand.strides[1] else OF_COLUMNS
+
+
+def _rows_wanted(length: int, size: int, height: int) -> int:
+    """Return how many rows a block had better have, of results of so many bytes, each of so many elements."""
+    return _ROWS * max(1, power_of_two_from(length) // _FEW) * (_TIMES_OF_BYTES if size == 1 else 1) * height
 
 
 def _pitch(size: int) -> int:
