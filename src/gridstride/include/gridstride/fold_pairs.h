@@ -93,6 +93,42 @@ struct paired {
     }
 };
 
+// Add so many elements, of which the first has a number and a place, of each pair of a thread's rows.
+template <int __across, int __down, class __folding, class __map, class __reduce, int __axes, class... __paired>
+GRIDSTRIDE_INLINED void add_pairs(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__down][__across],
+                                  const fold_space<__axes>& __space, long long __number, int __first, int __count, __paired&... __all) {
+#pragma unroll 2
+    for (int __k = 0; __k < __count; ++__k) {
+        swallow(__all.take(__k)...);
+        const long long __here = __number + (__first + __k) * __space.fold_numbers.step;
+#pragma unroll
+        for (int __a = 0; __a < __down; ++__a)
+#pragma unroll
+            for (int __b = 0; __b < __across; ++__b)
+                __sums[__a][__b].add(__do, __do_map(__here + __b * __space.kept_numbers.step + __a * __space.kept_numbers.strides[1],
+                                                    __first + __k, __all.of(__b, __a)...));
+    }
+}
+
+// Hand over the results of so many rows and columns of a thread.
+template <int __across, int __down, class __folding, class __finish, int __axes>
+GRIDSTRIDE_INLINED void hand_over_pairs(const __finish& __do_finish, __folding (&__sums)[__down][__across], const fold_space<__axes>& __space,
+                                        const outer_place<__axes>& __place, int __rows, int __columns) {
+    auto __make = [&](const auto& __do_post, auto&&... __outputs) {
+        long long __result = move_to(__space, __place, __outputs...);
+#pragma unroll 1
+        for (int __a = 0; __a < __rows; ++__a, __result += __space.result.strides[1]) {
+            assign_outer<false>(__do_post, __sums[0], __result, __space.result.step, __columns, __outputs...);
+            swallow(__outputs.move(1, 1)...);
+#pragma unroll
+            for (int __k = 1; __k < __down; ++__k)
+#pragma unroll
+                for (int __b = 0; __b < __across; ++__b) __sums[__k - 1][__b] = __sums[__k][__b];
+        }
+    };
+    __do_finish(0, 0, outer_results<decltype(__make)>{__make});
+}
+
 template <int __across, int __down, int __chunk, class __folding, class __map, class __reduce, class __finish, int __axes, class... __paired>
 GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                            const __folding& __start, const fold_space<__axes>& __space, char* __shared,
@@ -130,36 +166,14 @@ GRIDSTRIDE_INLINED void fold_tile_of_pairs(const __map& __do_map, const __reduce
         if (__done) __syncthreads();
         swallow(__all.bring(__done, __count, __columns, __rows)...);
         __syncthreads();
-#pragma unroll 2
-        for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.take(__k)...);
-            const long long __here = __number + (__done + __k) * __space.fold_numbers.step;
-#pragma unroll
-            for (int __a = 0; __a < __down; ++__a)
-#pragma unroll
-                for (int __b = 0; __b < __across; ++__b)
-                    __sums[__a][__b].add(__do, __do_map(__here + __b * __space.kept_numbers.step + __a * __space.kept_numbers.strides[1],
-                                                        __done + __k, __all.of(__b, __a)...));
-        }
+        add_pairs(__do_map, __do, __sums, __space, __number, __done, __count, __all...);
     }
     __place.at[0] = __column + __left;
     __place.at[1] = __row + __above;
     const int __last = __columns - __left < __across ? __columns - __left : __across;
     const int __some = __rows - __above < __down ? __rows - __above : __down;
     if (__last <= 0) return;
-    auto __make = [&](const auto& __do_post, auto&&... __outputs) {
-        long long __result = move_to(__space, __place, __outputs...);
-#pragma unroll 1
-        for (int __a = 0; __a < __some; ++__a, __result += __space.result.strides[1]) {
-            assign_outer<false>(__do_post, __sums[0], __result, __space.result.step, __last, __outputs...);
-            swallow(__outputs.move(1, 1)...);
-#pragma unroll
-            for (int __k = 1; __k < __down; ++__k)
-#pragma unroll
-                for (int __b = 0; __b < __across; ++__b) __sums[__k - 1][__b] = __sums[__k][__b];
-        }
-    };
-    __do_finish(0, 0, outer_results<decltype(__make)>{__make});
+    hand_over_pairs(__do_finish, __sums, __space, __place, __some, __last);
 }
 
 // Which inputs have rows for the columns of results; the others have rows for rows of them.
