@@ -179,6 +179,27 @@ GRIDSTRIDE_INLINED void fold_outer_rows(const __map& __do_map, const __reduce& _
     __do_finish(0, 0, outer_results<decltype(__make)>{__make});
 }
 
+// The first and last columns of so many rows, which are no word, a thread a row. A row begins so many columns behind a word.
+template <int __length, int __columns, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, int __most_rows, class... __operands, int... __how>
+GRIDSTRIDE_INLINED void fold_ends_of_rows(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
+                                          const fold_space<__axes>& __space, outer_place<__axes>& __place, int __rows, long long __begin,
+                                          long long __behind, int __columns_all, bool __is_first, bool __is_last,
+                                          outer_block<__operands, __length, __most_rows, __how>&... __all) {
+#pragma unroll 1
+    for (int __row = threadIdx.x; __row < __rows; __row += fold_threads) {
+        __place.at[1] = __begin + __row;
+        const int __past = static_cast<int>((__behind + __row * __space.position.strides[1]) % __columns);
+        const int __before = __is_first && __past ? __columns - __past : 0, __last = __is_last ? (__past + __columns_all) % __columns : 0;
+#pragma unroll 1
+        for (int __j = 0; __j < __before + __last; ++__j) {
+            const int __one = __j < __before ? __j : __columns_all - __last + __j - __before;
+            __place.at[0] = __one;
+            fold_outer_rows<__length, 1, __are_words>(__do_map, __do, __do_finish, __start, __space, __place, 1, 1,
+                                                      outer_input<__operands, __length, 1, __how>(__all, __one, __row)...);
+        }
+    }
+}
+
 template <int __length, int __columns, int __most_rows, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands, int... __how>
 GRIDSTRIDE_INLINED void fold_outer_block(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const __folding& __start,
                                          const fold_space<__axes>& __space, char* __shared, outer_block<__operands, __length, __most_rows, __how>&&... __all) {
@@ -209,22 +230,10 @@ GRIDSTRIDE_INLINED void fold_outer_block(const __map& __do_map, const __reduce& 
     if (__below < __height && __column >= 0 && __column + __columns <= __columns_all)
         fold_outer_rows<__length, __columns, __are_words>(__do_map, __do, __do_finish, __start, __space, __place, (__rows - __below + __height - 1) / __height, __height,
                                                           outer_input<__operands, __length, __columns, __how>(__all, int(__column), __below)...);
-    // The first and last columns of a row, which are no word.
     const bool __is_first = __tile == 0, __is_last = __tile + 1 == __space.kept.length[0];
     if (__columns == 1 || !(__is_first || __is_last)) return;
-#pragma unroll 1
-    for (int __row = threadIdx.x; __row < __rows; __row += fold_threads) {
-        __place.at[1] = __begin + __row;
-        const int __past = static_cast<int>((__behind + __row * __space.position.strides[1]) % __columns);
-        const int __before = __is_first && __past ? __columns - __past : 0, __last = __is_last ? (__past + __columns_all) % __columns : 0;
-#pragma unroll 1
-        for (int __j = 0; __j < __before + __last; ++__j) {
-            const int __one = __j < __before ? __j : __columns_all - __last + __j - __before;
-            __place.at[0] = __one;
-            fold_outer_rows<__length, 1, __are_words>(__do_map, __do, __do_finish, __start, __space, __place, 1, 1,
-                                                      outer_input<__operands, __length, 1, __how>(__all, __one, __row)...);
-        }
-    }
+    fold_ends_of_rows<__length, __columns, __are_words>(__do_map, __do, __do_finish, __start, __space, __place, __rows, __begin, __behind,
+                                                        __columns_all, __is_first, __is_last, __all...);
 }
 
 // For so many rows of a block at most; `__are_words`: whether whole packets of all outputs are.
