@@ -19,9 +19,7 @@ def even_rows(walk: ElementWalk, length: int) -> Loop | None:
     if len(outer) < 2 or rest or not 1 <= packets <= THREADS:
         return None
     rows = min(THREADS // packets, outer[0])
-    if rows * packets < _LEAST_BUSY * THREADS or not all(
-        _is_words(each, walk, length) for each in walk.operands
-    ):
+    if rows * packets < _LEAST_BUSY * THREADS or not all(_is_words(each, length) for each in walk.operands):
         return None
     pieces = (packets, blocks_for(outer[0], rows), blocks_for(outer[1], _ROWS_OF_THREAD), *outer[2:])
     blocks = prod(pieces[1:])
@@ -31,7 +29,7 @@ def even_rows(walk: ElementWalk, length: int) -> Loop | None:
     return element_loop("gridstride/even_rows.h", name, walk, sizes, pieces, count=blocks)
 
 
-def _is_words(operand: Walked, walk: ElementWalk, length: int) -> bool:
+def _is_words(operand: Walked, length: int) -> bool:
     """Return whether each packet of whole rows is a word in memory."""
     word = length * operand.itemsize
     starts = (operand.address, *operand.strides[1:])
