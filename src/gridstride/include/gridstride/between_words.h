@@ -116,6 +116,23 @@ struct arriving<__length, __stored, true> {
     GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) const { whole<__length, __stored>::unpack(__to, low); }
 };
 
+// The same where each packet begins at another place of a word, which it remembers; by smaller words, if that is said.
+template <class __stored, int __length, bool __is_cached>
+struct arriving_anywhere {
+    arriving<__length, __stored> words;
+    unsigned past;
+    GRIDSTRIDE_INLINED void load(const char* __at) {
+        past = bytes_past<16>(__at);
+        if (__is_cached) words.load_cached(__at, past);
+        else words.load(__at, past);
+    }
+    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
+        if (__is_cached) words.join_cached(past);
+        else words.join(past);
+        words.unpack(__to);
+    }
+};
+
 // Consecutive elements backwards, from the words of 16 bytes that they touch.
 template <int __length, class __stored, bool = kind_between<__length, __stored>::value == 16>
 struct backwards {

@@ -22,18 +22,7 @@ struct folded_tile {
 
 // A packet on its way: a word, or the words of four or eight bytes in which it lies.
 template <class __stored, int __length, bool __is_word>
-struct turned_bits {
-    arriving<__length, __stored> words;
-    unsigned past;
-    GRIDSTRIDE_INLINED void load(const char* __at) {
-        past = bytes_past<16>(__at);
-        words.load_cached(__at, past);
-    }
-    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
-        words.join_cached(past);
-        words.unpack(__to);
-    }
-};
+struct turned_bits : arriving_anywhere<__stored, __length, true> {};
 template <class __stored, int __length>
 struct turned_bits<__stored, __length, true> : word_of<__stored, __length> {};
 

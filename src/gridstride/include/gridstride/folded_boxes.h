@@ -89,25 +89,10 @@ struct box_bits {
     }
 };
 template <class __stored, int __length, int __size>
-struct box_bits<__stored, __length, true, __size> {
-    word_of<__stored, __length> word;
-    GRIDSTRIDE_INLINED void load(const char* __at) { word.load(__at); }
-    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) { word.unpack(__to); }
-};
+struct box_bits<__stored, __length, true, __size> : word_of<__stored, __length> {};
 // Those of bytes are of 16: smaller ones would be asked for too often.
 template <class __stored, int __length>
-struct box_bits<__stored, __length, false, 1> {
-    arriving<__length, __stored> words;
-    unsigned past;
-    GRIDSTRIDE_INLINED void load(const char* __at) {
-        past = bytes_past<16>(__at);
-        words.load(__at, past);
-    }
-    GRIDSTRIDE_INLINED void unpack(packet<__stored, __length>& __to) {
-        words.join(past);
-        words.unpack(__to);
-    }
-};
+struct box_bits<__stored, __length, false, 1> : arriving_anywhere<__stored, __length, false> {};
 
 // An input of which rows of boxes are folded.
 template <class __operand, int __length, int __count, bool __are_words>
