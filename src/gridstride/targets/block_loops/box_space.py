@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     IN_LAUNCH,
     LARGEST_WORD,
@@ -118,7 +119,7 @@ def box_loop(walk: ElementWalk, sides: Sides, box: Box) -> Loop | None:
     y_runs = _runs(y, box.extents, way.axes, y_cut, x_cut, box.taken.layers)
     if (layers := box.taken.layers) > 1:
         x_runs = x_runs.taken_by_words(x_runs.length // layers)
-        y_runs = y_runs.taken_by_words(-(-y_runs.length // layers) + 1)
+        y_runs = y_runs.taken_by_words(ceil_div(y_runs.length, layers) + 1)
         if y_runs.runs * y_runs.pieces > box.taken.squares * box.taken.threads:
             return None
     if (count := prod(way.boxes)) >= 2**31:
@@ -167,8 +168,8 @@ def _way(shape: Ints, box: Box, first: Ints, x: Ints) -> _Way:
     several = (axis for axis in x if extents[axis] < shape[axis])
     axes = tuple(dict.fromkeys((*first, *several, *x)))
     residues = box.distance // extents[box.layered]
-    boxes = [-(-shape[axis] // extents[axis]) for axis in axes]
-    boxes[0] = -(-shape[box.layered] // (box.taken.layers * box.distance)) * residues
+    boxes = [ceil_div(shape[axis], extents[axis]) for axis in axes]
+    boxes[0] = ceil_div(shape[box.layered], box.taken.layers * box.distance) * residues
     return _Way(axes, sum(extents[axis] < shape[axis] for axis in axes), tuple(boxes), residues)
 
 
@@ -220,8 +221,8 @@ def _together(run: int, operands: Sequence[Walked]) -> int:
 
 def _parts(row: int, elements: int) -> Ints:
     """Return the parts of rows that threads write into the table: all, those of a row, how long, and how to divide."""
-    parts = -(-row // _MOST_WRITTEN)
-    return elements // row * parts, parts, -(-row // parts), *multiplier_and_shift(parts)
+    parts = ceil_div(row, _MOST_WRITTEN)
+    return elements // row * parts, parts, ceil_div(row, parts), *multiplier_and_shift(parts)
 
 
 def _shared_bytes(
@@ -229,11 +230,11 @@ def _shared_bytes(
 ) -> int:
     """Return the shared memory of places, of where runs begin, and of the cells of turned operands."""
     elements = prod(box.extents)
-    shared = -(-elements // 8) * 16
+    shared = ceil_div(elements, 8) * 16
     for operand, order in sides.of(operands):
         shared += (elements // (y_run if order == sides.y else x_run) + 1) // 2 * 16
         if order == sides.y:
-            cells = -(-(elements + elements // gap + 1) * box.taken.layers * operand.itemsize // 16) * 16
+            cells = ceil_div((elements + elements // gap + 1) * box.taken.layers * operand.itemsize, 16) * 16
             runs = elements // y_run * box.taken.layers * ((y_run * operand.itemsize + 30) // 16 * 16)
             shared += cells if box.taken.layers == 1 else max(cells, runs)
     return shared
@@ -250,10 +251,10 @@ def _runs(order: Ints, extents: Ints, way: Ints, cut: int, other: int, layers: i
     """Return the runs of a box in one order."""
     axes = order.index(cut) + 1
     run, runs = (prod(extents[axis] for axis in some) for some in (order[:axes], order[axes:]))
-    words = -(-run // layers) + _LINE_WORDS
-    pieces = max(1, min(-(-_PIECES // runs), words // _PIECE))
-    piece = -(-words // pieces // _PIECE) * _PIECE
-    pieces = -(-words // piece)
+    words = ceil_div(run, layers) + _LINE_WORDS
+    pieces = max(1, min(ceil_div(_PIECES, runs), words // _PIECE))
+    piece = ceil_div(words, pieces * _PIECE) * _PIECE
+    pieces = ceil_div(words, piece)
     rows = runs if other == cut else runs // extents[other]
     return _Runs(
         run // extents[cut],

@@ -8,6 +8,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.box_space import Box, Sides, Taken, box_loop, cut_of, gap_of
 from gridstride.targets.block_loops.element_loops import lies_along
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LEAST_WORD,
     ElementWalk,
@@ -111,7 +112,7 @@ def _most_elements(walk: ElementWalk, sides: Sides, taken: Taken, limits: Limits
     """Return how many elements a box may have: its cells and places are in shared memory, and the table names them."""
     room = limits.shared_memory_per_block_optin // taken.blocks - _RESERVED
     layers, place, gap = taken.layers, 2, gap_of(walk, sides, taken.layers)  # bytes of a place
-    cells = sum(-(-layers * each.itemsize * (gap + 1) // gap) for each in sides.turned_of(walk.operands))
+    cells = sum(ceil_div(layers * each.itemsize * (gap + 1), gap) for each in sides.turned_of(walk.operands))
     most = min(room // (place + cells), _MOST_PLACE * gap // (gap + 1))
     return most if layers == 1 else min(most, taken.squares * taken.threads * layers)
 
@@ -190,7 +191,9 @@ def _layered(walk: ElementWalk, sides: Sides, extents: Ints, taken: Taken) -> Bo
         while any(distance * each.strides[axis] // each.itemsize % layers for each in walk.operands):
             distance *= 2
         pitch = layers * distance
-        filled = shape[axis] / (-(-shape[axis] // pitch) * pitch) * (1 if distance == extents[axis] else _FAR)
+        filled = (
+            shape[axis] / (ceil_div(shape[axis], pitch) * pitch) * (1 if distance == extents[axis] else _FAR)
+        )
         if filled > _BETTER * most:
             best, most = Box(extents, taken, axis, distance), filled
     return best

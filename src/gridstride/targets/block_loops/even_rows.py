@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.targets.block_loops.element_loops import element_loop
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, THREADS, ElementWalk, Loop, Walked
 
 #: Short rows that a thread takes a packet of, and how many of the threads of a block must have one.
@@ -21,7 +21,7 @@ def even_rows(walk: ElementWalk, length: int) -> Loop | None:
     rows = min(THREADS // packets, outer[0])
     if rows * packets < _LEAST_BUSY * THREADS or not all(_is_words(each, length) for each in walk.operands):
         return None
-    pieces = (packets, blocks_for(outer[0], rows), blocks_for(outer[1], _ROWS_OF_THREAD), *outer[2:])
+    pieces = (packets, ceil_div(outer[0], rows), ceil_div(outer[1], _ROWS_OF_THREAD), *outer[2:])
     blocks = prod(pieces[1:])
     if blocks >= 2**31:
         return None

@@ -6,7 +6,7 @@ from math import isqrt, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import Steps, element_loop
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked, flag
 
 #: Bytes of a box, of rows shorter than a word and of others, and of the shortest stretches that are worth one.
@@ -66,7 +66,7 @@ def _loop(walk: ElementWalk, second: int, turned: list[bool], limits: Limits) ->
     box = min((_SHORT_BOX if row < length else _BOX) // sum(turned), max(few, _LEAST_BOX))
     side, are_few = isqrt(box // (row * size)), size == 1 and row <= _FEW
     if are_few:  # what waits of a stretch is whole lines of banks
-        side = (blocks_for(side * row, _LINE) * _LINE - _PAST) // row
+        side = (ceil_div(side * row, _LINE) * _LINE - _PAST) // row
     height = min(others, max(length, side // length * length))
     if height < _ALIKE * length <= min(others, box // _LARGE_PART // (row * size)):
         height = _ALIKE * length
@@ -75,16 +75,16 @@ def _loop(walk: ElementWalk, second: int, turned: list[bool], limits: Limits) ->
     stretch = height * row * size + _PAST
     pitch = (stretch // LARGEST_WORD | 1) * LARGEST_WORD
     if are_few:
-        pitch = blocks_for(stretch, _LINE) * _LINE + row
+        pitch = ceil_div(stretch, _LINE) * _LINE + row
     width = max(1, min(ones, box // pitch))
-    width = blocks_for(ones, blocks_for(ones, width))
+    width = ceil_div(ones, ceil_div(ones, width))
     shared = sum(turned) * (width * pitch + 2 * LARGEST_WORD)
     if shared > limits.shared_memory_per_block:
         return None
     rows = "tiny" if are_few else "short" if row < length else "long"
     further = tuple(axis for axis in range(2, len(walk.shape)) if axis != second)
-    pieces = (blocks_for(ones, width), blocks_for(others, height))
-    packets = blocks_for(width * row * size, LARGEST_WORD)
+    pieces = (ceil_div(ones, width), ceil_div(others, height))
+    packets = ceil_div(width * row * size, LARGEST_WORD)
     outer = tuple(walk.shape[axis] for axis in further)
     count = prod(pieces) * prod(outer)
     if count >= 2**31:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gridstride.targets.block_loops.element_loops import Steps, element_loop, lies_along
 from gridstride.targets.block_loops.rows import LONG_PACKETS, packets_of_row
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -98,7 +98,7 @@ def _loop(walk: ElementWalk, found: _Flat, length: int) -> Loop:
     row, rows = prod(walk.shape[:inner]), walk.shape[inner]
     axes = walk.shape[:inner] if inner > 1 else ()
     further = walk.shape[inner + 1 :]
-    pieces = (packets, blocks_for(_packets(walk, inner, length), times * packets))
+    pieces = (packets, ceil_div(_packets(walk, inner, length), times * packets))
     total = prod(pieces) * prod(further)
     index = "unsigned" if max(total, row * rows) < 2**31 else "unsigned long long"
 
@@ -115,7 +115,7 @@ def _loop(walk: ElementWalk, found: _Flat, length: int) -> Loop:
         (*pieces, *axes, *further),
         steps,
         count=total,
-        blocks=blocks_for(total, THREADS),
+        blocks=ceil_div(total, THREADS),
     )
 
 
@@ -221,11 +221,11 @@ def _shared(walk: ElementWalk, inner: int, length: int, kinds: Ints) -> _Flat:
     alike = rows * row // length
     unit = LEAST_WORD if not {_COLUMN, _CLOSE}.isdisjoint(told) else 1
     fewest = _LEAST_BYTES // (length * walk.operands[-1].itemsize)
-    widest, least = (blocks_for(each, alike * unit) * unit for each in (THREADS, fewest))
+    widest, least = (ceil_div(each, alike * unit) * unit for each in (THREADS, fewest))
     while times > 1 and packets * prod(walk.shape[inner + 1 :]) >= _LEAST_BLOCKS * times * THREADS:
         further = widest
         while further >= least:
-            covered = blocks_for(packets, times * further * alike) * times * further * alike
+            covered = ceil_div(packets, times * further * alike) * times * further * alike
             if packets >= _LEAST_BUSY * covered:
                 apart = further * alike, further * rows
                 rounds = max(1, times // at_once)

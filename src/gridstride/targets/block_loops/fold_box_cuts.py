@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import gcd, prod
 from typing import NamedTuple
 
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LEAST_WORD, SECTOR, THREADS, FoldWalk, Ints, Walked
 
 #: Rows from which on a thread takes several at once.
@@ -122,7 +122,7 @@ def _boxes(axes: list[Axis], kept: int, length: int, most: int, within: _RowsIns
             # Rows of which the last have fewer elements come last.
             last_rows = prod(each.length for each in rows[1:])
             place = outer[0].place
-            rows = [*rows[1:], Axis(unit * c, -(-outer[0].length // c), True, place=place * c)]
+            rows = [*rows[1:], Axis(unit * c, ceil_div(outer[0].length, c), True, place=place * c)]
             inside.append(Axis(unit, c, True, place=place))
         else:
             together *= outer[0].length
@@ -181,7 +181,7 @@ def _cost(way: _RowsInside, length: int, size: int) -> float:
     """Return about how long rows inside of boxes take, for as many bytes."""
     segment, span = way.axis.step * way.each, way.axis.step * way.axis.length
     # Packets of small elements are of 16 bytes wherever they begin, others as long as segments let them be.
-    packets = blocks_for(segment, length) * length / segment if size < LEAST_WORD else 1
+    packets = ceil_div(segment, length) * length / segment if size < LEAST_WORD else 1
     words = 0 if size < LEAST_WORD else 0.1 * length / gcd(segment, span, length)
     sectors = (SECTOR / 2 if span * size <= _SHORT_SPAN else SECTOR) / (segment * size)
     are_few = 0.5 if way.axis.length < MANY_ROWS * way.each else 0

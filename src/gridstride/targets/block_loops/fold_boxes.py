@@ -16,7 +16,7 @@ from gridstride.targets.block_loops.sizes import (
     MOST_BYTE_ROWS,
     MOST_PARTS,
     MOST_ROWS,
-    blocks_for,
+    ceil_div,
     has_bytes,
     packet_length,
     parts_that_fill,
@@ -116,20 +116,20 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: Boxes) -> FoldLoop | None:
     inside = tuple(each for each in boxes.inside if each.length > 1) or (Axis(0, 1, True),)
     folded, count = prod(each.length for each in inside), prod(each.length for each in boxes.rows)
     of_box = boxes.values // folded
-    together = blocks_for(boxes.together, of_box)
+    together = ceil_div(boxes.together, of_box)
     blocks = together * (prod(walk.kept) // boxes.together)
     part, kept = _part(walk, limits, boxes, blocks, count), _bytes_kept(walk)
-    parts = blocks_for(count, part)
+    parts = ceil_div(count, part)
     if parts > MOST_PARTS or len(boxes.rows) > _MOST_ROW_AXES:
         return None
     if kept and (len(boxes.rows) > 1 or _most_places(boxes, part) >= _MOST_PLACES[kept]):
         return None
     length, are_words = _packets(walk, boxes)
     high = _AT_ONCE if count >= MANY_ROWS else 1
-    of_row = blocks_for(boxes.segment, length)
+    of_row = ceil_div(boxes.segment, length)
     packets = boxes.values // boxes.segment * of_row
     wide = _wide(walk, length, high, packets)
-    apart = blocks_for(packets, wide * blocks_for(packets, wide * THREADS))
+    apart = ceil_div(packets, wide * ceil_div(packets, wide * THREADS))
     group = power_of_two_up_to(min(WARP, inside[0].length, max(1, THREADS // of_box)))
     axes = (Axis(0, of_row, True), *boxes.rows, *inside)
     steps = [each.step for each in axes[: 1 + len(boxes.rows)]]
@@ -174,7 +174,7 @@ def _loop(walk: FoldWalk, limits: Limits, boxes: Boxes) -> FoldLoop | None:
 def _part(walk: FoldWalk, limits: Limits, boxes: Boxes, blocks: int, rows: int) -> int:
     """Return how many rows a part has."""
     parts = parts_that_fill(blocks, _held(walk, boxes) * limits.multiprocessors, 2)
-    return min(blocks_for(rows, max(1, min(parts, rows // _LEAST_ROWS, MOST_PARTS))), _most_rows(walk))
+    return min(ceil_div(rows, max(1, min(parts, rows // _LEAST_ROWS, MOST_PARTS))), _most_rows(walk))
 
 
 def _held(walk: FoldWalk, boxes: Boxes) -> int:
@@ -197,5 +197,5 @@ def _packets(walk: FoldWalk, boxes: Boxes) -> tuple[int, bool]:
 def _wide(walk: FoldWalk, length: int, high: int, packets: int) -> int:
     """Return how many packets of a row a thread takes at once: so many that it has 64 bytes on their way."""
     size = length * max(each.itemsize for each in walk.inputs)
-    most = min(_MOST_LOADS // high, _MOST_WIDE, blocks_for(packets, THREADS))
+    most = min(_MOST_LOADS // high, _MOST_WIDE, ceil_div(packets, THREADS))
     return power_of_two_up_to(max(1, min(most, _AT_ONCE * LARGEST_WORD // (size * high))))

@@ -20,6 +20,7 @@ from gridstride.targets.block_loops.sizes import (
     MOST_PARTS,
     MOST_ROWS,
     blocks_held,
+    ceil_div,
     has_bytes,
     packet_length,
     parts_that_fill,
@@ -56,16 +57,16 @@ def fold_columns(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the fold of a stretch of columns by each block."""
     length = packet_length(walk.inputs)
     row, *outer = walk.kept
-    group = _group(walk, 0, -(-row // length))
+    group = _group(walk, 0, ceil_div(row, length))
     width = group * length - most_before(walk, length)
-    stretches = -(-row // width)
+    stretches = ceil_div(row, width)
     # As many parts wherever the first row begins.
     alike = group * length - most_before(walk, length, with_address=False)
-    part = _part(walk, -(-row // alike) * prod(outer), walk.fold[0], THREADS // group, limits)
+    part = _part(walk, ceil_div(row, alike) * prod(outer), walk.fold[0], THREADS // group, limits)
     capacity = room_of(walk)
     kept_axes = axes_bytes(stretches * prod(outer), (stretches, *outer), capacity)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity)
-    parts = max(1, -(-walk.fold[0] // part))
+    parts = max(1, ceil_div(walk.fold[0], part))
     space = fold_space_bytes(
         walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), width
     )
@@ -107,10 +108,10 @@ def fold_stacked(walk: FoldWalk, limits: Limits, least: int) -> FoldLoop | None:
     if used < _LEAST_USED or rows < least * height or results * inner < _STRETCH * length:
         return None
     width = (group - (not begins_with_words(walk, 1))) * length // inner
-    stretches = -(-results // width)
-    blocks = -(-results // ((group - 1) * length // inner)) * prod(outer)
+    stretches = ceil_div(results, width)
+    blocks = ceil_div(results, (group - 1) * length // inner) * prod(outer)
     part = _part(walk, blocks, rows, height, limits)
-    parts = -(-rows // part)
+    parts = ceil_div(rows, part)
     capacity = room_of(walk)
     space = fold_space_bytes(
         walk,
@@ -193,7 +194,7 @@ def most_before(walk: FoldWalk, length: int, with_address: bool = True) -> int:
         )
         for each in walk.inputs
     ]
-    return max(-(-(step[0] - gcd(step[0], *step[2:])) // step[1]) for step in steps)
+    return max(ceil_div(step[0] - gcd(step[0], *step[2:]), step[1]) for step in steps)
 
 
 def begins_with_words(walk: FoldWalk, axis: int) -> bool:
@@ -207,13 +208,13 @@ def begins_with_words(walk: FoldWalk, axis: int) -> bool:
 
 def _values(length: int) -> int:
     """Return how many columns a thread takes at least, as in the header."""
-    return -(-length // 4)
+    return ceil_div(length, 4)
 
 
 def parts_of_rows(blocks: int, rows: int, height: int, limits: Limits, held: int = HELD) -> int:
     """Return into how many parts so many rows are cut, of which a block takes so many at once."""
     wanted = parts_that_fill(blocks, held * limits.multiprocessors, _ROUNDS)
-    return max(1, min(wanted, rows // (height * 16), MOST_PARTS), -(-rows // MOST_ROWS))
+    return max(1, min(wanted, rows // (height * 16), MOST_PARTS), ceil_div(rows, MOST_ROWS))
 
 
 def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -> int:
@@ -222,11 +223,11 @@ def _part(walk: FoldWalk, blocks: int, rows: int, height: int, limits: Limits) -
     Where a fold starts with values of elements, these are of the rows that one packet of each thread covers.
     """
     are_bytes = has_bytes(walk)
-    part = max(1, -(-rows // parts_of_rows(blocks, rows, height, limits, blocks_held(walk))))
+    part = max(1, ceil_div(rows, parts_of_rows(blocks, rows, height, limits, blocks_held(walk))))
     whole = height * _AT_ONCE
     if whole * 8 <= part < rows:
         starts = not walk.has_identity and (walk.in_structures or not are_bytes)
-        part = -(-part // whole) * whole + height * starts
+        part = ceil_div(part, whole) * whole + height * starts
     return min(part, MOST_BYTE_ROWS * height) if are_bytes else part
 
 
@@ -234,7 +235,7 @@ def joining_of_rows(results: int, parts: int, capacity: int) -> Loop:
     """Return the fold of the parts of each result, where those of neighboring results lie next to each other."""
     walk = walk_of_parts(results, parts, parts_outermost=True)
     group = max(4, min(WARP, power_of_two_from(THREADS * 4 // parts)))
-    stretches = -(-results // group)
+    stretches = ceil_div(results, group)
     kept_axes = axes_bytes(stretches, (stretches,), capacity)
     fold_axes = axes_bytes(parts, (parts,), capacity)
     space = fold_space_bytes(walk, capacity, parts, 1, group, kept_axes, fold_axes, (0,), group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, room_of
-from gridstride.targets.block_loops.sizes import blocks_for, power_of_two_up_to
+from gridstride.targets.block_loops.sizes import ceil_div, power_of_two_up_to
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -59,7 +59,7 @@ def fold_few(walk: FoldWalk) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, 1, 1, 1, kept_axes, fold_axes, walk.kept_numbers)
-    how = configuration(blocks_for(results // each, THREADS * count), THREADS)
+    how = configuration(ceil_div(results // each, THREADS * count), THREADS)
     name = f"fold_few<{row}, {each}>::"
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True

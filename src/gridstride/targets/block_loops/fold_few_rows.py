@@ -14,7 +14,7 @@ from gridstride.targets.block_loops.fold_loops import (
     results_make_a_row,
     room_of,
 )
-from gridstride.targets.block_loops.sizes import MOST_BLOCKS, packet_length
+from gridstride.targets.block_loops.sizes import MOST_BLOCKS, ceil_div, packet_length
 from gridstride.targets.walks import (
     LEAST_WORD,
     THREADS,
@@ -56,7 +56,7 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
     if whole < length and are_rows and whole * min(each.itemsize for each in walk.inputs) > LEAST_WORD:
         length, stored = whole, min(stored, whole)
-    packets = -(-row // length)
+    packets = ceil_div(row, length)
     count = packets * prod(outer)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
     kept_axes = axes_bytes(count, (packets, *outer), capacity)
@@ -68,7 +68,7 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = fold_space_bytes(
         walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
     )
-    grid = configuration(-(-count // (THREADS * each)), THREADS)
+    grid = configuration(ceil_div(count, THREADS * each), THREADS)
     are_words = has_words(walk, length, along=False)
     how = "words" if are_words else "between" if are_rows else "elements"
     name = f"fold_few_rows<{length}, {stored}, gridstride::few_{how}>::"

@@ -6,7 +6,7 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import WORKSPACE_AT, fold_space_bytes, room_of
-from gridstride.targets.block_loops.sizes import MOST_PARTS
+from gridstride.targets.block_loops.sizes import MOST_PARTS, ceil_div
 from gridstride.targets.walks import (
     THREADS,
     WARP,
@@ -31,14 +31,14 @@ def fold_large(walk: FoldWalk, limits: Limits) -> FoldLoop:
     wanted = limits.multiprocessors * THREADS
     group = 1 if results >= wanted or total < WARP else WARP
     parts = max(1, min(wanted // (results * group), total // (group * _ENOUGH), MOST_PARTS))
-    part = max(1, -(-total // parts))
-    parts = max(1, -(-total // part))
+    part = max(1, ceil_div(total, parts))
+    parts = max(1, ceil_div(total, part))
     capacity = room_of(walk)
     kept, fold = (axes_bytes(prod(each), each, capacity) for each in (walk.kept, walk.fold))
     space = fold_space_bytes(walk, capacity, part, parts, group, kept, fold, walk.kept_numbers)
     inputs = inputs_along(walk, capacity)
     outputs = walked_operands(walk.outputs, capacity)
-    how = configuration(-(-results * group // THREADS), THREADS, parts)
+    how = configuration(ceil_div(results * group, THREADS), THREADS, parts)
     joining = _joining(results, parts, capacity) if parts > 1 else None
     return FoldLoop(
         _HEADER, _NAME, "", capacity, space, (*inputs, *outputs), how, parts, WORKSPACE_AT, joining
@@ -50,5 +50,5 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
     walk = walk_of_parts(results, parts)
     kept, fold = (axes_bytes(each, (each,), capacity) for each in (results, parts))
     space = fold_space_bytes(walk, capacity, parts, 1, WARP, kept, fold, (0,))
-    how = configuration(-(-results * WARP // THREADS), THREADS)
+    how = configuration(ceil_div(results * WARP, THREADS), THREADS)
     return Loop(_HEADER, _NAME, "", capacity, space, (), how)

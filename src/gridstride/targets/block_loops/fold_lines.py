@@ -15,7 +15,7 @@ from gridstride.targets.block_loops.fold_loops import (
 )
 from gridstride.targets.block_loops.sizes import (
     MOST_PARTS,
-    blocks_for,
+    ceil_div,
     packet_length,
     power_of_two_up_to,
     threads_for,
@@ -61,13 +61,13 @@ def fold_lines(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """
     length = packet_length(walk.inputs)
     row, *outer = walk.fold
-    packets, results = blocks_for(row, length), prod(walk.kept)
+    packets, results = ceil_div(row, length), prod(walk.kept)
     total = packets * prod(outer)
     takes_long = _takes_long(walk)
     group, blocks, parts = _shared(walk, limits, packets, total, takes_long)
     tile = group * _AT_ONCE
-    part = max(1, total if parts == 1 else blocks_for(blocks_for(total, parts), tile) * tile)
-    parts = max(1, blocks_for(total, part))
+    part = max(1, total if parts == 1 else ceil_div(ceil_div(total, parts), tile) * tile)
+    parts = max(1, ceil_div(total, part))
     capacity = room_of(walk)
     space = fold_space_bytes(
         walk,
@@ -109,13 +109,13 @@ def _shared(
     if is_line and results * fewer >= _ENOUGH * THREADS * limits.multiprocessors:
         group = fewer
     if results <= limits.multiprocessors:  # nobody else needs the threads, so each has all to load at once
-        group = max(group, min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE))))
+        group = max(group, min(THREADS, power_of_two_from(ceil_div(total, _AT_ONCE))))
     wanted = (2 * _ENOUGH if is_line and not takes_long else _ENOUGH) * limits.multiprocessors
-    blocks = blocks_for(results * group, THREADS)
+    blocks = ceil_div(results * group, THREADS)
     parts = max(1, min(wanted // blocks, total // (group * 8), MOST_PARTS)) if blocks < wanted else 1
     if parts > 1:
         group, blocks = THREADS, results
-        parts = max(1, min(blocks_for(wanted, blocks), total // (group * 8), MOST_PARTS))
+        parts = max(1, min(ceil_div(wanted, blocks), total // (group * 8), MOST_PARTS))
     return group, blocks, parts
 
 
@@ -141,4 +141,4 @@ def _fewer(group: int, packets: int, in_structures: bool, takes_long: bool) -> i
 
 def _loads(packets: int, group: int, at_once: int = _AT_ONCE) -> int:
     """Return how many packets a thread of a group loads, idle or not."""
-    return -(-packets // (group * at_once)) * at_once
+    return ceil_div(packets, group * at_once) * at_once

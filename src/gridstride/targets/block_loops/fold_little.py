@@ -7,7 +7,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_lines import has_long_lines
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, folds_innermost, room_of
-from gridstride.targets.block_loops.sizes import MOST_PARTS, blocks_for
+from gridstride.targets.block_loops.sizes import MOST_PARTS, ceil_div
 from gridstride.targets.walks import (
     THREADS,
     FoldLoop,
@@ -55,12 +55,12 @@ def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
     is_across = not folds_innermost(walk)
     held = _HELD * limits.multiprocessors
     sharing = _sharing(results, total, is_across, held)
-    blocks = blocks_for(results * sharing, THREADS)
-    turns, parts = blocks_for(total, sharing * _AT_ONCE), 1
+    blocks = ceil_div(results * sharing, THREADS)
+    turns, parts = ceil_div(total, sharing * _AT_ONCE), 1
     if turns > _MANY_TURNS and 2 * blocks <= held:
-        parts = min(held // blocks, blocks_for(turns, _TURNS), MOST_PARTS)
-    part = blocks_for(total, parts)
-    parts = blocks_for(total, part)
+        parts = min(held // blocks, ceil_div(turns, _TURNS), MOST_PARTS)
+    part = ceil_div(total, parts)
+    parts = ceil_div(total, part)
     group = THREADS // sharing if is_across else sharing
     told = walk._replace(
         fold_numbers=_beyond(walk.fold_numbers, walk.fold), positions=_beyond(walk.positions, walk.fold)
@@ -83,10 +83,10 @@ def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
 
 def _sharing(results: int, total: int, is_across: bool, held: int) -> int:
     """Return how many threads share a result: fewer have more to load, and less to join."""
-    sharing = min(THREADS, power_of_two_from(blocks_for(total, _AT_ONCE)))
+    sharing = min(THREADS, power_of_two_from(ceil_div(total, _AT_ONCE)))
     if results * sharing > held * THREADS:
-        enough = power_of_two_from(blocks_for(held * THREADS, results))
-        sharing = min(power_of_two_from(blocks_for(total, 2 * _AT_ONCE)), max(_LEAST_SHARING, enough))
+        enough = power_of_two_from(ceil_div(held * THREADS, results))
+        sharing = min(power_of_two_from(ceil_div(total, 2 * _AT_ONCE)), max(_LEAST_SHARING, enough))
     if is_across:
         return max(THREADS // power_of_two_from(results), min(sharing, THREADS // _NEIGHBORS), 1)
     return sharing

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import prod
 
 from gridstride.targets.base import LaunchConfig
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -115,7 +115,7 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
         axes_bytes(parts, (parts,), capacity),
         (0,),
     )
-    how = configuration(blocks_for(results * group, THREADS), THREADS)
+    how = configuration(ceil_div(results * group, THREADS), THREADS)
     return Loop(_LINES, "fold_parts", "fold_bytes", capacity, space, (), how)
 
 

@@ -11,8 +11,8 @@ from gridstride.targets.block_loops.sizes import (
     MOST_BYTE_ROWS,
     MOST_PARTS,
     MOST_ROWS,
-    blocks_for,
     blocks_held,
+    ceil_div,
     has_bytes,
     packet_length,
     parts_that_fill,
@@ -69,16 +69,16 @@ def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     columns, *outer = walk.kept
     rows, group = walk.fold[0], _period(columns, length)
     each_round = THREADS // group * group
-    rounds = blocks_for(blocks_for(rows * columns, length), each_round)
+    rounds = ceil_div(ceil_div(rows * columns, length), each_round)
     blocks = prod(outer)
     are_bytes = has_bytes(walk)
     is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
     held = blocks_held(walk) * limits.multiprocessors
     wanted = parts_that_fill(blocks, held, 2 if is_large or are_bytes else 1)
     most = MOST_BYTE_ROWS if are_bytes else MOST_ROWS
-    parts = max(1, min(wanted, rounds // 16, MOST_PARTS), -(-rounds // most))
-    part = max(1, -(-rounds // parts))
-    parts = -(-rounds // part)
+    parts = max(1, min(wanted, rounds // 16, MOST_PARTS), ceil_div(rounds, most))
+    part = max(1, ceil_div(rounds, parts))
+    parts = ceil_div(rounds, part)
     capacity = room_of(walk)
     inputs = inputs_across(walk, capacity)
     fold_axes, kept_axes = (

@@ -6,7 +6,7 @@ from math import gcd, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, room_of
-from gridstride.targets.block_loops.sizes import blocks_for, power_of_two_up_to
+from gridstride.targets.block_loops.sizes import ceil_div, power_of_two_up_to
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -57,11 +57,11 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     # Rows of a thread begin alike.
     alike = word // gcd(word, steps[1])
     widest = _GROUP if length <= _FEW else _WIDE_GROUP
-    group = min(widest, THREADS // alike, blocks_for(columns, across))
+    group = min(widest, THREADS // alike, ceil_div(columns, across))
     height = THREADS // group // alike * alike
     even = gcd(height * steps[1], _LINE if columns * size >= _EVEN_ROWS * _LINE else word) // size
     behind = tuple(step // size % even for step in steps)
-    packets = blocks_for(columns + (even - 1) * any(behind), across)
+    packets = ceil_div(columns + (even - 1) * any(behind), across)
     waiting = sum(_pitch(length * each.itemsize) for each in walk.inputs if each.strides[0] == 0)
     most = max(
         height, power_of_two_up_to(min(_rows_wanted(length, size, height), _MOST_BYTES // max(1, waiting)))
@@ -69,7 +69,7 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     # As many rows as leave enough blocks.
     enough = packets * rows * prod(outer) // (_BLOCKS * group * limits.multiprocessors)
     part = max(height, min(most, enough, rows) // height * height)
-    lengths = (blocks_for(packets, group), blocks_for(rows, part), *outer)
+    lengths = (ceil_div(packets, group), ceil_div(rows, part), *outer)
     blocks, capacity = prod(lengths), room_of(walk)
     is_large = max(columns, rows) >= 1 << 31 or most * waiting >= limits.shared_memory_per_block
     if is_large or not limits.multiprocessors <= blocks < 1 << 31:
@@ -107,7 +107,7 @@ def _rows_wanted(length: int, size: int, height: int) -> int:
 
 def _pitch(size: int) -> int:
     """Return how far apart rows of so many bytes wait, as in the header."""
-    return power_of_two_from(size) if size <= LARGEST_WORD else blocks_for(size, LARGEST_WORD) * LARGEST_WORD
+    return power_of_two_from(size) if size <= LARGEST_WORD else ceil_div(size, LARGEST_WORD) * LARGEST_WORD
 
 
 def _word(walk: FoldWalk, how: list[int]) -> int:

@@ -7,7 +7,7 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, results_make_a_row, room_of
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -44,7 +44,7 @@ def fold_pairs(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     stored = max((each.itemsize for each in walk.outputs), default=LARGEST_WORD)
     across = _own(columns, WARP, max(_ACROSS, LARGEST_WORD // stored))
     down = _own(rows, THREADS // WARP, min(_DOWN, _RESULTS // across))
-    tiles = blocks_for(columns, WARP * across), blocks_for(rows, THREADS // WARP * down)
+    tiles = ceil_div(columns, WARP * across), ceil_div(rows, THREADS // WARP * down)
     blocks = prod(tiles) * prod(outer)
     is_wasted = prod(tiles) * THREADS * across * down > _MOST_COVERED * columns * rows
     if is_wasted or not limits.multiprocessors <= blocks < 1 << 31:
@@ -94,12 +94,12 @@ def _shared_bytes(inputs: Sequence[Walked], columns: int, rows: int) -> int:
     """Return the shared memory of a block, as the header has it."""
     chunk = min(_CHUNK, _CHUNK_BYTES // max(each.itemsize for each in inputs))
     sides = ((columns if each.strides[1] == 0 else rows) * each.itemsize for each in inputs)
-    return sum(chunk * (blocks_for(side, LARGEST_WORD) + 1) * LARGEST_WORD for side in sides)
+    return sum(chunk * (ceil_div(side, LARGEST_WORD) + 1) * LARGEST_WORD for side in sides)
 
 
 def _own(length: int, apart: int, most: int) -> int:
     """Return how many results of a side a thread has: as many as waste about as little as fewer would."""
     counts = [1 << power for power in range(most.bit_length())]
-    covered = {own: blocks_for(length, own * apart) * own * apart for own in counts}
+    covered = {own: ceil_div(length, own * apart) * own * apart for own in counts}
     best = min(covered.values())
     return max(own for own in counts if covered[own] <= _AS_GOOD * best)

@@ -7,7 +7,7 @@ from math import gcd, hypot, log2, prod, sqrt
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.sizes import blocks_for, power_of_two_up_to
+from gridstride.targets.block_loops.sizes import ceil_div, power_of_two_up_to
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, FoldWalk
 
 #: Blocks that a multiprocessor holds: as many as it has threads for, or fewer of more room; how much slower these are.
@@ -58,7 +58,7 @@ def best_cut(walk: FoldWalk, limits: Limits) -> Cut | None:
         return None
     gaps = (0, _GAP) if _are_words(walk) else (0,)
     groups = [1 << k for k in range(min(WARP, walk.fold[-1]).bit_length())]
-    enough = blocks_for(walk.kept[-1], _LEAST_BLOCKS * limits.multiprocessors)
+    enough = ceil_div(walk.kept[-1], _LEAST_BLOCKS * limits.multiprocessors)
     waiting = {(group, gap): _WORD * _meeting(walk, group, gap) for group in groups for gap in gaps}
     cuts = (
         Cut(room, held, planes, group, gap)
@@ -97,7 +97,7 @@ def _cost(walk: FoldWalk, cut: Cut, waiting: float) -> float:
     results, folded, longest = cut.planes * prod(walk.kept[:-1]), prod(walk.fold), walk.fold[-1]
     threads, joined = results * cut.group, log2(cut.group)
     # Threads of a group have as many elements as the first, and those of a warp as many results.
-    idle = blocks_for(longest, cut.group) * cut.group / longest * blocks_for(threads, WARP) * WARP / threads
+    idle = ceil_div(longest, cut.group) * cut.group / longest * ceil_div(threads, WARP) * WARP / threads
     own = (_ELEMENT + (_RESULT + _JOINING * joined) * cut.group / folded) * idle
     alone = _ELEMENT_TIME * folded / cut.group + _RESULT_TIME * (1 + joined / 3)
     held = cut.held * results * folded
@@ -105,7 +105,7 @@ def _cost(walk: FoldWalk, cut: Cut, waiting: float) -> float:
         own * (_OF_STRUCTURES if walk.in_structures else 1),
         waiting,
         _BYTE * _itemsizes(walk),
-        (_LATENCY + alone * blocks_for(threads, THREADS)) * _LANES / held,
+        (_LATENCY + alone * ceil_div(threads, THREADS)) * _LANES / held,
     )
     return hypot(*times) * (_SLOWER if cut.held < _MOST_HELD else 1) / sqrt(held)
 

@@ -13,7 +13,7 @@ from gridstride.targets.block_loops.fold_loops import (
     room_of,
 )
 from gridstride.targets.block_loops.fold_plane_cuts import best_cut
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -57,7 +57,7 @@ def fold_planes(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     rows = walk.fold[0] if walk.fold[0] <= _FEW and (cut.group == 1 or fold > 1) else 0
     is_dense = fold > 1 and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
     flags = f"{flag(cut.gap > 0)}, {flag(cut.group == 1)}, {flag(is_dense)}"
-    how = configuration(blocks_for(walk.kept[-1], cut.planes), THREADS)
+    how = configuration(ceil_div(walk.kept[-1], cut.planes), THREADS)
     name = f"fold_planes<{cut.room}, {flags}, {rows}, {kept}, {fold}>::"
     return fold_loop(
         (_HEADER, name + "fold"),

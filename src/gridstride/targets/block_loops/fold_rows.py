@@ -16,6 +16,7 @@ from gridstride.targets.block_loops.fold_loops import (
 from gridstride.targets.block_loops.sizes import (
     MOST_BLOCKS,
     MOST_PARTS,
+    ceil_div,
     packet_length,
     power_of_two_up_to,
     threads_for,
@@ -50,17 +51,17 @@ def fold_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
         and row >= length > 2
         and walk.inputs[0].fold_strides[0] == walk.inputs[0].itemsize
     )
-    packets = -(-(row + (length - 1 if finds_places and not are_words else 0)) // length)
+    packets = ceil_div(row + (length - 1 if finds_places and not are_words else 0), length)
     results = prod(walk.kept)
     total = packets * prod(outer)
     wanted, group = MOST_BLOCKS * limits.multiprocessors, min(WARP, threads_for(total))
     if results * group < wanted * THREADS:
         group = min(THREADS, power_of_two_up_to(total))
-    blocks = -(-results * group // THREADS)
-    parts = max(1, min(-(-wanted // blocks) if blocks < wanted else 1, total // (group * 16), MOST_PARTS))
+    blocks = ceil_div(results * group, THREADS)
+    parts = max(1, min(ceil_div(wanted, blocks) if blocks < wanted else 1, total // (group * 16), MOST_PARTS))
     whole = group * _AT_ONCE
     part = (total + parts * whole - 1) // (parts * whole) * whole
-    parts = -(-total // part)
+    parts = ceil_div(total, part)
     fold_axes = axes_bytes(total, (packets, *outer), capacity := room_of(walk))
     kept_axes = axes_bytes(results, walk.kept, capacity)
     inputs = inputs_along(walk, capacity)

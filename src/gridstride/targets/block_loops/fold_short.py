@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_along, room_of
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -76,7 +76,7 @@ def fold_short(walk: FoldWalk) -> FoldLoop:
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
-    how = configuration(blocks_for(results, rows), THREADS)
+    how = configuration(ceil_div(results, rows), THREADS)
     word = _word_of_rows(walk) if found else 0
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
     has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, room_of
-from gridstride.targets.block_loops.sizes import HELD, MOST_PARTS, blocks_for, packet_length, parts_that_fill
+from gridstride.targets.block_loops.sizes import HELD, MOST_PARTS, ceil_div, packet_length, parts_that_fill
 from gridstride.targets.walks import (
     LARGEST_WORD,
     THREADS,
@@ -92,11 +92,11 @@ def _loop(walk: FoldWalk, limits: Limits, rows: int, columns: int, sides: list[_
     height, group = _SHAPES.get(LARGEST_WORD // length, _USUAL_SHAPE)
     folds_columns = len(walk.fold) > 1
     outer = walk.kept if folds_columns else walk.kept[1:]
-    stretches = blocks_for(columns, group * length)
+    stretches = ceil_div(columns, group * length)
     wanted = parts_that_fill(stretches * prod(outer), HELD * limits.multiprocessors, 2)
     parts = max(1, min(wanted, rows // (height * _LEAST_TILES), MOST_PARTS // stretches))
-    part = blocks_for(blocks_for(rows, parts), height) * height
-    parts = blocks_for(rows, part)
+    part = ceil_div(ceil_div(rows, parts), height) * height
+    parts = ceil_div(rows, part)
     # Where columns are folded their stretches are parts too.
     blocks, parts = (prod(outer), parts * stretches) if folds_columns else (prod(outer) * stretches, parts)
     kept = outer if folds_columns else (stretches * group, *outer)

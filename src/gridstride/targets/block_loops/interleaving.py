@@ -8,7 +8,7 @@ from __future__ import annotations
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import ALONG_Y, BETWEEN_WORDS, begins_as
 from gridstride.targets.block_loops.planes import Plane
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -175,8 +175,8 @@ def _width(chunk: int, pitch: int, plane: Plane, operands: int, limits: Limits) 
     stretch = min(_STRETCH, limits.shared_memory_per_block // operands * 15 // 16)
     fits = stretch // pitch // chunk
     most = fits // _WARPS * _WARPS if fits >= _WARPS else max(1, power_of_two_from(fits + 1) // 2)
-    chunks = blocks_for(plane.row, chunk)
-    alike = blocks_for(chunks, blocks_for(chunks, most))
+    chunks = ceil_div(plane.row, chunk)
+    alike = ceil_div(chunks, ceil_div(chunks, most))
     return chunk * (alike if alike >= _WARPS else power_of_two_from(alike))
 
 

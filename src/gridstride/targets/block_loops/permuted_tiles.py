@@ -8,6 +8,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import element_loop, lies_along
 from gridstride.targets.block_loops.planes import Sides
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -73,7 +74,7 @@ def permuted_tiles(walk: ElementWalk, limits: Limits, only_sectors: bool = False
             return None
     numbers = (threads, phases, width, height, *map(len, sides), *kinds)
     name = f"permuted_tiles<{', '.join(map(str, numbers))}>"
-    tiles = (-(-column // height), -(-(row + phases - 1) // width))
+    tiles = (ceil_div(column, height), ceil_div(row + phases - 1, width))
     return _loop(walk, sides, name, tiles, (row, column), shared(width, height), threads)
 
 
@@ -91,7 +92,7 @@ def _fills(walk: ElementWalk, plane: tuple[int, int], tile: tuple[int, int], lim
     if prod(walk.shape) < _LEAST_LARGE * limits.multiprocessors * prod(tile):
         return False
     return all(
-        edge > 0 and -(-side // edge) * edge <= _MOST_COVERED * side
+        edge > 0 and ceil_div(side, edge) * edge <= _MOST_COVERED * side
         for side, edge in zip(plane, tile, strict=True)
     )
 
@@ -107,7 +108,7 @@ def filled(walk: ElementWalk) -> float:
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
     shifted = row + SECTOR // walk.operands[-1].itemsize - 1
     width, height = _tile(shifted, column, largest)
-    return row * column / (-(-shifted // width) * width * -(-column // height) * height)
+    return row * column / (ceil_div(shifted, width) * width * ceil_div(column, height) * height)
 
 
 def _are_elements(operands: Sequence[Walked]) -> bool:
@@ -189,7 +190,7 @@ def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:
         return places
     if itemsize < LEAST_WORD:
         turned = height * (lines * itemsize // LEAST_WORD | 1) * LEAST_WORD + height // 32 * LEAST_WORD
-        as_they_lie = lines * (-(-height * itemsize // LARGEST_WORD) + 1) * LARGEST_WORD + LARGEST_WORD
+        as_they_lie = lines * (ceil_div(height * itemsize, LARGEST_WORD) + 1) * LARGEST_WORD + LARGEST_WORD
         waiting = max(turned, as_they_lie)
     else:
         waiting = lines * (height | 1) * itemsize

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.planes import Plane
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, SECTOR, Loop
 
 _HEADER = "gridstride/picked_tiles.h"
@@ -66,9 +67,9 @@ def _shared_bytes(width: int, height: int, phases: int, itemsize: int, turned: b
     """Return the shared memory of an input, as ``picked`` has it."""
     word = max(4, itemsize)
     if width == 0:
-        return -(-height * itemsize // LARGEST_WORD) * LARGEST_WORD
+        return ceil_div(height * itemsize, LARGEST_WORD) * LARGEST_WORD
     if not turned:
-        return -(-height * (width * itemsize + word) // LARGEST_WORD) * LARGEST_WORD
+        return ceil_div(height * (width * itemsize + word), LARGEST_WORD) * LARGEST_WORD
     lines = width + phases - 1
     gaps = lines // 32 + 1
-    return -(-(lines * (height * itemsize + word) + gaps * word) // LARGEST_WORD) * LARGEST_WORD
+    return ceil_div(lines * (height * itemsize + word) + gaps * word, LARGEST_WORD) * LARGEST_WORD

@@ -13,6 +13,7 @@ from gridstride.targets.block_loops.element_loops import (
     begins_as,
     element_loop,
 )
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, ElementWalk, Ints, Loop, Walked, fits_a_word
 
 
@@ -130,7 +131,7 @@ class Plane(NamedTuple):
 
     def covered(self, width: int, height: int) -> int:
         """Return how many elements tiles of a shape have, those outside of the plane included."""
-        return -(-self.row // width) * width * -(-self.column // height) * height
+        return ceil_div(self.row, width) * width * ceil_div(self.column, height) * height
 
     def kind(self, operand: Walked, turned: bool) -> int:
         """Return how an operand lies, as headers are told."""
@@ -148,10 +149,10 @@ class Plane(NamedTuple):
         shape = self.walk.shape
         rest = [axis for axis in range(len(shape)) if axis not in (*x, *y)]
         shifted = self.is_shifted()
-        across = -(-(self.row + (self.length - 1 if shifted else 0)) // width)
+        across = ceil_div(self.row + (self.length - 1 if shifted else 0), width)
         lengths = (
             across,
-            -(-self.column // height),
+            ceil_div(self.column, height),
             shape[x[0]],
             shape[y[0]],
             *(shape[axis] for axis in rest),

@@ -11,7 +11,7 @@ from gridstride.targets.block_loops.element_loops import (
     begins_as,
     element_loop,
 )
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, THREADS, ElementWalk, Ints, Loop, Walked
 
 #: Elements of a packet from which on packets of one row are taken once for several rows: for how many; and how such an
@@ -32,7 +32,7 @@ def repeated_rows(walk: ElementWalk, length: int) -> Loop | None:
     if _ONE_ROW not in kinds or apart == 1 or not apart * _ROWS_AT_ONCE <= rows < 2**31:
         return None
     width = length // _LEAST_REPEATED * THREADS
-    lengths = (blocks_for(row // length, width), apart, blocks_for(rows, apart * _ROWS_AT_ONCE))
+    lengths = (ceil_div(row // length, width), apart, ceil_div(rows, apart * _ROWS_AT_ONCE))
     name = f"repeated_rows<{_ROWS_AT_ONCE}, {', '.join(map(str, kinds))}>"
     return element_loop("gridstride/repeated_rows.h", name, walk, (row, rows, width, 0), lengths)
 

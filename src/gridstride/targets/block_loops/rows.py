@@ -7,7 +7,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import are_in_order, element_loop
 from gridstride.targets.block_loops.repeated_rows import repeated_rows
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.block_loops.striped_rows import striped_rows
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, ElementWalk, Loop, flag
 
@@ -36,10 +36,10 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
         return again
     # Several packets for a thread, unless there are too few then for all multiprocessors.
     each = min(_packets_of_thread(walk, length), max(1, total // (16 * THREADS * limits.multiprocessors)))
-    pieces = blocks_for(packets, each * THREADS)
+    pieces = ceil_div(packets, each * THREADS)
     # Warps begin where lines of the caches do.
-    width = blocks_for(packets, pieces * WARP) * WARP
-    pieces = blocks_for(packets, width)
+    width = ceil_div(packets, pieces * WARP) * WARP
+    pieces = ceil_div(packets, width)
     sizes = (walk.shape[0], 1, width, prod(outer) if is_read_again else 0)
     name = f"long_rows<{length}, {flag(are_in_order(walk))}>"
     return element_loop(_HEADER, name, walk, sizes, (pieces, *outer))
@@ -51,7 +51,7 @@ def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
     total = packets * prod(outer)
     index = "unsigned" if total < 2**31 else "unsigned long long"
     name, sizes = f"rows<{index}, {length}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
-    return element_loop(_HEADER, name, walk, sizes, (packets, *outer), blocks=blocks_for(total, THREADS))
+    return element_loop(_HEADER, name, walk, sizes, (packets, *outer), blocks=ceil_div(total, THREADS))
 
 
 def _gathered_length(walk: ElementWalk, length: int) -> int:
@@ -85,12 +85,12 @@ def packets_of_row(walk: ElementWalk, length: int) -> int:
     """Return how many packets cover a row: one more where rows of the last operand start between two words."""
     row = walk.shape[0]
     if not walk.operands or length == 1:
-        return -(-row // length)
+        return ceil_div(row, length)
     last = walk.operands[-1]
     word = length * last.itemsize
     starts_at_words = last.address % word == 0 and all(
         stride % word == 0 for stride, size in zip(last.strides[1:], walk.shape[1:], strict=True) if size > 1
     )
     if starts_at_words or last.strides[0] != last.itemsize:
-        return -(-row // length)
-    return -(-(row + length - 1) // length)
+        return ceil_div(row, length)
+    return ceil_div(row + length - 1, length)

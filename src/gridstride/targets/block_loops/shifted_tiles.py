@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.planes import Plane
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, SECTOR, Loop
 
 _HEADER = "gridstride/shifted_tiles.h"
@@ -45,8 +46,8 @@ def shifted_tiles(plane: Plane, limits: Limits) -> Loop | None:
 def _shared_bytes(rows: int, width: int, itemsize: int) -> int:
     """Return the shared memory of an input, as ``shifted_shape::bytes`` does."""
     each = 4 // itemsize
-    words = -(-rows // each)
-    return -(-words * (each * (width + SECTOR) + 4) // LARGEST_WORD) * LARGEST_WORD
+    words = ceil_div(rows, each)
+    return ceil_div(words * (each * (width + SECTOR) + 4), LARGEST_WORD) * LARGEST_WORD
 
 
 def cover_badly(plane: Plane) -> bool:
@@ -56,4 +57,6 @@ def cover_badly(plane: Plane) -> bool:
         return False
     row, column = plane.row + SECTOR // size - 1, plane.column
     width, height = _WIDTHS[0] // size, _HEIGHT // size
-    return -(-row // width) * width * -(-column // height) * height > _WASTED * plane.row * plane.column
+    return (
+        ceil_div(row, width) * width * ceil_div(column, height) * height > _WASTED * plane.row * plane.column
+    )

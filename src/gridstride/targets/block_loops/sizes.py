@@ -24,8 +24,8 @@ def packet_length(operands: Sequence[Walked]) -> int:
     return 1 if LARGEST_WORD % largest else LARGEST_WORD // largest
 
 
-def blocks_for(items: int, each: int) -> int:
-    """Return how many blocks there must be where each takes so many items."""
+def ceil_div(items: int, each: int) -> int:
+    """Return how many packets, blocks or parts there must be where each has so many of the items."""
     return -(-items // each)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from gridstride.targets.block_loops.element_loops import Steps, along_rows, element_loop
-from gridstride.targets.block_loops.sizes import blocks_for
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
@@ -54,7 +54,7 @@ def _stripes(
     rows, row, width = sizes
     pieces, count = row // width, _ELEMENTS if width == 1 else _WORDS
     at_once = max(1, THREADS // pieces)
-    lengths = (blocks_for(rows, count * at_once), *outer)
+    lengths = (ceil_div(rows, count * at_once), *outer)
     if prod(lengths) >= 1 << 31:
         return None
     return element_loop(
@@ -64,7 +64,7 @@ def _stripes(
         (rows, row, at_once, (1 << _SHIFT) // pieces + 1),
         lengths,
         steps,
-        threads=blocks_for(at_once * pieces, WARP) * WARP,
+        threads=ceil_div(at_once * pieces, WARP) * WARP,
     )
 
 

@@ -14,6 +14,7 @@ from gridstride.targets.block_loops.permuted_tiles import filled, permuted_tiles
 from gridstride.targets.block_loops.picked_tiles import picked_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
 from gridstride.targets.block_loops.shifted_tiles import cover_badly, shifted_tiles
+from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, SECTOR, THREADS, ElementWalk, Ints, Loop, flag
 
 _HEADER = "gridstride/tiles.h"
@@ -235,4 +236,4 @@ def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int],
 def _tile_bytes(width: int, height: int, length: int, itemsize: int) -> int:
     """Return the shared memory of an operand, as ``tile_memory::bytes`` does."""
     row = width + length + (1 if length > 1 else 0)
-    return -(-height * row * itemsize // LARGEST_WORD) * LARGEST_WORD
+    return ceil_div(height * row * itemsize, LARGEST_WORD) * LARGEST_WORD
