@@ -83,6 +83,19 @@ GRIDSTRIDE_INLINED void add_some_ranked(__ranked (&__columns)[__words], const __
 
 // ---- along lines, by the words in which they lie, wherever the line begins ----
 
+// Add the packets of a tile, each in a turn of its own; `__are_all`: whether all are there.
+template <int __count, bool __are_all, class __ranked, class __input>
+GRIDSTRIDE_INLINED void add_ranked_tile(__ranked (&__columns)[4], const line_tile& __tile, unsigned& __ranks, __input& __one) {
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k)
+        if (__are_all || __tile.at(__k) < __tile.end) __one.template load_as<by_words>(__k, __tile.at(__k));
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        if (__are_all || __tile.at(__k) < __tile.end) add_ranked(__columns, __one.words[__k], __ranks);
+        __ranks = __ranked::next(__ranks);
+    }
+}
+
 template <int __length, int __count, int __lanes, int __sums_count, class __folding, class __map, class __ranked, class __value, class __own_map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ranked, __value, __own_map, __reduce>& __do,
                                          __folding (&__sums)[__sums_count], const __counted&, long long __begin, long long __end,
@@ -123,25 +136,12 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const placed_extreme<__ra
         unsigned __ranks = __ranked::ranks(2);
 #pragma unroll 1
         for (int __left = __tiles - 1; __left > 0 && __tile.first <= __tile.full; --__left) {
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k) __one.template load_as<by_words>(__k, __tile.at(__k));
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k) {
-                add_ranked(__columns, __one.words[__k], __ranks);
-                __ranks = __ranked::next(__ranks);
-            }
+            add_ranked_tile<__count, true>(__columns, __tile, __ranks, __one);
             __tile.first += __tile.step;
         }
         __is_done = __tile.first > __tile.full;
         if (__is_done) {
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k)
-                if (__tile.at(__k) < __tile.end) __one.template load_as<by_words>(__k, __tile.at(__k));
-#pragma unroll
-            for (int __k = 0; __k < __count; ++__k) {
-                if (__tile.at(__k) < __tile.end) add_ranked(__columns, __one.words[__k], __ranks);
-                __ranks = __ranked::next(__ranks);
-            }
+            add_ranked_tile<__count, false>(__columns, __tile, __ranks, __one);
             if (__takes_last) add_some_ranked(__columns, __last, __ranked::ranks(254), 0, __line.after);
         }
         const int __half = __ranked::half_of(__columns, __at), __turn = __ranked::turn(__half) - 2;
