@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from gridstride import _forks, _native, config
@@ -219,10 +220,8 @@ def _first_available() -> str:
 
 
 def _find_server(chosen: str | None, device_type: int) -> Target:
-    if chosen and device_type in get(chosen).device_types:
-        return get(chosen)
     unavailable = None
-    for name in candidates():
+    for name in chain((chosen,) if chosen else (), candidates()):
         try:
             target = get(name)
         except TargetUnavailable as error:
