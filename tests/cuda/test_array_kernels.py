@@ -86,6 +86,12 @@ CALLS = {
     "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(
         np.zeros(4, POINT), np.zeros(1, POINT)[0]
     ),
+    "classes in packed structures": lambda: elementwise.TURN_CLASSES(
+        np.zeros(4, elementwise.CLASSES["behind a byte"])
+    ),
+    "classes in aligned structures": lambda: elementwise.TURN_CLASSES(
+        np.zeros(4, elementwise.CLASSES["aligned as fields"])
+    ),
     "raw and index": lambda: gs.ElementwiseKernel(
         "T x, raw T y",
         "int64 k",
@@ -234,6 +240,7 @@ def test_bfloat16(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("T t = x;\n  y = tt * 2;", "operation of typo, line 2", "      y = tt * 2;\n          ^"),
         ('y = x;\nprintf("hi\n");', "use a raw string", "printf"),
+        ("/* äöü */ y = tt", "operation of typo, line 1", "    /* äöü */ y = tt\n                  ^\n"),
     ],
 )
 def test_case_p119_and_p122_errors_point_at_the_line(

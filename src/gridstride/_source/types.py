@@ -118,27 +118,45 @@ def needed_headers(text: str, dtypes: Iterable[DType]) -> tuple[str, ...]:
         headers.append("gridstride/small_floats.h")
     if any(name.startswith("complex") for name in names) or "complex" in used:
         headers.append("cupy/complex.cuh")
+    if "packed_member" in used:
+        headers.append("gridstride/packed_members.h")
     return tuple(headers)
 
 
 def alignment_of(dtype: DType) -> int:
     """Return the alignment of the C++ type of a dtype."""
+    if dtype.subdtype is not None:
+        return alignment_of(dtype.subdtype[0])
     if dtype.kind == "c":
         return dtype.itemsize
     if _dtypes.is_bfloat16(dtype):
         return 2
-    if dtype.names and dtype.alignment > 1:
-        return max(alignment_of(field[0]) for field in (dtype.fields or {}).values())
-    return dtype.alignment
+    if not dtype.names:
+        return dtype.alignment
+    members = [(alignment_of(each), offset, each) for _, each, offset in _members_of(dtype)]
+    wanted = [
+        alignment
+        for alignment, offset, each in members
+        if dtype.alignment > 1 or (offset % alignment == 0 and _has_classes(each))
+    ]
+    return max((each for each in wanted if dtype.itemsize % each == 0), default=1)
+
+
+def _has_classes(dtype: DType) -> bool:
+    """Return whether the C++ type of a dtype is, or has members of, a class that keeps its alignment."""
+    return any(
+        each.kind == "c" or _dtypes.name_of_dtype(each) in _SMALL for each in _dtypes.scalars_of(dtype)
+    )
 
 
 def _type_line(letter: str, dtype: DType) -> str:
     if dtype.names and not _dtypes.is_bfloat16(dtype):
-        return _structure(letter, dtype)
+        size = f'static_assert(sizeof({letter}) == {dtype.itemsize}, "{letter} has another size than its dtype");'
+        return f"{_structure(letter, dtype, alignment_of(dtype))} {size}"
     return f"typedef {value_ctype(dtype)} {letter};"
 
 
-def _structure(name: str, dtype: DType) -> str:
+def _structure(name: str, dtype: DType, alignment: int) -> str:
     """Return the declaration of a structure that is laid out as a dtype is; gaps are members of their own.
 
     Fields whose names are no names in C++ are gaps.
@@ -147,11 +165,11 @@ def _structure(name: str, dtype: DType) -> str:
     for field_name, field_dtype, offset in sorted(_members_of(dtype), key=itemgetter(2)):
         if offset > at:
             members.append(f"unsigned char gridstride_gap_{at}[{offset - at}];")
-        members.append(_member(field_name, field_dtype))
+        members.append(_member(field_name, field_dtype, min(alignment, offset & -offset or alignment)))
         at = offset + field_dtype.itemsize
     if dtype.itemsize > at:
         members.append(f"unsigned char gridstride_gap_{at}[{dtype.itemsize - at}];")
-    return f"struct __attribute__((packed, aligned({alignment_of(dtype)}))) {name} {{ {' '.join(members)} }};"
+    return f"struct __attribute__((packed, aligned({alignment}))) {name} {{ {' '.join(members)} }};"
 
 
 def _members_of(dtype: DType) -> Iterator[tuple[str, DType, int]]:
@@ -163,15 +181,19 @@ def _members_of(dtype: DType) -> Iterator[tuple[str, DType, int]]:
             yield (name, *dtype.fields[name][:2])
 
 
-def _member(name: str, dtype: DType) -> str:
+def _member(name: str, dtype: DType, alignment: int) -> str:
+    """Return the declaration of a member at multiples of so many bytes."""
     lengths = ""
     if dtype.subdtype is not None:
         dtype, shape = dtype.subdtype
         lengths = "".join(f"[{length}]" for length in shape)
     if dtype.names and not _dtypes.is_bfloat16(dtype):
-        declaration = _structure(f"gridstride_{name}", dtype).removesuffix(";")
-        return f"{declaration} {name}{lengths};"
-    return f"{value_ctype(dtype)} {name}{lengths};"
+        declaration = _structure(f"gridstride_{name}", dtype, min(alignment, alignment_of(dtype)))
+        return f"{declaration.removesuffix(';')} {name}{lengths};"
+    ctype = value_ctype(dtype)
+    if _has_classes(dtype) and alignment_of(dtype) > alignment:
+        ctype = f"gridstride::packed_member<{ctype}>"
+    return f"{ctype} {name}{lengths};"
 
 
 def kind_of(dtype: DType) -> str:
