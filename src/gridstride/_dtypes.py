@@ -189,6 +189,11 @@ def is_bfloat16(dtype: DType) -> bool:
     return dtype.itemsize == 2 and dtype.kind == "V" and (dtype.name == "bfloat16" or dtype == _BFLOAT16_BITS)
 
 
+def fits_bfloat16(dtype: DType) -> bool:
+    """Return whether bfloat16 holds every value of a dtype."""
+    return is_bfloat16(dtype) or (dtype.kind in "biu" and dtype.itemsize == 1)
+
+
 _BFLOAT16_BITS: DType = np.dtype([("bfloat16", np.uint16)])
 
 #: Names of the scalar dtypes that have a C++ counterpart.

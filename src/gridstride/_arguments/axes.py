@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from gridstride.arrays.view import ArrayView
 
 Ints = tuple[int, ...]
@@ -89,39 +87,6 @@ def collapse(
     if not lengths:
         return (1,), [(0,) for _ in strides]
     return tuple(lengths), [tuple(taken) for taken in steps]
-
-
-def may_overlap_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
-    """Return whether two elements may share a byte; never False where they do."""
-    reached = itemsize
-    for stride, length in sorted(
-        (abs(stride), length) for stride, length in zip(strides, shape, strict=True) if length > 1
-    ):
-        if stride < reached:
-            return True
-        reached = stride * (length - 1) + reached
-    return False
-
-
-def may_share(first: ArrayView, second: ArrayView) -> bool:
-    """Return whether two arrays may share a byte; never False where they do."""
-    if not first.size or not second.size:
-        return False
-    (low, high), (other_low, other_high) = first.extent, second.extent
-    if high <= other_low or other_high <= low:
-        return False
-    # Where all strides are multiples of one number, elements lie in the same places of every such stretch.
-    strides = [
-        stride
-        for view in (first, second)
-        for stride, length in zip(strides_of(view), view.shape, strict=True)
-        if length > 1
-    ]
-    stretch = int(np.gcd.reduce(strides)) if strides else 0
-    if stretch == 0:
-        return True
-    apart = (second.address - first.address) % stretch
-    return apart < first.dtype.itemsize or apart + second.dtype.itemsize > stretch
 
 
 def elements(shape: Sequence[int]) -> int:

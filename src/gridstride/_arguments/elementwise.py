@@ -12,11 +12,11 @@ from gridstride._arguments.axes import (
     Ints,
     broadcast_shapes,
     broadcast_strides,
-    may_overlap_itself,
     strides_of,
 )
 from gridstride._arguments.parameters import Declaration, ParameterInfo
 from gridstride._arguments.promotion import DType, Given, bind_placeholders, weak_of
+from gridstride._arguments.sharing import may_overlap_itself
 from gridstride._arguments.slot import Slot
 from gridstride.arrays.view import HOST, ArrayView
 from gridstride.errors import ArgumentTypeError
@@ -348,5 +348,5 @@ def can_cast(given: DType, wanted: DType, casts: Any) -> bool:
             return False
         if _dtypes.is_bfloat16(given):
             return np.can_cast(wide, wanted, casts)
-        return casts == "same_kind" and np.can_cast(given, wide, casts)
+        return _dtypes.fits_bfloat16(given) or (casts == "same_kind" and np.can_cast(given, wide, casts))
     return np.can_cast(given, wanted, casts)

@@ -140,4 +140,8 @@ def _common(dtypes: Iterable[DType]) -> DType:
     distinct = list(dict.fromkeys(dtypes))
     if len(distinct) == 1:
         return distinct[0]
-    return np.result_type(*distinct)
+    if not any(map(_dtypes.is_bfloat16, distinct)):
+        return np.result_type(*distinct)
+    # NumPy knows it only where ml_dtypes is installed, whose rules these are.
+    beyond = [dtype for dtype in distinct if not _dtypes.fits_bfloat16(dtype)]
+    return np.result_type(np.float32, *beyond) if beyond else _dtypes.bfloat16()

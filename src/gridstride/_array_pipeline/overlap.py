@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gridstride._arguments import axes
 from gridstride._arguments.elementwise import Bound, operand_strides
 from gridstride._arguments.place import Place
+from gridstride._arguments.sharing import may_share
 from gridstride._array_pipeline.copies import copied
 from gridstride._array_pipeline.operands import Operand
 
@@ -40,7 +40,7 @@ def separated(
         for second in walked[k + 1 :]:
             assert first.view is not None
             assert second.view is not None
-            if axes.may_share(first.view, second.view):
+            if may_share(first.view, second.view):
                 names = f"{first.role.parameter.name!r} and {second.role.parameter.name!r}"
                 raise ValueError(f"`{kernel}`: outputs {names} share memory: pass arrays that lie apart")
     shape = bound.shape if isinstance(bound, Bound) else None
@@ -76,6 +76,6 @@ def _needs_copy(operand: Operand, outputs: Sequence[Operand], shape: Ints | None
             and view.dtype.itemsize == output.view.dtype.itemsize
             and operand_strides(view, shape) == operand_strides(output.view, shape)
         )
-        if not same and axes.may_share(view, output.view):
+        if not same and may_share(view, output.view):
             return True
     return False
