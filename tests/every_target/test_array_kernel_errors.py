@@ -315,6 +315,11 @@ def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: Modul
             lambda: gs.ElementwiseKernel("T threadIdx", "T y", "y = 1"),
             "'threadIdx' has a name that every kernel's",
         ),
+        (lambda: gs.ElementwiseKernel("T x, T not", "T y", "y = x"), "'not' is a word of C"),
+        (
+            lambda: gs.ReductionKernel("T x", "T y", "x", "a + 1 /* b */"),
+            "reduce_expr .* does not join a and b: it has no b",
+        ),
         (lambda: gs.ElementwiseKernel("AB x", "T y", "y = x"), r"unknown type 'AB'\. Known are dtypes"),
         (lambda: gs.ReductionKernel("T x", "T y", "", "a + b"), "map_expr must be an expression, got ''"),
         (lambda: gs.ReductionKernel("T x", "T y", "x", " "), "reduce_expr must be an expression, got ' '"),
@@ -327,6 +332,16 @@ def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: Modul
 def test_what_is_no_kernel_is_refused_at_once(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(("options", "got"), [(None, "None"), (("-O3", 3), "3"), ([b"-O3"], "b'-O3'")])
+def test_options_that_are_no_texts_are_refused_at_once(options: Any, got: str) -> None:
+    for make, texts in (
+        (gs.ElementwiseKernel, ("y = x",)),
+        (gs.ReductionKernel, ("x", "a + b", "y = a", "0")),
+    ):
+        with pytest.raises(TypeError, match=f"`kept`: options must be a tuple of strings, got {got}"):
+            make("T x", "T y", *texts, name="kept", options=options)  # type: ignore[operator]
 
 
 def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) -> None:

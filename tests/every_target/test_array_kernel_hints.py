@@ -115,7 +115,7 @@ def test_mistakes_in_preambles(xp: ModuleType) -> None:
     )
 
 
-@pytest.mark.parametrize("operation", ["x * 2", "return x * 2;", ""])
+@pytest.mark.parametrize("operation", ["x * 2", "return x * 2;", "", "x * 2; // y"])
 def test_operations_that_assign_nothing(operation: str) -> None:
     with pytest.raises(ValueError, match=r"`lost`: operation '.*' assigns none of the outputs: write y = "):
         gs.ElementwiseKernel("T x", "T y, T z", operation, "lost")

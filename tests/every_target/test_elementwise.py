@@ -46,6 +46,11 @@ def test_bfloat16(xp: ModuleType) -> None:
     result = ADD(x, x)
     assert result.dtype == x.dtype
     np.testing.assert_array_equal(result.astype("f4"), (x + x).astype("f4"))
+    for dtype in ("bool", "int8", "uint8", "int16", "float16", "int32"):
+        y = values(x.shape, dtype, 2)
+        result = ADD(x, y)
+        assert result.dtype == (x + y).dtype
+        np.testing.assert_array_equal(result.astype("f8"), (x + y).astype("f8"))
 
 
 @pytest.mark.parametrize("dtype", NUMERIC)
@@ -119,6 +124,25 @@ def test_nothing_is_launched_or_compiled_for_no_elements(
     never = gs.ElementwiseKernel("T x", "T y", "y = this is no C++", "never")
     result = never(xp.zeros(shape, "f4"))
     assert (result.shape, result.dtype) == (shape, np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_outputs_that_are_blocks_of_one_array(xp: ModuleType, dtype: str) -> None:
+    both = gs.ElementwiseKernel("T x", "T y, T z", "y = x; z = -x", "both_signs")
+    x = values((37, 35), dtype, 1)
+    left, right = np.s_[:, :35], np.s_[:, 35:]
+    for first, second in (
+        (left, right),
+        (right, left),
+        (np.s_[:, 1::2], np.s_[:, ::2]),
+        (np.s_[:, 34::-1], right),
+    ):
+        out, expected = xp.full((37, 70), 9, dtype), np.full((37, 70), 9, dtype)
+        both(xp.asarray(x), out[first], out[second])
+        expected[first], expected[second] = x, -x
+        np.testing.assert_array_equal(gs.asnumpy(out), expected)
+    with pytest.raises(ValueError, match="outputs 'y' and 'z' share memory"):
+        both(xp.asarray(x), out[left], out[:, 34:69])
 
 
 def test_axes_without_limit(xp: ModuleType) -> None:
@@ -202,6 +226,13 @@ def test_numbers_that_macros_ask_for(xp: ModuleType, how: str, tmp_path: Path) -
         np.testing.assert_array_equal(gs.asnumpy(numbered(view)), expected)
 
 
+def test_the_index_by_a_macro_of_the_options(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x", "int64 k", "k = COLUMN", "columns", options=("-DCOLUMN=_ind.get()[1]",)
+    )
+    np.testing.assert_array_equal(gs.asnumpy(kernel(xp.zeros((3, 4)))), [range(4)] * 3)
+
+
 def test_raw_arrays_are_indexed(xp: ModuleType) -> None:
     x, table = values((100,), "i4", 1) % 7, values((7,), "f4", 2)
     look = gs.ElementwiseKernel("int32 k, raw T table", "T y", "y = table[k]", "look")
@@ -266,6 +297,38 @@ def test_earlier_values_of_outputs_can_be_used_and_kept(xp: ModuleType) -> None:
         np.testing.assert_array_equal(gs.asnumpy(given_out), before + x)
         gs.ElementwiseKernel("T x", "T y", "if (x > 0) y = x", "keep")(xp.asarray(x), given_out)
         np.testing.assert_array_equal(gs.asnumpy(given_out), np.where(x > 0, x, before + x))
+
+
+@pytest.mark.parametrize("way", ["preamble", "options", "file", "directive"])
+def test_macros_that_end_an_element_keep_what_is_there(xp: ModuleType, way: str, tmp_path: Path) -> None:
+    header = tmp_path / "leave.h"
+    header.write_text("#define LEAVE(v) if (v < 0) return\n")
+    operation, given = "LEAVE(x); y = x; z = KEPT + x", {"preamble": "#define KEPT z\n"}
+    if way == "directive":
+        operation = "\n#ifdef NEVER\n y = x;\n#endif\n LEAVE(x); z = KEPT + x"
+    if way == "options":
+        given["options"] = ("-DLEAVE(v)=if (v < 0) return",)
+    else:
+        given["preamble"] += f'#include "{header}"' if way == "file" else header.read_text()
+    x = values((300,), "f4", 1)
+    y, z = xp.full(300, 7, "f4"), xp.full(300, 8, "f4")
+    gs.ElementwiseKernel("T x", "T y, T z", operation, f"leave_by_{way}", **given)(xp.asarray(x), y, z)
+    kept = x < 0 if way != "directive" else np.full(300, True)
+    np.testing.assert_array_equal(gs.asnumpy(y), np.where(kept, 7, x))
+    np.testing.assert_array_equal(gs.asnumpy(z), np.where(x < 0, 8, 8 + x))
+
+
+def test_names_that_only_hosts_have_taken(xp: ModuleType) -> None:
+    taken = np.dtype([("linux", "f4"), ("errno", "f4"), ("not", "f4"), ("or", "i4")])
+    x = np.zeros(5, taken)
+    x["linux"], x["errno"], x["not"], x["or"] = np.arange(5), 1, 2, 3
+    kernel = gs.ElementwiseKernel(
+        "P p, T unix", "P linux, T errno", "linux = p; errno = p.linux + unix", "taken"
+    )
+    out = xp.asarray(np.zeros_like(x))
+    _, total = kernel(xp.asarray(x), 2.5, out, xp.zeros(5))
+    np.testing.assert_array_equal(gs.asnumpy(out), x)
+    np.testing.assert_array_equal(gs.asnumpy(total), np.arange(5) + 2.5)
 
 
 def test_return_and_continue_end_an_element(xp: ModuleType) -> None:
@@ -344,6 +407,53 @@ def test_packed_structures(xp: ModuleType) -> None:
     packed["x"], packed["small"] = np.arange(9), [[1, 2]] * 9
     total = gs.ElementwiseKernel("P p", "float64 r", "r = p.x + p.small[1]", "packed")
     np.testing.assert_array_equal(gs.asnumpy(total(xp.asarray(packed))), packed["x"] + 2)
+
+
+#: Of numbers that are classes, at places where these cannot lie, and at others.
+CLASSES: dict[str, Any] = {
+    "behind a byte": [("k", "u1"), ("h", "f2"), ("c", "c8"), ("d", "c16")],
+    "before a byte": [("d", "c16"), ("c", "c8"), ("h", "f2"), ("k", "u1")],
+    "of half the size": [("k", "i4"), ("c", "c8"), ("h", "f2"), ("d", "c16"), ("z", "f2")],
+    "where they can": [("d", "c16"), ("c", "c8"), ("h", "f2"), ("k", "u1"), ("z", "u1", (5,))],
+    "aligned as fields": np.dtype([("k", "i4"), ("c", "c8"), ("h", "f2"), ("d", "c16")], align=True),
+}
+
+
+TURN_CLASSES = gs.ElementwiseKernel(
+    "P p", "P q, complex128 s, float32 r",
+    "q = p; q.h = p.h + p.k; q.c *= 2; q.d = -p.d; s = p.d + p.c * p.d - 1; r = p.h * 2 + p.c.real() + q.d.imag()",
+    "turn_classes",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", CLASSES)
+def test_classes_in_packed_structures(xp: ModuleType, how: str) -> None:
+    if xp is not np:
+        pytest.skip("host arrays")
+    dtype = np.dtype(CLASSES[how])
+    x, whole = np.zeros((9, 31), dtype), np.full(9 * 31 * dtype.itemsize + 64, 0xAB, np.uint8)
+    x["k"], x["h"] = values(x.shape, "u1", 1) % 50, values(x.shape, "f2", 2)
+    x["c"], x["d"] = values(x.shape, "c8", 3), values(x.shape, "c16", 4)
+    out = whole[:-64].view(dtype).reshape(x.shape)
+    _, s, r = TURN_CLASSES(x, out, np.zeros(x.shape, "c16"), np.zeros(x.shape, "f4"))
+    np.testing.assert_array_equal(out["h"], x["h"] + x["k"].astype("f2"))
+    np.testing.assert_array_equal(out["c"], x["c"] * 2)
+    np.testing.assert_array_equal(out["d"], -x["d"])
+    np.testing.assert_array_equal(out["k"], x["k"])
+    np.testing.assert_array_equal(s, x["d"] + x["c"] * x["d"] - 1)
+    np.testing.assert_array_equal(r, x["h"].astype("f4") * 2 + x["c"].real - x["d"].imag)
+    assert (whole[-64:] == 0xAB).all()
+    if how not in ("behind a byte", "aligned as fields"):
+        return
+    sums = gs.ReductionKernel("P p", "complex128 s", "p.d + p.c", "a + b", "s = a", "0", "sum_of_classes")
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(sums(x, axis=axis), (x["d"] + x["c"]).sum(axis))
+    nested = np.zeros(7, [("k", "u1"), ("n", dtype, (2,))])
+    nested["n"]["c"] = values((7, 2), "c8", 5)
+    last = gs.ElementwiseKernel("P p", "P q, complex64 c", "q = p; c = p.n[1].c", "nested_classes")
+    copied, c = last(nested, np.zeros_like(nested), np.zeros(7, "c8"))
+    np.testing.assert_array_equal(copied, nested)
+    np.testing.assert_array_equal(c, nested["n"]["c"][:, 1])
 
 
 def test_a_structure_of_another_layout_is_refused(xp: ModuleType) -> None:
@@ -530,11 +640,14 @@ def test_case_p06_strides_that_reach_far(xp: ModuleType) -> None:
 def test_case_p07_more_than_two_to_the_31_bytes(xp: ModuleType) -> None:
     x = xp.zeros(2**31 + 9, "i1")
     last = gs.ElementwiseKernel(
-        "T x, raw int64 found", "raw int64 out", "if (i == n - 1) out[0] = i + x", "last"
-    )
-    out = xp.zeros(1, "i8")
-    last(x, out, out)
-    assert int(out[0]) == 2**31 + 8
+        "T x, raw T whole", "raw int64 out",
+        "if (i < n - 1) return; out[0] = i; out[1] = x; "
+        "out[2] = whole[i]; out[3] = whole.size(); out[4] = *whole.shape()", "last",
+    )  # fmt: skip
+    x[-1], out = 5, xp.zeros(5, "i8")
+    for whole in (x, xp.lib.stride_tricks.as_strided(x, (2, 2**30 + 4), (2**30 + 5, 1))):
+        last(x if whole is x else whole, whole, out)
+        assert gs.asnumpy(out).tolist() == [whole.size - 1, 5, 5, whole.size, len(whole)]
 
 
 def test_case_p09_a_python_float_beside_complex_numbers(xp: ModuleType) -> None:
@@ -557,6 +670,18 @@ def test_case_p119_a_newline_in_a_string(xp: ModuleType) -> None:
     with pytest.raises(gs.CompileError, match="use a raw string") as caught:
         kernel(xp.ones(2))
     assert "operation of greeting, line 2" in str(caught.value)
+
+
+def test_case_p122_carets_stand_below_the_mistake(xp: ModuleType) -> None:
+    for operation, below in (
+        ("/* äöü */ y = tt", "    /* äöü */ y = tt\n                  ^\n"),
+        ("/* 漢字 */\ty = tt", "    /* 漢字 */\ty = tt\n              \t    ^\n"),
+        (f"y = {'x + ' * 200}tt", f"... {'x + ' * 29}x + tt\n{' ' * 128}^\n"),
+        ("T t = x;\r\n  y = tt;\r\n", "      y = tt;\n          ^\n"),
+    ):
+        with pytest.raises(gs.CompileError) as caught:
+            gs.ElementwiseKernel("T x", "T y", operation, "typo")(xp.ones(2, "f4"))
+        assert below in str(caught.value), caught.value
 
 
 def test_case_p122_a_typo_in_the_second_line(xp: ModuleType) -> None:

@@ -294,18 +294,51 @@ def test_the_fifth_expression_can_be_the_identity(xp: ModuleType) -> None:
     kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "total_too")
     assert (kernel.identity, kernel.name, kernel.post_map_expr) == ("0", "total_too", "y = a")
     assert gs.ReductionKernel("T x", "T y", "x", "a + b", "0").identity == "0"
+    assert gs.ReductionKernel("T x", "T y", "x", "a + b", "0 // a").identity == "0 // a"
     with pytest.raises(ValueError, match=r"post_map_expr='0', identity='1'.*identity='0', name='1'"):
         gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "1")
+    kernel = gs.ReductionKernel("T x", "T c", "x", "a + b", "0", "into_c", options=("-std=c++17", "-I/a/c"))
+    assert (kernel.identity, kernel.name) == ("0", "into_c")
+    by_macro = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", "FINISH", "0", "twice", preamble="#define FINISH y = 2 * a"
+    )
+    assert (by_macro.identity, by_macro.name, float(by_macro(xp.arange(4.0)))) == ("0", "twice", 12.0)
     with pytest.raises(ValueError, match="two names"):
         gs.ReductionKernel("T x", "T y", "x", "a + b", "0", "one", "two")
 
 
 @pytest.mark.parametrize(
-    "post", ["a * 2", "y = a * 2", "T t = a * 2; y = t", "if (a > 0) y = a * 2; else y = a * 2"]
-)
+    "post",
+    [
+        "a * 2", "y = a * 2", "T t = a * 2; y = t", "if (a > 0) y = a * 2; else y = a * 2", "a * 2;",
+        "a * 2 // y;", "a * 2; /* y = ; */", "[=] { T t = a; return t * 2; }()", "TWICE(a);", "T t = a; TWICE(t)",
+    ],
+)  # fmt: skip
 def test_post_maps_are_expressions_or_statements(xp: ModuleType, post: str) -> None:
-    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", post, "0", "doubled")
+    kernel = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", post, "0", "doubled", preamble="#define TWICE(v) y = v * 2"
+    )
     assert float(kernel(xp.arange(5.0))) == 20.0
+
+
+@pytest.mark.parametrize(
+    "post", ["return a * 2", "return a * 2;", "if (a > 0) a = 1;", "a; b", "T t = a; t += 1 // y"]
+)
+def test_post_maps_that_assign_nothing(post: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"`lost`: post_map_expr '.*' assigns none of the outputs y: write y ="
+    ):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", post, "0", "lost")
+
+
+def test_post_maps_that_end_by_a_macro_keep_what_is_there(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", "LEAVE(a); y = a", "0", "positive_sums",
+        preamble="#define LEAVE(v) if (v < 0) return",
+    )  # fmt: skip
+    x, out = values((40, 300), "f4", 1), xp.full(40, 7, "f4")
+    kernel(xp.asarray(x), out, axis=1)
+    np.testing.assert_array_equal(gs.asnumpy(out), np.where(x.sum(1) < 0, 7, x.sum(1)))
 
 
 def test_several_outputs_need_a_post_map() -> None:
@@ -325,6 +358,14 @@ def test_outputs_can_be_passed_in_two_ways(xp: ModuleType) -> None:
         TOTAL(x, axis=1, out=out)
 
 
+def test_outputs_that_are_blocks_of_one_array(xp: ModuleType) -> None:
+    x, out = values((6, 5, 8), "f8", 1), xp.zeros((6, 9))
+    MOMENTS(xp.asarray(x), axis=2, out=(out[:, :5], xp.zeros((6, 5))))
+    MOMENTS(xp.asarray(x[:, :4]), axis=2, out=(out[:, :4], out[:, 5:]))
+    np.testing.assert_allclose(gs.asnumpy(out)[:, :5], x.mean(2), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gs.asnumpy(out)[:, 5:], x[:, :4].var(2), rtol=1e-10)
+
+
 def test_every_output_has_the_shape_of_the_result(xp: ModuleType) -> None:
     x, mean, variance = xp.ones((2, 3)), xp.zeros(3), xp.zeros(2)
     for out in ((mean, variance), (variance, mean)):
@@ -339,6 +380,15 @@ def test_an_input_that_shares_memory_with_the_output(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(x[1]), [12, 15, 18, 21])
 
 
+class SomeAxis:
+    """An axis that changes, and shows nothing of it."""
+
+    value = 0
+
+    def __index__(self) -> int:
+        return self.value
+
+
 def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> None:
     x = xp.arange(6.0).reshape(2, 3)
     assert TOTAL(x, axis=1).shape == (2,)
@@ -346,6 +396,9 @@ def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> 
         TOTAL(x, axis=1.0)
     assert TOTAL(x, axis=0, keepdims=1).shape == (1, 3)
     np.testing.assert_array_equal(gs.asnumpy(TOTAL(x + 1, axis=1)), [6, 15])
+    axis = SomeAxis()
+    for axis.value in (0, 1):
+        np.testing.assert_array_equal(gs.asnumpy(TOTAL(x, axis=axis)), gs.asnumpy(x).sum(axis.value))
     for length in (70_000, 70_001):
         np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.ones(length, "i4"))), length)
     with pytest.raises(ValueError, match="no identity"):
@@ -450,6 +503,13 @@ def test_case_p24_folds_longer_than_an_int(xp: ModuleType) -> None:
 def test_case_p25_keepdims_along_every_axis(xp: ModuleType, order: Any) -> None:
     x = xp.asarray(np.ones((2, 3, 4), order=order))
     assert TOTAL(x, axis=None, keepdims=True).shape == (1, 1, 1)
+
+
+def test_case_p119_a_newline_in_a_string(xp: ModuleType) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", "x", "a + b", 'y = a;\nprintf("hi\n");', "0", "greeting")
+    with pytest.raises(gs.CompileError, match="use a raw string") as caught:
+        kernel(xp.ones(2))
+    assert "post_map_expr of greeting, line 2" in str(caught.value)
 
 
 def test_case_p122_a_typo_in_the_post_map(xp: ModuleType) -> None:

@@ -13,12 +13,94 @@ from gridstride._syntax.words import words
 #: Names that the text around an operation has.
 _ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
-_KEYWORDS = """
-    alignas alignof asm auto bool break case catch char class const constexpr continue decltype default delete do
-    double else enum explicit extern false float for friend goto if inline int long mutable namespace new noexcept
-    nullptr operator private protected public register return short signed sizeof static struct switch template this
-    throw true try typedef typeid typename union unsigned using virtual void volatile while
-"""
+_KEYWORDS = frozenset(
+    [
+        "alignas",
+        "alignof",
+        "and",
+        "and_eq",
+        "asm",
+        "auto",
+        "bitand",
+        "bitor",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "char16_t",
+        "char32_t",
+        "class",
+        "compl",
+        "const",
+        "const_cast",
+        "constexpr",
+        "continue",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "dynamic_cast",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "not",
+        "not_eq",
+        "nullptr",
+        "operator",
+        "or",
+        "or_eq",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "reinterpret_cast",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "static_cast",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "thread_local",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "wchar_t",
+        "while",
+        "xor",
+        "xor_eq",
+    ]
+)
 
 
 #: A type of a preamble, perhaps of a namespace or with arguments.
@@ -63,7 +145,7 @@ class ParameterInfo:
             raise TypeError(f"a declaration is text such as 'T x', got {type(param).__name__}")
         words = param.split()
         self.raw = "raw" in words[:-2]
-        self.is_const = is_const or "const" in words[:-2]
+        self.is_const = is_const or "const" in words[:-1]
         text = " ".join(
             word for k, word in enumerate(words) if k >= len(words) - 2 or word not in ("raw", "const")
         )
@@ -211,12 +293,12 @@ def value_ctype(dtype: np.dtype[Any]) -> str:
 
 def is_identifier(name: str) -> bool:
     """Return whether a name can be one in C++."""
-    return name.isidentifier() and name[:1].isascii() and name not in _KEYWORDS.split()
+    return name.isidentifier() and name[:1].isascii() and name not in _KEYWORDS
 
 
 def is_placeholder(ctype: str) -> bool:
     """Return whether arguments decide what a type is: an upper-case letter, which digits may follow."""
-    return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or ctype[1:].isdecimal())
+    return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or (ctype.isascii() and ctype[1:].isdecimal()))
 
 
 def _parts(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from gridstride import _dtypes
 from gridstride._source.macros import HANDED, clashing
 from gridstride._source.types import DType
 from gridstride._syntax import lexical
+from gridstride._syntax.quoting import with_caret
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
 
@@ -87,7 +88,7 @@ _OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(
 
 
 class Finding(NamedTuple):
-    """Hold the first error in one of the user's texts."""
+    """Hold the first error in one of the user's texts; columns count bytes, from 1 on, and are 0 where unknown."""
 
     section: str
     line: int
@@ -217,8 +218,5 @@ def _column_of_caret(quoted: str, line: str) -> int:
 
 def _shown(found: Finding, text: str) -> list[str]:
     line = text.split("\n")[found.line - 1]
-    shown = [f"    {line}"]
-    if found.column:
-        before = line[: found.column - 1]
-        shown.append("    " + "".join("\t" if character == "\t" else " " for character in before) + "^")
-    return shown
+    shown = with_caret(line.rstrip("\r"), found.column - 1) if found.column else [line]
+    return [f"    {each}" for each in shown]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gridstride import config
 from gridstride._arguments.parameters import Declaration, declare
+from gridstride._source.assignments import assigned_first
 from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
 from gridstride._syntax.words import may_name, words
@@ -17,7 +18,6 @@ from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
-_JUMPS = frozenset({"return", "continue", "break", "goto", "if", "for", "while", "switch", "do"})
 _TEMPLATES = Path(__file__).parent / "templates"
 _OWN_LINES = f'#line 1 "{OWN_LABEL}"'
 
@@ -128,8 +128,8 @@ def entry(name: str) -> str:
 
 
 def uses_index(source: ElementwiseSource) -> bool:
-    """Return whether the texts ask for `_ind`."""
-    return any("_ind" in words(text) for text in source.sections().values())
+    """Return whether the texts, or macros of the options, ask for `_ind`."""
+    return any("_ind" in words(text) for text in (*source.sections().values(), *source.options))
 
 
 def uses_numbers(source: ElementwiseSource) -> bool:
@@ -159,33 +159,13 @@ def index_line(number: str, ndim: int) -> str:
     return f"const gridstride::index_of<{ndim}> _ind({number}, n, gridstride_shape); (void)_ind;"
 
 
-def assigned_first(text: str, name: str) -> bool:
-    """Return whether a text assigns a variable, unconditionally and whole, before it uses it otherwise.
-
-    The answer is no where that is not plain to see.
-    """
-    plain = _masked(text)
-    depth, start = 0, 0
-    for position, character in enumerate(f"{plain};"):
-        if character in "({[":
-            depth += 1
-        elif character in ")}]":
-            depth -= 1
-        elif character == ";" and depth == 0:
-            statement = plain[start:position].strip()
-            start = position + 1
-            target, equals, value = statement.partition("=")
-            if target.rstrip() == name and equals and not value.startswith("="):
-                return name not in words(value) and _JUMPS.isdisjoint(words(plain[:position]))
-            if name in words(statement):
-                return False
-    return False
-
-
-def operand_type(role: Role, text: str, outputs: set[str], capacity: int) -> str:
+def operand_type(role: Role, source: ElementwiseSource, outputs: set[str], capacity: int) -> str:
     """Return the structure for an element's parameter."""
-    name = role.parameter.name
-    kind = "input" if name not in outputs else "output" if assigned_first(text, name) else "updated"
+    kind = "input"
+    if role.parameter.name in outputs:
+        preambles = f"{source.type_preamble}\n{source.preamble}"
+        is_new = assigned_first(source.operation, role.parameter.name, preambles, source.options)
+        kind = "output" if is_new else "updated"
     return f"gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}>"
 
 
@@ -206,7 +186,7 @@ def _text(source: ElementwiseSource, form: ElementwiseForm) -> str:
     name = source.declaration.name
     elements = [role for role in form.roles if role.kind == "element"]
     outputs = {parameter.name for parameter in source.declaration.outputs}
-    types = ", ".join(operand_type(role, source.operation, outputs, form.capacity) for role in elements)
+    types = ", ".join(operand_type(role, source, outputs, form.capacity) for role in elements)
     return template("elementwise.cu").substitute(
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
         types=type_lines(form.types),
@@ -258,7 +238,7 @@ def _parameters(source: ElementwiseSource, form: ElementwiseForm) -> Sequence[st
         name = role.parameter.name
         if role.kind == "element":
             parameters.append(
-                f"const {operand_type(role, source.operation, outputs, form.capacity)} gridstride_at_{name}"
+                f"const {operand_type(role, source, outputs, form.capacity)} gridstride_at_{name}"
             )
         elif role.kind == "raw":
             parameters.append(f"const {raw_type(role, outputs)} {name}")
@@ -273,15 +253,6 @@ def _parameters(source: ElementwiseSource, form: ElementwiseForm) -> Sequence[st
 def copy_source() -> ElementwiseSource:
     """Return a kernel that copies an array."""
     return ElementwiseSource(declare("gridstride_copy", "T source", "T target", ""), "target = source")
-
-
-def _masked(text: str) -> str:
-    """Blank out comments and the insides of strings, which most texts have not."""
-    if not any(mark in text for mark in ("'", '"', "//", "/*")):
-        return text
-    from gridstride._syntax import lexical
-
-    return lexical.mask(text.encode()).decode(errors="replace")
 
 
 @cache

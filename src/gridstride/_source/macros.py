@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gridstride._arguments.parameters import Declaration
-from gridstride._syntax.words import words
+from gridstride._syntax.words import without_comments, words
 from gridstride.targets.options import CompileOptions
 
 #: What texts are handed besides their parameters: a macro of such a name is an error.
@@ -66,7 +66,7 @@ def _defined(sections: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the macros that texts define, each with its definition."""
     for section in sections.values():
         if "define" in section:
-            for match in _DEFINED.finditer(_without_comments(section)):
+            for match in _DEFINED.finditer(without_comments(section)):
                 yield match[1], section[match.start() : match.end()]
 
 
@@ -75,12 +75,6 @@ def declared_words(declaration: Declaration, *others: str) -> frozenset[str]:
     parameters = (*declaration.inputs, *declaration.outputs)
     types = (each.ctype for each in parameters if each.dtype is None and not each.is_placeholder)
     return words(" ".join((*types, *(each.name for each in parameters), *others)))
-
-
-def _without_comments(section: str) -> str:
-    from gridstride._syntax import lexical
-
-    return lexical.mask(section.encode("latin-1", "replace")).decode("latin-1")
 
 
 def _parts(text: str, sections: Mapping[str, str]) -> Iterator[tuple[bool, str]]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
+from gridstride._source.assignments import assigned_first
 from gridstride._source.elementwise import (
-    assigned_first,
     raw_type,
     section,
     shared_line,
@@ -344,11 +344,26 @@ class _Text:
 
     def _parameters(self, spaces: Iterable[str], roles: Iterable[Role], *own: str) -> str:
         """Return the list of parameters: spaces first, then the function's own."""
-        capacity, post = self._form.capacity, statement_of(self._source)
-        declared = [f"const gridstride::fold_space<{capacity}> {space}" for space in spaces]
-        return ", ".join(
-            [*declared, *own, *(_parameter(role, self._outputs, capacity, post) for role in roles)]
-        )
+        declared = [f"const gridstride::fold_space<{self._form.capacity}> {space}" for space in spaces]
+        return ", ".join([*declared, *own, *map(self._parameter, roles)])
+
+    def _parameter(self, role: Role) -> str:
+        name, source = role.parameter.name, self._source
+        if role.kind == "raw":
+            return f"const {raw_type(role, self._outputs)} {name}"
+        if role.kind == "scalar":
+            return (
+                f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}"
+                if role.is_structure
+                else f"const {role.ctype} {name}"
+            )
+        kind = "folded"
+        if name in self._outputs:
+            preambles = f"{source.type_preamble}\n{source.preamble}"
+            is_new = assigned_first(statement_of(source), name, preambles, source.options)
+            kind = "output" if is_new else "updated"
+        types = f"{role.stored_ctype}, {role.ctype}, {self._form.capacity}"
+        return f"const gridstride::{kind}<{types}> gridstride_at_{name}"
 
 
 def is_number(role: Role) -> bool:
@@ -370,19 +385,3 @@ def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:
     first = source.declaration.outputs[0]
     value = next(role.value for role in form.roles if role.parameter is first)
     return first.ctype if value.names and not _dtypes.is_bfloat16(value) else folded_ctype(value)
-
-
-def _parameter(role: Role, outputs: set[str], capacity: int, post: str) -> str:
-    name = role.parameter.name
-    if role.kind == "raw":
-        return f"const {raw_type(role, outputs)} {name}"
-    if role.kind == "scalar":
-        return (
-            f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}"
-            if role.is_structure
-            else f"const {role.ctype} {name}"
-        )
-    kind = "folded"
-    if name in outputs:
-        kind = "output" if assigned_first(post, name) else "updated"
-    return f"const gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}> gridstride_at_{name}"

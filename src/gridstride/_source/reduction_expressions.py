@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gridstride._source.assignments import behind_macros, statements
 from gridstride._source.elementwise import section
-from gridstride._syntax.words import words
+from gridstride._syntax.words import without_comments, words
 
 if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionSource
 
+_BEGINS_STATEMENT = re.compile(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)")
+
 
 def assigns(text: str, names: Iterable[str]) -> bool:
     """Return whether an expression mentions one of the outputs, which it can only do to assign it."""
-    return not words(text).isdisjoint(names)
+    return not words(without_comments(text)).isdisjoint(names)
+
+
+def assigns_by_macros(text: str, names: Iterable[str], preambles: str, options: Sequence[str]) -> bool:
+    """Return whether macros of preambles or options mention one of the outputs in a text."""
+    return not behind_macros(words(without_comments(text)), preambles, options).isdisjoint(names)
 
 
 def is_statement(text: str) -> bool:
     """Return whether a text is more than an expression."""
-    return ";" in text or re.match(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)", text) is not None
+    plain = without_comments(text)
+    return len(list(statements(plain))) > 1 or _BEGINS_STATEMENT.match(plain) is not None
+
+
+def expression_of(text: str) -> str:
+    """Return a text without the semicolon of the one expression that it is."""
+    plain = without_comments(text)
+    _, *rest = [*statements(plain), ""]
+    if rest != ["", ""]:
+        return text
+    end = plain.rindex(";")
+    return f"{text[:end]} {text[end + 1 :]}"
 
 
 def statement_of(source: ReductionSource) -> str:

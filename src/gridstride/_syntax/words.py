@@ -12,6 +12,15 @@ def words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text))
 
 
+def without_comments(text: str) -> str:
+    """Blank out comments and the insides of strings, which most texts have not; all else keeps its place."""
+    if not any(mark in text for mark in ("'", '"', "//", "/*")):
+        return text
+    from gridstride._syntax import lexical
+
+    return lexical.mask(text.encode("latin-1", "replace")).decode("latin-1")
+
+
 #: No file of ours has a macro that names what a kernel's texts are told.
 _OWN_INCLUDES = re.compile(r"#[ \t]*include[ \t]*<gridstride/[^>\n]*>")
 
@@ -19,3 +28,8 @@ _OWN_INCLUDES = re.compile(r"#[ \t]*include[ \t]*<gridstride/[^>\n]*>")
 def may_name(text: str, *names: str) -> bool:
     """Return whether a text may use one of some names, also by macros: by pasted ones, or by those of other files."""
     return "##" in text or not words(_OWN_INCLUDES.sub("", text)).isdisjoint((*names, "include"))
+
+
+def includes_others(text: str) -> bool:
+    """Return whether a text includes files that are not ours."""
+    return "include" in words(_OWN_INCLUDES.sub("", text))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from gridstride._syntax.words import words
+from gridstride._syntax.words import without_comments, words
 
 _NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
 #: Keywords of C++20 and functions that CUDA declares for every program.
@@ -62,17 +62,23 @@ def checked_texts(kernel: str, **texts: str) -> None:
 
 
 def checked_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
-    """Return compiler options as a tuple."""
+    """Return compiler options as a tuple; TypeError where they are no strings."""
     if isinstance(options, str):
         raise TypeError(
             f"`{kernel}`: options must be a tuple of strings, got the string: write ({options!r},)"
         )
-    return tuple(options)
+    found = tuple(options) if isinstance(options, Iterable) else (options,)
+    for each in found:
+        if not isinstance(each, str):
+            raise TypeError(f"`{kernel}`: options must be a tuple of strings, got {each!r}")
+    return found
 
 
 def may_mention(text: str, preambles: str, options: Sequence[str], names: Sequence[str]) -> bool:
     """Return whether a text may use one of some names, itself or by a macro."""
-    return bool(words(text) & set(names) or words(preambles) & {"define", "include"} or options)
+    return bool(
+        words(without_comments(text)) & set(names) or words(preambles) & {"define", "include"} or options
+    )
 
 
 def _identifier_like(name: str) -> str:

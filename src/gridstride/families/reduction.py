@@ -11,8 +11,8 @@ from gridstride._arguments.parameters import Declaration, declare, is_placeholde
 from gridstride._array_pipeline import FinishedCall
 from gridstride._array_pipeline.folding import run_reduction
 from gridstride._source.reduction import ReductionSource
-from gridstride._source.reduction_expressions import assigns, is_statement
-from gridstride._syntax.words import words
+from gridstride._source.reduction_expressions import assigns, assigns_by_macros, expression_of, is_statement
+from gridstride._syntax.words import includes_others, words
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
 
@@ -105,11 +105,14 @@ class ReductionKernel(DeclaredKernel):
         )  # fmt: skip
         declaration = declare(name, in_params, out_params, f"{type_preamble}\n{preamble}", _RESERVED)
         outputs = [parameter.name for parameter in declaration.outputs]
-        post_map_expr, identity, name = _readings(outputs, post_map_expr, identity, name)
+        preambles = f"{type_preamble} {preamble}"
+        options = checked_options(name, options)
+        if post_map_expr is not None and not assigns_by_macros(
+            post_map_expr, ["a", *outputs], preambles, options
+        ):
+            post_map_expr, identity, name = _readings(outputs, post_map_expr, identity, name)
         declaration = declaration._replace(name=checked_kernel_name(name))
         _check_parts(declaration, map_expr=map_expr, reduce_expr=reduce_expr)
-        options = checked_options(name, options)
-        preambles = f"{type_preamble} {preamble}"
         for one in ("a", "b"):
             if not may_mention(reduce_expr, preambles, options, [one]):
                 raise ValueError(
@@ -120,7 +123,7 @@ class ReductionKernel(DeclaredKernel):
             declaration,
             map_expr,
             reduce_expr,
-            _checked_post(name, outputs, post_map_expr),
+            _checked_post(name, outputs, post_map_expr, preambles, options),
             _checked_identity(name, identity),
             reduce_type,
             preamble,
@@ -255,12 +258,12 @@ def _check_reduce_type(declaration: Declaration, reduce_type: str | None, preamb
 
 
 def _readings(
-    outputs: Sequence[str], post_map_expr: str | None, identity: str | complex | None, name: str
+    outputs: Sequence[str], post_map_expr: str, identity: str | complex | None, name: str
 ) -> tuple[str | None, str | complex | None, str]:
     """Return post-map, identity and name, with the fifth expression taken for what it can be."""
-    if post_map_expr is None or not post_map_expr.strip():
+    if not post_map_expr.strip():
         return None, identity, name
-    if re.search(r"\ba\b", post_map_expr) or assigns(post_map_expr, outputs):
+    if assigns(post_map_expr, ["a", *outputs]):
         return post_map_expr, identity, name
     if identity is None:
         return None, post_map_expr, name
@@ -274,14 +277,27 @@ def _readings(
     )
 
 
-def _checked_post(name: str, outputs: Sequence[str], text: str | None) -> str:
+def _checked_post(
+    name: str, outputs: Sequence[str], text: str | None, preambles: str, options: Sequence[str]
+) -> str:
+    """Return the post-map, an expression without a semicolon; ValueError where it assigns nothing."""
     if text is None:
         if len(outputs) > 1:
             raise ValueError(f"`{name}`: with {len(outputs)} outputs a post_map_expr must assign them")
         return f"{outputs[0]} = a"
-    if not is_statement(text) and not assigns(text, outputs) and len(outputs) > 1:
-        raise ValueError(f"`{name}`: post_map_expr {text!r} assigns none of the outputs {', '.join(outputs)}")
-    return text
+    if assigns(text, outputs):
+        return text
+    if is_statement(text) and assigns_by_macros(text, outputs, preambles, options):
+        return text
+    expression = expression_of(text)
+    if is_statement(expression) and includes_others(preambles):
+        return text
+    if is_statement(expression) or len(outputs) > 1:
+        raise ValueError(
+            f"`{name}`: post_map_expr {text!r} assigns none of the outputs {', '.join(outputs)}: "
+            f"write {outputs[0]} = ..."
+        )
+    return expression
 
 
 def _checked_identity(name: str, identity: Any) -> str | None:
