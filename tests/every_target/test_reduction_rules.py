@@ -83,6 +83,18 @@ def test_other_kernels_keep_the_rules(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(TOTAL(given[:0], axis=0)), 0)
 
 
+@pytest.mark.parametrize(
+    "numbers", [[0.5, 1e8, 1, -1e8], [1e8, 1, -1e8, 1], [3e38, 3e38, -3e38, 1], [np.inf, -np.inf, 1, np.nan]]
+)
+def test_rounding_and_overflow_break_no_rule(xp: ModuleType, numbers: list[float]) -> None:
+    assert TOTAL(xp.asarray(np.array(numbers, "f4"))).shape == ()
+
+
+def test_an_identity_beyond_all_numbers_is_not_neutral(xp: ModuleType) -> None:
+    with pytest.raises(ValueError, match="identity `INFINITY` is not neutral"):
+        folding("a + b", "INFINITY")(xp.arange(4.0))
+
+
 def test_what_is_recorded_for_a_graph_is_not_checked(xp: ModuleType) -> None:
     kernel, x, out = folding("a - b"), xp.arange(4.0), xp.zeros(())
     stream, graph = gs.cuda.Stream(non_blocking=True), gs.cuda.Graph()

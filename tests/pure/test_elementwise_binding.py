@@ -12,12 +12,12 @@ import pytest
 import gridstride
 import gridstride as gs
 from gridstride import _dtypes, arrays
-from gridstride._arguments import axes
+from gridstride._arguments import axes, sharing
 from gridstride._arguments.elementwise import bind_elementwise
 from gridstride._arguments.parameters import ParameterInfo, declare
 from gridstride._arguments.promotion import Weak, promote
 from gridstride._arguments.reduction import bind_reduction
-from gridstride._source.elementwise import assigned_first
+from gridstride._source.assignments import assigned_first
 from gridstride.targets.walks import multiplier_and_shift
 from tests.long_runs import in_parts
 from tests.random_arrays import Draw, compare_examples, compare_part
@@ -40,6 +40,7 @@ def bound(declared: tuple[str, str], *arguments: Any, size: int | None = None) -
         ("raw T1 x", "x", "T1", None, True),
         ("float32 y", "y", "float", "float32", False),
         ("raw const int64 k", "k", "long long", "int64", True),
+        ("int const k", "k", "int", "int32", False),
         ("unsigned int k", "k", "unsigned int", "uint32", False),
         ("complex<float> z", "z", "complex<float>", "complex64", False),
         ("  float16   h ", "h", "float16", "float16", False),
@@ -79,6 +80,9 @@ def test_lists_of_parameters_are_split_outside_of_angle_brackets() -> None:
         (("T", "T y"), "is no parameter"),
         (("T x,", "T y"), "is no parameter"),
         (("T class", "T y"), "word of C"),
+        (("T and", "T y"), "word of C"),
+        (("T const_cast", "T y"), "word of C"),
+        (("T\u0663 x", "T y"), "unknown type 'T"),
         (("T* x", "T y"), "is no type"),
         (("T x y z", "T y"), "'T x y' is no type"),
         (("T const x", "T y"), "'T const' is no type"),
@@ -114,6 +118,21 @@ def test_bfloat16_gives_way_to_float32_alone() -> None:
     assert promote([small, Weak(int)]) == small
     assert promote([small, Weak(complex)]) == np.complex64
     assert promote([small, np.dtype(np.float32)]) == np.float32
+    for others in (*itertools.combinations(NUMERIC, 1), *itertools.combinations(NUMERIC, 2)):
+        assert promote([small, *others]) == np.result_type(small, *others)
+
+
+def test_bfloat16_where_numpy_knows_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = np.dtype([("bfloat16", np.uint16)])
+    monkeypatch.setattr(_dtypes, "bfloat16", lambda: bits)
+    for dtype, common in (
+        ("int8", bits),
+        ("int16", "f4"),
+        ("float16", "f4"),
+        ("int32", "f8"),
+        ("complex64", "c8"),
+    ):
+        assert promote([bits, np.dtype(dtype)]) == common
 
 
 def test_a_placeholder_that_nothing_binds_is_an_error() -> None:
@@ -195,26 +214,28 @@ def test_contiguous_arrays_of_any_shape_are_one_axis() -> None:
 
 
 def check_overlap_within_an_array(draw: Draw) -> None:
-    """Arrays of which two elements share a byte are known."""
+    """Arrays of which two elements share a byte are known, and no others taken for such."""
     shape = [draw.number(1, 4) for _ in range(draw.number(0, 3))]
     strides = [draw.number(-24, 24) for _ in shape]
     starts = [int(np.dot(index, strides)) if shape else 0 for index in np.ndindex(*shape)]
     occupied = [start + byte for start in starts for byte in range(4)]
-    if len(set(occupied)) < len(occupied):
-        assert axes.may_overlap_itself(shape, strides, 4)
+    assert sharing.may_overlap_itself(shape, strides, 4) == (len(set(occupied)) < len(occupied))
 
 
 def check_shared_memory(draw: Draw) -> None:
-    """Arrays that share a byte are known."""
-    whole, views = np.zeros(200, "i2"), []
+    """Arrays that share a byte are known, and no others taken for such."""
+    shape = tuple(draw.number(1, 9) for _ in range(draw.number(1, 3)))
+    whole, views = np.zeros(shape, draw.pick(("i2", "f8", "c16"))), []
     for _ in range(2):
-        start, stop = sorted((draw.number(0, 200), draw.number(0, 200)))
-        views.append(whole[start:stop][:: draw.pick((1, 2, 3, -1, -2))])
+        cuts = [sorted((draw.number(0, length), draw.number(0, length))) for length in shape]
+        view = whole[tuple(slice(start, stop) for start, stop in cuts)]
+        view = view[tuple(slice(None, None, draw.pick((1, 2, 3, -1, -2))) for _ in shape)]
+        view = draw.pick((view.real, view.imag, view)) if view.dtype.kind == "c" else view
+        views.append(view.T if draw.number(0, 1) else view)
     first, second = (arrays.view(view) for view in views)
     assert first is not None
     assert second is not None
-    if np.shares_memory(*views):
-        assert axes.may_share(first, second)
+    assert sharing.may_share(first, second) == np.shares_memory(*views)
 
 
 def test_interleaved_views_share_nothing() -> None:
@@ -222,7 +243,28 @@ def test_interleaved_views_share_nothing() -> None:
     first, second = arrays.view(x[:, 0]), arrays.view(x[:, 1])
     assert first is not None
     assert second is not None
-    assert not axes.may_share(first, second)
+    assert not sharing.may_share(first, second)
+
+
+def test_long_axes_are_told_apart_at_once() -> None:
+    whole = np.lib.stride_tricks.as_strided(np.zeros(1), (10**9, 3), (24, 8), writeable=False)
+    parts = [
+        whole[:, 0],
+        whole[::-1, 1],
+        whole[5 : 10**8, 2],
+        whole[: 10**9 // 2, ::2],
+        whole[10**9 // 2 :, 1:],
+    ]
+    for view, other in itertools.combinations(parts, 2):
+        first, second = arrays.view(view), arrays.view(other)
+        assert first is not None
+        assert second is not None
+        assert sharing.may_share(first, second) == (np.shares_memory(view, other))
+
+
+def test_what_takes_too_long_to_tell_may_share() -> None:
+    strides = [2 * 7**k + 2 * 5**k for k in range(2, 12)]
+    assert sharing.may_overlap_itself([40] * len(strides), strides, 1)
 
 
 def check_division(draw: Draw) -> None:
@@ -272,3 +314,31 @@ def test_random_calls_for_long(part: int, check: Callable[[Draw], None]) -> None
 )  # fmt: skip
 def test_what_is_assigned_first(text: str, expected: bool) -> None:
     assert assigned_first(text, "y") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "preambles", "options", "expected"),
+    [
+        ("SKIP(x); y = x", "#define SKIP(v) if (v < 0) return", (), False),
+        ("SKIP(x); y = x", "#define SKIP(v) \\\n  LEAVE(v)\n#define LEAVE(v) if (v < 0) continue", (), False),
+        ("SKIP(x); y = x", "#define PASTE(u, v) u##v\n#define SKIP PASTE(ret, urn)", (), False),
+        ("OLD; y = x + old", "#define OLD T old = y", (), False),
+        ("y = x + OLD", "#define OLD y", (), False),
+        ("y = x + OLD", "", ("-DOLD=y",), False),
+        ("SKIP(x); y = x", "", ("-DSKIP(v)=if (v < 0) return",), False),
+        ("SKIP; y = x", "", ("-O3", "-D", "SKIP=if (x < 0) return"), False),
+        ("SKIP; y = x", "", ("--define-macro=SKIP=return", "-O3"), False),
+        ("f(x); y = x", "", ("-I/for/y", "-DOTHER=if", "-std=c++17"), True),
+        ("y = LARGER(x, T(0))", "#define LARGER(x, y) ((x) > (y) ? (x) : (y))", ("-DN=3", "-O3"), True),
+        ("y = f(x)", "#define EACH(k, n) for (int k = 0; k < n; k++)\n// #define f return", (), True),
+        ("#ifdef FAST\nT t = x;\ny = t;\n#endif", "", (), False),
+        ("CHECK(x); y = x", '#include "check.h"', (), False),
+        ("CHECK; y = x", '#include "check.h"', (), False),
+        ("T t = scaled(x); y = t * CUDART_PI_F", "#include <math_constants.h>", (), True),
+        ("CHECK(x); y = x", "#include <gridstride/random.h>", (), True),
+    ],
+)
+def test_what_is_assigned_first_where_macros_stand_between(
+    text: str, preambles: str, options: tuple[str, ...], expected: bool
+) -> None:
+    assert assigned_first(text, "y", preambles, options) is expected

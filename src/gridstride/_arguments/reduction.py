@@ -141,6 +141,21 @@ def _shape_of_inputs(kernel: str, inputs: Sequence[Passed]) -> Ints:
     return broadcast_shapes(kernel, [(each.parameter.name, each.view.shape) for each in walked if each.view])
 
 
+def plain_axes(kernel: str, axis: Any) -> Ints | None:
+    """Return the axes that an argument names; None for all. TypeError for what names none."""
+    if axis is None:
+        return None
+    try:
+        return (_index(axis),)
+    except TypeError:
+        try:
+            return tuple(map(_index, axis))
+        except TypeError:
+            raise TypeError(
+                f"`{kernel}`: axis must be an int, a tuple of ints or None, got {axis!r}"
+            ) from None
+
+
 def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
     """Return the axes that an argument means, in ascending order.
 
@@ -151,18 +166,9 @@ def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
     ValueError
         For one that is named twice.
     """
-    if axis is None:
+    given = plain_axes(kernel, axis)
+    if given is None:
         return tuple(range(ndim))
-    given: Ints
-    try:
-        given = (_index(axis),)
-    except TypeError:
-        try:
-            given = tuple(map(_index, axis))
-        except TypeError:
-            raise TypeError(
-                f"`{kernel}`: axis must be an int, a tuple of ints or None, got {axis!r}"
-            ) from None
     found = []
     for each in given:
         if not -ndim <= each < ndim:

@@ -88,7 +88,7 @@ def run_elementwise(
         The world failed.
     """
     views = view_arguments(source.declaration.name, arguments, source.declaration.parameters)
-    key = signature(arguments, views, repr(size))
+    key = signature(arguments, views, (type(size), repr(size)))
     call = known.get(key) if key is not None else None
     if call is None:
         bound = bind_elementwise(source.declaration, arguments, views, size)

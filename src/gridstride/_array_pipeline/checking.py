@@ -31,7 +31,8 @@ _CAPACITY = 4
 _ELEMENTS = 4
 #: The orders of include/gridstride/fold_orders.h.
 _FORWARD, _NESTED, _BACKWARD, _ALONE, _BEHIND, _BEFORE = range(6)
-_ORDERS = 6
+#: With those of the other elements alone.
+_ORDERS = 9
 #: By which share of the largest result rounding may make results differ, whatever the type in which they are folded.
 _ROUNDING = 0.02
 
@@ -75,7 +76,7 @@ def check_rules(
     for rule in _RULES:
         for parameter, results in zip(source.declaration.outputs, found, strict=True):
             first, second = (results[order] for order in rule.orders)
-            if not _agree(first, second, results, is_rounded):
+            if not _agree(first, second, results, is_rounded, rule.text != "neutral"):
                 raise ValueError(_broken(source, rule, parameter.name, first, second))
 
 
@@ -142,14 +143,14 @@ def _read(view: ArrayView, place: Place) -> Any:
     return host
 
 
-def _agree(first: Any, second: Any, results: Any, is_rounded: bool) -> bool:
-    """Return whether two results are the same but for rounding, which the largest result bounds."""
+def _agree(first: Any, second: Any, results: Any, is_rounded: bool, may_overflow: bool) -> bool:
+    """Return whether two results are the same but for rounding, which the largest result bounds, and overflow."""
     is_structure = results.dtype.names and not _dtypes.is_bfloat16(results.dtype)
     if is_structure or (results.dtype.kind in "biu" and not is_rounded):
         return bool(first == second)
     one, other, *rest = (complex(each) for each in (first, second, *results))
     if not (np.isfinite(one) and np.isfinite(other)):
-        return bool(np.isnan(one) and np.isnan(other)) or one == other
+        return bool(np.isnan(one) and np.isnan(other)) or one == other or may_overflow
     largest = max((abs(each) for each in rest if np.isfinite(each)), default=0.0)
     step = 1 if results.dtype.kind in "iu" else 0
     return abs(one - other) <= max(step, _ROUNDING * largest)

@@ -89,6 +89,8 @@ def _view(
     if not isinstance(shape, tuple | list) or not all(isinstance(each, int) and each >= 0 for each in shape):
         raise _unreadable(array, f"shape {shape!r}")
     shape = tuple(shape)
+    if not address and 0 not in shape:
+        raise _unreadable(array, "its data is a null pointer")
     strides = strides_unless_contiguous(shape, shown.get("strides"), dtype.itemsize)
     return ArrayView(
         array,

@@ -48,6 +48,10 @@ __host__ __device__ inline void fold_orders(const __map& __do_map, const __reduc
     __do_finish(3, 0, __folding(__a));
     __do_finish(4, 0, __folding(behind_start(__do, __start, __a)));
     __do_finish(5, 0, __folding(before_start(__do, __start, __a)));
+    // How large the others are bounds rounding errors.
+    __do_finish(6, 0, __folding(__b));
+    __do_finish(7, 0, __folding(__c));
+    __do_finish(8, 0, __folding(__d));
 }
 
 }

@@ -35,6 +35,8 @@ _COMMON_FLAGS = (
     # Each page of a large frame is touched, so that none steps over the guard below a stack.
     "-fstack-clash-protection",
     "-Wno-attributes", "-U_FORTIFY_SOURCE",
+    # Names that no program for a GPU finds taken.
+    "-Ulinux", "-Uunix",
 )  # fmt: skip
 _CLANG_FLAGS = (
     # Numbers that become integers saturate.
