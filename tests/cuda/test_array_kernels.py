@@ -18,6 +18,7 @@ from gridstride.targets.block_loops import fold_little, fold_loops
 from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.nvrtc import Nvrtc
 from tests.every_target import test_array_kernel_hints as hints
+from tests.every_target import test_declared_types as declared_types
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 from tests.every_target.test_large_reductions import SIZES, histogram
@@ -86,6 +87,7 @@ CALLS = {
     "structures": lambda: gs.ElementwiseKernel("P p, P q", "P r", "r = p; r.k = q.k", "points")(
         np.zeros(4, POINT), np.zeros(1, POINT)[0]
     ),
+    "structures of a preamble": lambda: declared_types.DECLARED(np.zeros(3, declared_types.WHOLE)),
     "classes in packed structures": lambda: elementwise.TURN_CLASSES(
         np.zeros(4, elementwise.CLASSES["behind a byte"])
     ),

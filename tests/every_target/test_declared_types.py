@@ -92,6 +92,52 @@ def test_vectors_of_cuda(xp: ModuleType) -> None:
     assert gs.asnumpy(last(packed)).tolist() == [4, 8, 12]  # at places where no float4 may lie
 
 
+@pytest.mark.parametrize(
+    "dtype", ["f8", "i8", "c16", [("x", "i4"), ("y", "i4")], [("x", "f4"), ("y", "f4"), ("z", "f4")]]
+)
+def test_what_is_no_vector_is_refused(xp: ModuleType, dtype: Any) -> None:
+    length = gs.ElementwiseKernel("float2 p", "float32 r", "r = p.x + p.y", "length")
+    with pytest.raises(
+        TypeError, match=r"`length`: .*`p` .*float2.*structures whose fields x, y are float32"
+    ):
+        length(xp.asarray(np.zeros(3, dtype)))
+    given = xp.asarray(np.array([3 + 4j, 5], "c8"))
+    assert gs.asnumpy(length(given)).tolist() == [7, 5]
+
+
+MEMBERS = "struct record { float a; double b; unsigned char k[2]; bool c; int* at; };"
+LAYOUT = {"a": ("f4", 0), "b": ("f8", 8), "k": (("u1", 2), 16), "c": ("?", 18), "at": ("u8", 24)}
+
+
+def laid_out(**others: Any) -> np.dtype[Any]:
+    """Return the dtype of the structure, perhaps with other members."""
+    layout = {**LAYOUT, **{name: (dtype, LAYOUT[name][1]) for name, dtype in others.items()}}
+    formats, offsets = zip(*layout.values(), strict=True)
+    return np.dtype({"names": list(layout), "formats": formats, "offsets": offsets, "itemsize": 32})
+
+
+WHOLE = laid_out()
+DECLARED = gs.ElementwiseKernel("record p", "float64 r", "r = p.a + p.b", "total", preamble=MEMBERS)
+
+
+def test_members_of_a_structure_of_a_preamble(xp: ModuleType) -> None:
+    given = np.zeros(3, WHOLE)
+    given["a"], given["b"] = 1, 2
+    assert gs.asnumpy(DECLARED(xp.asarray(given))).tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("member", "dtype"),
+    [("a", "i4"), ("b", "f4"), ("b", "i8"), ("k", "u1"), ("c", "f2")],
+)
+def test_members_of_other_types_are_refused(xp: ModuleType, member: str, dtype: Any) -> None:
+    given = np.zeros(3, laid_out(**{member: dtype}))
+    with pytest.raises(
+        gs.CompileError, match=rf"(?s)member {member} of record is of another type .*hint: the structure"
+    ):
+        DECLARED(xp.asarray(given))
+
+
 def test_types_that_a_preamble_uses(xp: ModuleType) -> None:
     total = gs.ReductionKernel(
         "T x", "T y", "x", "joined(a, b)", "y = a", "0", "total",

@@ -14,7 +14,7 @@ from gridstride._arguments.axes import (
     broadcast_strides,
     strides_of,
 )
-from gridstride._arguments.parameters import Declaration, ParameterInfo
+from gridstride._arguments.parameters import Declaration, ParameterInfo, vector_of
 from gridstride._arguments.promotion import DType, Given, bind_placeholders, weak_of
 from gridstride._arguments.sharing import may_overlap_itself
 from gridstride._arguments.slot import Slot
@@ -188,6 +188,7 @@ def value_dtypes(
                     parameter.ctype,
                     "Pass an array or NumPy scalar: a type of a preamble does not say what a Python number becomes",
                 )
+            _check_vector(declaration.name, passed[position], given)
             dtypes.append(given)
         else:
             raise TypeError(
@@ -195,6 +196,23 @@ def value_dtypes(
                 f"declares, cannot be made: pass it"
             )
     return tuple(dtypes)
+
+
+def _check_vector(kernel: str, passed: Passed, given: DType) -> None:
+    """Raise TypeError for elements that are no vectors of the type that a parameter has, where that is CUDA's."""
+    vector = vector_of(passed.parameter.ctype)
+    if vector is None:
+        return
+    component, count = vector
+    fields = [(given.fields or {})[name][0] for name in given.names or ()]
+    is_complex = count == 2 and given.kind == "c" and given.itemsize == 2 * component.itemsize
+    if fields != [component] * count and not (is_complex and component.kind == "f"):
+        names = ", ".join("xyzw"[:count])
+        raise passed.wrong(
+            kernel,
+            passed.parameter.ctype,
+            f"Pass an array of structures whose fields {names} are {component.name}: x.view(dtype)",
+        )
 
 
 def _known(kernel: str, parameter: ParameterInfo, dtype: DType) -> DType:

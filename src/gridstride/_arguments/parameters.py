@@ -106,7 +106,7 @@ _KEYWORDS = frozenset(
 #: A type of a preamble, perhaps of a namespace or with arguments.
 _TYPE = re.compile(r"[A-Za-z_]\w*(::\w+)*(\s*<[\w:<>, ]*>)?(::\w+)*")
 #: CUDA's own.
-_VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]")
+_VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)([1-4])")
 
 
 class ParameterInfo:
@@ -289,6 +289,16 @@ def value_ctype(dtype: np.dtype[Any]) -> str:
     """Return the C++ type in which a kernel's body sees a scalar dtype."""
     name = _dtypes.name_of_dtype(dtype)
     return name if name in ("float16", "bfloat16") else _dtypes.ctype_of_dtype(dtype)
+
+
+def vector_of(ctype: str) -> tuple[np.dtype[Any], int] | None:
+    """Return the dtype and the number of the components of one of CUDA's vectors; None for any other type."""
+    match = _VECTOR.fullmatch(ctype)
+    if match is None:
+        return None
+    sign, name, count = match.groups()
+    dtype = _dtypes.dtype_of_ctype(f"{'unsigned ' if sign else ''}{name.replace('longlong', 'long long')}")
+    return None if dtype is None else (dtype, int(count))
 
 
 def is_identifier(name: str) -> bool:

@@ -102,10 +102,16 @@ def _layout_lines(ctype: str, dtype: DType) -> str:
             f"sizeof({ctype}) == {dtype.itemsize}": f"{ctype} has another size than the argument's dtype, "
             f"{dtype.itemsize} bytes"
         }
-        for name, _, offset in _members_of(dtype):
+        for name, member, offset in _members_of(dtype):
             checks[f"offsetof({ctype}, {name}) == {offset}"] = (
                 f"member {name} of {ctype} stands elsewhere than in the argument's dtype, at byte {offset}"
             )
+            base = member if member.subdtype is None else member.subdtype[0]
+            is_number = not base.names or _dtypes.is_bfloat16(base)
+            spelled = value_ctype(base) if is_number else "void"
+            checks[
+                f"gridstride::is_member<decltype({ctype}::{name}), {spelled}, {member.itemsize}>::value"
+            ] = f"member {name} of {ctype} is of another type than in the argument's dtype, {member}"
     lines = [f'static_assert({check}, "{message}");' for check, message in checks.items()]
     return "\n".join((f'#line 1 "layout of {ctype}"', *lines))
 
