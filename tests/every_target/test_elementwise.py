@@ -412,7 +412,6 @@ def test_packed_structures(xp: ModuleType) -> None:
 #: Of numbers that are classes, at places where these cannot lie, and at others.
 CLASSES: dict[str, Any] = {
     "behind a byte": [("k", "u1"), ("h", "f2"), ("c", "c8"), ("d", "c16")],
-    "before a byte": [("d", "c16"), ("c", "c8"), ("h", "f2"), ("k", "u1")],
     "of half the size": [("k", "i4"), ("c", "c8"), ("h", "f2"), ("d", "c16"), ("z", "f2")],
     "where they can": [("d", "c16"), ("c", "c8"), ("h", "f2"), ("k", "u1"), ("z", "u1", (5,))],
     "aligned as fields": np.dtype([("k", "i4"), ("c", "c8"), ("h", "f2"), ("d", "c16")], align=True),
@@ -443,7 +442,7 @@ def test_classes_in_packed_structures(xp: ModuleType, how: str) -> None:
     np.testing.assert_array_equal(s, x["d"] + x["c"] * x["d"] - 1)
     np.testing.assert_array_equal(r, x["h"].astype("f4") * 2 + x["c"].real - x["d"].imag)
     assert (whole[-64:] == 0xAB).all()
-    if how not in ("behind a byte", "aligned as fields"):
+    if how != "behind a byte":
         return
     sums = gs.ReductionKernel("P p", "complex128 s", "p.d + p.c", "a + b", "s = a", "0", "sum_of_classes")
     for axis in (None, 0, 1):

@@ -204,7 +204,8 @@ def _check_vector(kernel: str, passed: Passed, given: DType) -> None:
     if vector is None:
         return
     component, count = vector
-    fields = [(given.fields or {})[name][0] for name in given.names or ()]
+    found: Mapping[str, Any] = given.fields or {}
+    fields = [found[name][0] for name in given.names or ()]
     is_complex = count == 2 and given.kind == "c" and given.itemsize == 2 * component.itemsize
     if fields != [component] * count and not (is_complex and component.kind == "f"):
         names = ", ".join("xyzw"[:count])
