@@ -16,7 +16,7 @@ import gridstride as gs
 from gridstride._array_pipeline import launching
 from gridstride.targets import registry
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops import little_folds, writers
+from gridstride.targets.block_loops import fold_little, writers
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
@@ -82,7 +82,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(type(registry.get("cpu")), "writers", None)
     monkeypatch.setattr(launching, "chosen_loop", loop_of)
     monkeypatch.setattr(writers.BlockLoops, "reduction", fold_of)
-    monkeypatch.setattr(little_folds, "_LITTLE", 0)
+    monkeypatch.setattr(fold_little, "_LITTLE", 0)
     for kernel in (COPY, SUM, TOTAL, DOT, PLACE):
         kernel._known.clear()
     return names
@@ -143,7 +143,7 @@ def test_repeated_rows(taken: list[str], at_end: bool) -> None:
 
 #: A loop, and elements of which it folds axes.
 FOLDED = [
-    ("few_rows", "int8", (3, 1001), 0),
+    ("fold_few_rows", "int8", (3, 1001), 0),
     ("fold_boxes", "int8", (40, 7, 9, 11), (0, 2)),
     ("fold_columns", "int8", (33, 259), 0),
     ("fold_planes", "int8", (17, 5, 7), 1),
@@ -197,11 +197,11 @@ def test_places(taken: list[str], dtype: str, shape: tuple[int, ...], axis: int)
 #: A loop, and the inputs and axes of products that it adds.
 PRODUCTS = [
     ("fold_turned", "int8", (65, 70), (70, 65), lambda x: x.T, 0),
-    ("outer", "float32", (40, 1, 3), (1, 51, 3), lambda x: x, 2),
+    ("fold_outer", "float32", (40, 1, 3), (1, 51, 3), lambda x: x, 2),
     *in_soak(
         ("fold_turned", "float32", (64, 68), (68, 64), lambda x: x.T, 0),
-        ("outer", "float32", (3, 40, 1), (3, 1, 51), lambda x: x, 0),
-        ("pairs", "int8", (40, 1, 17), (1, 51, 17), lambda x: x, 2),
+        ("fold_outer", "float32", (3, 40, 1), (3, 1, 51), lambda x: x, 0),
+        ("fold_pairs", "int8", (40, 1, 17), (1, 51, 17), lambda x: x, 2),
     ),
 ]
 
