@@ -254,6 +254,17 @@ def test_identities_may_be_integers_of_many_digits(xp: ModuleType) -> None:
     assert least(xp.ones(0)) == 1e30
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16"])
+def test_infinite_identities_of_integers(xp: ModuleType, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    x = xp.asarray(np.array([limits.min, limits.min + 1, limits.min + 3], dtype))
+    y = xp.asarray(np.array([limits.max, limits.max - 1, limits.max - 3], dtype))
+    largest = gs.ReductionKernel("T x", "T y", "x", "max(a, b)", "y = a", -np.inf, "largest")
+    smallest = gs.ReductionKernel("T x", "T y", "x", "min(a, b)", "y = a", "INFINITY", "smallest")
+    assert (int(largest(x)), int(largest(x[:0]))) == (limits.min + 3, limits.min)
+    assert (int(smallest(y)), int(smallest(y[:0]))) == (limits.max - 3, limits.max)
+
+
 def test_identities_are_text_or_numbers() -> None:
     with pytest.raises(TypeError, match="`sum`: identity must be CUDA C\\+\\+ text or a number, got list"):
         gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", [0], "sum")  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 from gridstride._syntax.words import may_name
 
@@ -123,3 +125,23 @@ def test_texts_that_may_keep_another_structure(preamble: str, map_expr: str, red
 )
 def test_whether_a_text_may_ask_for_numbers_of_elements(text: str, may: bool) -> None:
     assert may_name(text, "i", "_J") is may
+
+
+@pytest.mark.parametrize(
+    ("identity", "dtype", "text"),
+    [
+        (-np.inf, "int8", "-128"),
+        ("INFINITY", "int8", "127"),
+        ("- INFINITY", "uint16", "0"),
+        (np.inf, "uint64", "18446744073709551615ull"),
+        (-np.inf, "int64", "(-9223372036854775807ll - 1)"),
+        (-np.inf, "float16", "-INFINITY"),
+        (-np.inf, "float64", "-INFINITY"),
+    ],
+)
+def test_infinity_is_the_limit_of_integers(identity: str | float, dtype: str, text: str) -> None:
+    """A GPU makes 0 of what is infinite and below, where integers have a byte or two."""
+    kernel = gs.ReductionKernel("T x", "T y", "x", "max(a, b)", "y = a", identity, "largest")
+    with gs.use_target("null"):
+        kernel(np.ones(3, dtype))
+    assert f'#line 1 "identity of largest"\n{text}\n' in kernel.cached_code

@@ -315,7 +315,7 @@ class _Text:
                 post_map_expr=post_lines(source),
             ),
             "results": "".join(f", gridstride_at_{role.parameter.name}" for role in self._results),
-            "identity": identity_lines(source),
+            "identity": identity_lines(source, self._reduce_type),
             "handed": ", gridstride_exchange" if form.shared else "",
             "begin": begin,
             "end": end,

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gridstride import _dtypes
 from gridstride._source.assignments import behind_macros, statements
 from gridstride._source.elementwise import section
 from gridstride._syntax.words import without_comments, words
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionSource
 
 _BEGINS_STATEMENT = re.compile(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)")
+_INFINITY = re.compile(r"([+-]?)\s*(?:INFINITY|HUGE_VALF?)")
 
 
 def assigns(text: str, names: Iterable[str]) -> bool:
@@ -59,9 +63,30 @@ def post_lines(source: ReductionSource) -> str:
     return f"{result.name} = gridstride::value_of<{result.ctype}>::from(\n{section(label, text)}\n);"
 
 
-def identity_lines(source: ReductionSource) -> str:
+def identity_lines(source: ReductionSource, reduce_type: str) -> str:
     """Return the identity as lines of the type in which values are folded; "" where there is none."""
     if not source.identity:
         return ""
-    text = section(f"identity of {source.declaration.name}", source.identity)
+    text = section(f"identity of {source.declaration.name}", _within(source.identity, reduce_type))
     return f"gridstride::value_of<_type_reduce>::from(\n{text}\n)"
+
+
+def _within(identity: str, reduce_type: str) -> str:
+    """Return an identity with the limit of an integer type in the place of an infinity.
+
+    C++ leaves open what becomes of it: on a GPU the lowest bits of a wider integer's limit.
+    """
+    infinity, dtype = _INFINITY.fullmatch(identity), _dtypes.dtype_of_ctype(reduce_type)
+    if infinity is None or dtype is None or dtype.kind not in "iu":
+        return identity
+    limits = np.iinfo(dtype)
+    return spelled_integer(int(limits.min if infinity[1] == "-" else limits.max))
+
+
+def spelled_integer(number: int) -> str:
+    """Return an integer in C++, as a double where it has more than 64 bits."""
+    if number == -(2**63):  # no literal: its sign stands before one that is too large
+        return f"({number + 1}ll - 1)"
+    if not -(2**63) < number < 2**64:
+        return repr(float(number))
+    return f"{number}ull" if number >= 2**63 else str(number)

@@ -11,7 +11,13 @@ from gridstride._arguments.parameters import Declaration, declare, is_placeholde
 from gridstride._array_pipeline import FinishedCall
 from gridstride._array_pipeline.folding import run_reduction
 from gridstride._source.reduction import ReductionSource
-from gridstride._source.reduction_expressions import assigns, assigns_by_macros, expression_of, is_statement
+from gridstride._source.reduction_expressions import (
+    assigns,
+    assigns_by_macros,
+    expression_of,
+    is_statement,
+    spelled_integer,
+)
 from gridstride._syntax.words import includes_others, words
 from gridstride.families.declared import DeclaredKernel
 from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
@@ -317,21 +323,12 @@ def _spelled(number: complex) -> str:
     if isinstance(number, bool):
         return str(number).lower()
     if isinstance(number, int):
-        return _spelled_integer(number)
+        return spelled_integer(number)
     if isinstance(number, complex):
         return f"complex<double>({_spelled(number.real)}, {_spelled(number.imag)})"
     if math.isfinite(number):
         return repr(number)
     return "NAN" if math.isnan(number) else f"{'-' if number < 0 else ''}INFINITY"
-
-
-def _spelled_integer(number: int) -> str:
-    """Return an integer in C++, as a double where it has more than 64 bits."""
-    if number == -(2**63):  # no literal: its sign stands before one that is too large
-        return f"({number + 1}ll - 1)"
-    if not -(2**63) < number < 2**64:
-        return repr(float(number))
-    return f"{number}ull" if number >= 2**63 else str(number)
 
 
 def _restore(cls: type[ReductionKernel], source: ReductionSource, reduce_dims: bool) -> ReductionKernel:
