@@ -94,10 +94,12 @@ def test_few_elements_of_pairs(xp: ModuleType, dtype: str, shape: tuple[int, int
 
 
 def test_places_in_pairs_of_short_rows(xp: ModuleType) -> None:
-    x, y = values((70, 1, 5), "int16", 1) % 20, values((1, 291, 5), "int16", 2) % 20
-    places, largest = FARTHEST(xp.asarray(x), xp.asarray(y), axis=2)
-    np.testing.assert_array_equal(gs.asnumpy(places), (x - y).argmax(2))
-    np.testing.assert_array_equal(gs.asnumpy(largest), (x - y).max(2))
+    # Rows of few results, of which one output's begin between words of the other, and longer ones.
+    for rows, columns in ((9001, 30), (70, 291)):
+        x, y = values((rows, 1, 5), "int16", 1) % 20, values((1, columns, 5), "int16", 2) % 20
+        places, largest = FARTHEST(xp.asarray(x), xp.asarray(y), axis=2)
+        np.testing.assert_array_equal(gs.asnumpy(places), (x - y).argmax(2))
+        np.testing.assert_array_equal(gs.asnumpy(largest), (x - y).max(2))
 
 
 def test_short_rows_of_all_pairs_and_of_some(xp: ModuleType) -> None:

@@ -50,7 +50,7 @@ def fold_outer(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         return None
     size = max(each.itemsize for each in walk.outputs)
     word = _word(walk, how)
-    if word < LEAST_WORD or columns * size < word or not fits_a_word(size):
+    if word < max(LEAST_WORD, size) or columns * size < word or not fits_a_word(size):
         return None
     across = word // size
     steps = [walk.outputs[0].address, *walk.outputs[0].strides[1:]]
