@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets import registry
+from tests.array_values import Array
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 
@@ -49,3 +52,49 @@ def test_a_thousand_shapes_in_twelve_layouts(
         else:
             reduction.call_in_twelve_layouts(UNWRITTEN, dtype, longest, name, are_places=what == "places")
     assert 1 <= len(compiled) <= 6
+
+
+@pytest.mark.parametrize("compiled", ["cores"], indirect=True)
+@pytest.mark.parametrize(
+    ("what", "dtype"), [("sums", "int8"), ("sums", "float32"), ("sums", "complex128"), ("places", "int8")]
+)
+def test_a_thousand_folds_over_any_axes(compiled: list[object], what: str, dtype: str) -> None:
+    """Of up to five axes and a million elements, also repeated ones."""
+    random_, name = random.Random(1), f"{what}_over_any_axes_of_{dtype}"
+    sums = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", name)
+    fold = reduction.place_kernel(name) if what == "places" else sums
+    with gs.use_target("null"):
+        for count in range(1000):
+            x = in_layout(count % 12, drawn_shape(random_), dtype, random_)
+            axes = tuple(axis for axis in range(x.ndim) if random_.random() < 0.5)
+            fold(x, axis=axes or None)
+    assert 1 <= len(compiled) <= 6
+
+
+def drawn_shape(random_: random.Random) -> tuple[int, ...]:
+    """Return up to five lengths of up to a million elements in all, small ones as often as large ones."""
+    shares = [random_.expovariate(1) for _ in range(random_.randint(1, 5))]
+    logarithm = random_.uniform(0, math.log(1e6))
+    return tuple(round(math.exp(logarithm * share / sum(shares))) for share in shares)
+
+
+def in_layout(layout: int, shape: tuple[int, ...], dtype: str, random_: random.Random) -> Array:
+    """Return an array of a shape in one of twelve layouts."""
+    order = random_.sample(range(len(shape)), len(shape))
+    first, last = shape[:1] + (1,) * (len(shape) - 1), (1,) * (len(shape) - 1) + shape[-1:]
+    every_second = (slice(None, None, 2),) * len(shape)
+    x: Array = (
+        lambda: np.empty(shape, dtype),
+        lambda: np.empty(shape, dtype, order="F"),
+        lambda: np.empty([2 * length for length in shape], dtype)[every_second],
+        lambda: np.empty(shape, dtype)[::-1],
+        lambda: np.empty(shape, dtype)[..., ::-1],
+        lambda: np.empty([shape[axis] for axis in order], dtype).transpose(np.argsort(order)),
+        lambda: np.broadcast_to(np.empty(first, dtype), shape),
+        lambda: np.broadcast_to(np.empty(last, dtype), shape),
+        lambda: np.empty([length + 3 for length in shape], dtype)[tuple(slice(1, -2) for _ in shape)],
+        lambda: np.empty((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2],
+        lambda: np.empty(shape[::-1], dtype).T,
+        lambda: np.empty(math.prod(shape) + 1, dtype)[1:].reshape(shape),
+    )[layout]()
+    return x

@@ -77,7 +77,7 @@ def prepare_fold(
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
-    if loop.joining is None:
+    if loop.joining is None or loop.parts == 1:
         return PreparedCall(text, (block.step(loaded, name, loop.configuration),))
     first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
     block = ParameterBlock()

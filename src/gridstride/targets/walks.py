@@ -169,7 +169,8 @@ class FoldLoop(NamedTuple):
     workspace_at : int
         Where in `space` the address of the workspace stands.
     joining : Loop or None
-        Of the second launch, whose operand is the workspace (`workspace_operand`).
+        Of the second launch, whose operand is the workspace (`workspace_operand`); where there is one part the text
+        has it, and it is not launched.
     largest : int or None
         Bytes of the largest value that the loop folds; None: of any. For larger ones it is compiled as a kernel that
         does nothing, which tells how large they are.

@@ -90,9 +90,9 @@ def fold_space_bytes(
     )
 
 
-def room_of(walk: FoldWalk) -> int:
-    """Return the room for a walk's axes."""
-    return capacity_for(max(len(walk.kept), len(walk.fold)))
+def room_of(walk: FoldWalk, least: int = 1) -> int:
+    """Return the room for a walk's axes, and for so many at least."""
+    return capacity_for(max(len(walk.kept), len(walk.fold), least))
 
 
 def counter_of(walk: FoldWalk) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import fold_space_bytes, room_of
 from gridstride.targets.block_loops.fold_outer import OF_BOTH, OF_COLUMNS, OF_ROWS, how_it_lies
-from gridstride.targets.cpu.tiles import STREAMED_ROW, outgrows_caches
+from gridstride.targets.cpu.tiles import LEAST_ROOM, STREAMED_ROW, outgrows_caches
 from gridstride.targets.walks import (
     LARGEST_WORD,
     FoldWalk,
@@ -26,6 +27,8 @@ _GROUP, _COLUMNS, _ROWS = 8, 2, 8
 _BYTES, _MOST_BYTES, _MOST_ROWS, _LINE = 24576, 65536, 128, 64
 #: Pieces that are enough for all threads.
 _PIECES = 64
+#: Elements up to which one loop is for all lengths and ways to lie: others save up to a fifth of a millisecond.
+_LITTLE = 1 << 20
 
 
 class Outer(NamedTuple):
@@ -58,7 +61,7 @@ class Outer(NamedTuple):
     @property
     def capacity(self) -> int:
         """Room for the axes."""
-        return room_of(self.walk)
+        return room_of(self.walk, LEAST_ROOM)
 
     def space(self) -> bytes:
         """Return ``fold_space``."""
@@ -86,15 +89,23 @@ def outer_of(walk: FoldWalk, limits: Limits) -> Outer | None:
     if any(each.itemsize > LARGEST_WORD for each in walk.operands):
         return None
     length = walk.fold[0]
-    column = length * sum(each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != OF_ROWS)
+    sizes = [each.itemsize for each, k in zip(walk.inputs, how, strict=True) if k != OF_ROWS]
+    column, of_rows = length * sum(sizes), sum(each.itemsize for each in walk.inputs) - sum(sizes)
     if length > _GROUP and (walk.in_structures or OF_BOTH in how or column * _LINE > _MOST_BYTES):
         return None
+    name = _own_loop(length, how)
+    if length * prod(walk.kept) <= _LITTLE:
+        name, column = "any_outer", column + _GROUP * of_rows
     most = max(_LINE, _BYTES // max(1, column))
     width = -(-columns // -(-columns // most))
     width = min(columns, -(-width // _LINE) * _LINE)
     wanted = max(1, _PIECES // (-(-columns // width) * prod(outer)))
     height = max(_ROWS, min(_MOST_ROWS, -(-rows // wanted)))
-    first = (length - 1) % _GROUP + 1
-    name = f"outer<{first}, {flag(length > _GROUP)}, {', '.join(map(str, how))}>::fold"
     is_long = width * min(each.itemsize for each in walk.outputs) >= STREAMED_ROW
     return Outer(walk, name, width, height, is_long and outgrows_caches(walk.kept, walk.outputs, limits))
+
+
+def _own_loop(length: int, how: Sequence[int]) -> str:
+    """Return the loop for folds of so many elements, or of groups behind so many, and for how inputs lie."""
+    first = (length - 1) % _GROUP + 1
+    return f"outer<{first}, {flag(length > _GROUP)}, {', '.join(map(str, how))}>::fold"

@@ -12,7 +12,7 @@ from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
 from gridstride.targets.cpu.outer_folds import Outer, outer_of
 from gridstride.targets.cpu.tiled_results import in_tiles
-from gridstride.targets.cpu.tiles import largest_item, tiling_of
+from gridstride.targets.cpu.tiles import LEAST_ROOM, largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
     across_first_fold,
@@ -142,7 +142,7 @@ def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
     chunks = -(-row // chunk)
     total, results = chunks * prod(outer), prod(walk.kept)
     part, parts = _cut(total, results, prod(walk.fold), _PIECES_ALONG)
-    capacity = room_of(walk)
+    capacity = room_of(walk, LEAST_ROOM)
     kept, fold = axes_bytes(results, walk.kept, capacity), axes_bytes(total, (chunks, *outer), capacity)
     inputs = inputs_along(walk, capacity)
     space = fold_space_bytes(walk, capacity, part, parts, 1, kept, fold, walk.kept_numbers)
@@ -178,7 +178,7 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     few, most = -(-total // (4 * rows)) * 4, max(1, total // rows)
     fitting = columns * (few if columns < _ENOUGH_COLUMNS else most)
     part, parts = _cut(total, columns, total * group, min(_PIECES_ACROSS, fitting))
-    capacity = room_of(walk)
+    capacity = room_of(walk, LEAST_ROOM)
     space = _space_across(walk, group, part, parts, capacity)
     how = shared(columns * parts, prod(walk.kept) * total, limits)
     inputs = inputs_across(walk, capacity)
@@ -191,11 +191,16 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     part, _ = _cut(total, pieces, total * block.columns, _PIECES_ACROSS)
     part = -(-max(part, _ROWS_OF_BLOCKS * block.together) // block.together) * block.together
     parts = -(-total // part)
-    capacity = room_of(walk)
+    capacity = room_of(walk, LEAST_ROOM)
     space, inputs = mixed_space(walk, block, part, parts, capacity), inputs_by_elements(walk, capacity)
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
     loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
-    return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
+    return loop._replace(
+        # Also of one part: most have several, and one text is for all.
+        joining=_joining_across(prod(walk.kept), parts, capacity, limits),
+        largest=_LARGEST_IN_BLOCKS,
+        finds_places=_FOUND_MIXED if loop.finds_places else "",
+    )
 
 
 def _outer(outer: Outer, limits: Limits) -> FoldLoop:
@@ -211,7 +216,7 @@ def _outer(outer: Outer, limits: Limits) -> FoldLoop:
 def _turned(walk: FoldWalk, limits: Limits) -> FoldLoop:
     across = across_first_fold(walk)
     row, total = walk.fold[0], prod(across.fold)
-    pieces, capacity = -(-row // RESULTS_TOGETHER), room_of(across)
+    pieces, capacity = -(-row // RESULTS_TOGETHER), room_of(across, LEAST_ROOM)
     part, parts = _cut(total, pieces * walk.kept[0], total * RESULTS_TOGETHER, _PIECES_ACROSS)
     kept = axes_bytes(pieces * walk.kept[0], (pieces, walk.kept[0]), capacity)
     space = turned_space(
@@ -228,7 +233,7 @@ def _turned(walk: FoldWalk, limits: Limits) -> FoldLoop:
         pieces * parts,
         limits,
     )
-    joining = _joining_along(walk.kept[0], pieces * parts, capacity, limits) if pieces * parts > 1 else None
+    joining = _joining_along(walk.kept[0], pieces * parts, capacity, limits)
     return loop._replace(joining=joining, parts_outermost=False)
 
 

@@ -85,7 +85,45 @@ struct outer_input {
         return move(1, 1);
     }
     template <int __count>
-    GRIDSTRIDE_INLINED outer_row<__operand, __count, __how> row(int __place) const { return {items + __place * pitch, pitch}; }
+    GRIDSTRIDE_INLINED outer_row<__operand, __count, __how> row(int __place, int) const { return {items + __place * pitch, pitch}; }
+};
+
+// The same of an input that lies in any of these ways: the few numbers of a row are repeated for its columns.
+template <class __operand>
+struct any_outer_input : outer_input<__operand, outer_both> {
+    typedef outer_input<__operand, outer_both> of_both;
+    typedef typename __operand::stored stored;
+    const bool is_of_columns, is_of_rows;
+    const char* of_row;
+
+    GRIDSTRIDE_INLINED any_outer_input(const __operand& __source)
+        : of_both(__source), is_of_columns(__source.kept_strides[1] == 0 && __source.kept_strides[0] != 0), is_of_rows(__source.kept_strides[0] == 0) {}
+    GRIDSTRIDE_INLINED long long bytes(int __length, int __width) const { return of_both::bytes(is_of_rows ? outer_group : __length, __width); }
+    GRIDSTRIDE_INLINED int take_room(char*& __memory, int __length, int __width) {
+        return of_both::take_room(__memory, is_of_rows ? outer_group : __length, __width);
+    }
+    GRIDSTRIDE_INLINED int begin(int __length, int __width) {
+        if (is_of_columns) this->bring(__length, __width);
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int begin_row(int __length, int __width) {
+        of_row = this->base;
+        if (!is_of_rows && !is_of_columns) this->bring(__length, __width);
+        return this->move(1, 1);
+    }
+    template <int __count>
+    GRIDSTRIDE_INLINED outer_row<__operand, __count, outer_both> row(int __place, int __width) const {
+        if (!is_of_rows) return of_both::template row<__count>(__place, __width);
+        const long long __pitch = this->pitch_of(__width);
+        for (int __k = 0; __k < __count; ++__k) repeat(this->room + __k * __pitch, of_row + (__place + __k) * this->source.step, __width);
+        return {this->room, __pitch};
+    }
+    static GRIDSTRIDE_INLINED void repeat(char* __to, const char* __from, int __width) {
+        stored __value;
+        copy(__value, *reinterpret_cast<const stored*>(__from));
+        GRIDSTRIDE_INDEPENDENT
+        for (int __column = 0; __column < __width; ++__column) copy(reinterpret_cast<stored*>(__to)[__column], __value);
+    }
 };
 
 // An output: rows in memory, or in a buffer from which they are stored past the caches or element by element.
@@ -189,6 +227,7 @@ GRIDSTRIDE_INLINED void assign(const __post& __do_post, const outer_results<__ma
 template <class __making, int __axes>
 GRIDSTRIDE_INLINED void keep(const outer_results<__making>&, const fold_space<__axes>&, long long, int) {}
 
+// So many elements of a result are folded first, and then others if there are more; 0: one, groups, and then one by one.
 template <int __first, bool __has_more, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const fold_space<__axes>& __space,
                                           __inputs&&... __all) {
@@ -226,20 +265,26 @@ GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce&
                 swallow(__all.begin_row(__length, __width)...);
                 swallow(__to.begin_row(__width)...);
                 if (__has_more) {
+                    constexpr int __begun = __first ? __first : 1;
                     with_values<__type>(__do_map, __space, __of_row, 0, [&](const auto& __value_at) {
-                        keep_outer_row<__first, true>(__do, __value_at, __sums, __width);
-                    }, __all.template row<__first>(0)...);
-                    for (int __k = __first; __k + outer_group < __length; __k += outer_group)
+                        keep_outer_row<__begun, true>(__do, __value_at, __sums, __width);
+                    }, __all.template row<__begun>(0, __width)...);
+                    int __k = __begun;
+                    for (; __k + outer_group < __length; __k += outer_group)
                         with_values<__type>(__do_map, __space, __of_row, __k, [&](const auto& __value_at) {
                             keep_outer_row<outer_group, false>(__do, __value_at, __sums, __width);
-                        }, __all.template row<outer_group>(__k)...);
+                        }, __all.template row<outer_group>(__k, __width)...);
+                    for (; __first == 0 && __k + 1 < __length; ++__k)
+                        with_values<__type>(__do_map, __space, __of_row, __k, [&](const auto& __value_at) {
+                            keep_outer_row<1, false>(__do, __value_at, __sums, __width);
+                        }, __all.template row<1>(__k, __width)...);
                 }
-                constexpr int __count = __has_more ? outer_group : __first;
+                constexpr int __count = __first == 0 ? 1 : __has_more ? outer_group : __first;
                 with_values<__type>(__do_map, __space, __of_row, __length - __count, [&](const auto& __value_at) {
                     assign_outer_row<__count, __type, typename outer_operand<decltype(__to)>::type...>(
                         __do, __do_post, __value_at, __has_more ? __sums : nullptr, __result + __y * __space.result.strides[1], __space.result.step,
                         __width, __to.items...);
-                }, __all.template row<__count>(__length - __count)...);
+                }, __all.template row<__count>(__length - __count, __width)...);
                 swallow(__to.end_row(__width)...);
             }
         }
@@ -249,7 +294,6 @@ GRIDSTRIDE_INLINED void fold_outer_pieces(const __map& __do_map, const __reduce&
     __do_finish(0, 0, outer_results<decltype(__make)>{__make});
 }
 
-// So many elements of a result are folded first, and then others if there are more.
 template <int __first, bool __has_more, int... __how>
 struct outer {
     template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
@@ -258,6 +302,13 @@ struct outer {
         fold_outer_pieces<__first, __has_more, __folding>(__do_map, __do, __do_finish, __space, outer_input<__operands, __how>(__inputs)...);
     }
 };
+
+// Folds of any length, of inputs that lie in any way.
+template <class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+GRIDSTRIDE_INLINED void any_outer(const __map& __do_map, const __reduce& __do, const __finish& __do_finish, const __folding&,
+                                  const fold_space<__axes>& __space, const __operands&... __inputs) {
+    fold_outer_pieces<0, true, __folding>(__do_map, __do, __do_finish, __space, any_outer_input<__operands>(__inputs)...);
+}
 
 }
 
