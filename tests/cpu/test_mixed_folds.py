@@ -112,6 +112,31 @@ def test_inputs_that_lack_axes_are_repeated() -> None:
     assert block_of(columns._replace(inputs=(only, mean))) == Block(1, 16, (), 256, 16)
 
 
+@pytest.mark.parametrize("shape", [(300, 251, 7), (300, 61, 16)])
+def test_sums_along_axes_of_prime_lengths_are_more_accurate_than_numpys(shape: tuple[int, ...]) -> None:
+    """NumPy adds one after another there."""
+    x = np.random.default_rng(1).random(shape, np.float32)
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "mixed_total")
+    exact = x.sum(1, dtype="f8")
+    ours, numpys = (np.abs(each - exact).mean() for each in (total(x, axis=1), x.sum(1)))
+    assert ours < 0.7 * numpys
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_values_take_part_in_few_operations(dtype: str) -> None:
+    """The number of operations one after another is folded itself."""
+    count = gs.ReductionKernel(
+        "T x", "T y", "x", "later(a, b)", "y = a", None, "operations",
+        preamble="""
+        __device__ float later(float a, float b) { return fmaxf(a, b) + 1; }
+        template <class T> __device__ T later(T a, T b) { return T(fmaxf(a.real(), b.real()) + 1); }""",
+    )  # fmt: skip
+    for length in (31, 251, 509):
+        x = np.zeros((100, length, 7), dtype)
+        assert count(x, axis=1).real.max() <= length / 4 + 4
+        assert count(x, axis=(0, 1)).real.max() <= length / 4 + 40
+
+
 def test_rows_that_start_between_elements() -> None:
     memory = np.zeros(4 * 9000 * 35 + 1, np.int8)
     x = memory[1:].view(np.float32).reshape(9000, 5, 7)
