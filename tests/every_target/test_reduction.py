@@ -125,6 +125,15 @@ def test_bfloat16(xp: ModuleType) -> None:
     )
 
 
+def test_texts_of_an_older_standard(xp: ModuleType) -> None:
+    total = gs.ReductionKernel(
+        "T x", "T y", "x", "a + b", identity="0", name="older_total", options=("--std=c++14",)
+    )
+    x = values((300, 5, 7), "f4", 1)
+    for axis in (1, 2):
+        np.testing.assert_array_equal(gs.asnumpy(total(xp.asarray(x), axis=axis)), x.sum(axis))
+
+
 def test_float16_is_folded_in_float32(xp: ModuleType) -> None:
     ones = xp.ones(5000, "f2")
     assert float(TOTAL(ones)) == 5000  # in float16 it would stop at 2048

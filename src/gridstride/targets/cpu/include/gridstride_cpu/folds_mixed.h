@@ -331,7 +331,8 @@ GRIDSTRIDE_INLINED void run_mixed(const __map& __do_map, const mixed_block<__axe
     for (long long __each : __room_of) __bytes += __each;
     const block_memory __memory(__bytes);
     char* __left = __memory.bytes;
-    (__all.take(__left, __room_of[__input++]), ...);
+    const int __taken[] = {__all.take(__left, __room_of[__input++])...};  // in this order
+    (void)__taken;
     const share_of_pieces __share(__space.kept.count * __space.parts);
     for (long long __piece = __share.first; __piece < __share.last; ++__piece) {
         const long long __part = __piece % __space.parts;

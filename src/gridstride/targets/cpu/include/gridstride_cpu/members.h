@@ -159,6 +159,7 @@ struct row_of_values {
     GRIDSTRIDE_INLINED row_of_values from(long long __k) const { return row_of_values(reinterpret_cast<char*>(values + __k), 0); }
     GRIDSTRIDE_INLINED shown_type shown() const { return values; }
 };
+#if defined(__cpp_structured_bindings) && defined(__cpp_if_constexpr)
 template <class __type>
 struct row_of_values<__type, true> : split_structures<__type, 0> {
     static constexpr long long alignment = 64;
@@ -176,6 +177,7 @@ struct row_of_values<__type, true> : split_structures<__type, 0> {
     GRIDSTRIDE_INLINED __type operator[](long long __k) const { return this->get(__k); }
     GRIDSTRIDE_INLINED row_of_values operator+(long long __k) const { return from(__k); }
 };
+#endif
 
 }
 
