@@ -221,6 +221,21 @@ def test_pieces_of_rows_between_lines(first: int, gap: int, dtype: str) -> None:
     np.testing.assert_array_equal(memory, expected)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_stacks_of_tiles(dtype: str) -> None:
+    kernel = gs.ElementwiseKernel("T x, T y", "T z, T w", "z = x + y; w = x - y + i % 3", "stacks")
+    x, y = numbers((2, 1100, 700), dtype), numbers((2, 1, 1100), dtype)
+    memory = np.full((2, 2, 700, 1105), 99, dtype)
+    z, w = memory[..., 3:-2]
+    kernel(x.transpose(0, 2, 1), y, z, w)
+    turned = x.transpose(0, 2, 1)
+    np.testing.assert_array_equal(z, turned + y)
+    places = np.arange(turned.size).reshape(turned.shape) % 3
+    np.testing.assert_array_equal(w, (turned - y + places).astype(dtype))
+    memory[..., 3:-2] = 99
+    assert (memory == 99).all()
+
+
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
 def test_choices(itemsize: int) -> None:
     def tile(shape: Ints, order: Ints) -> tuple[int, int, bool]:

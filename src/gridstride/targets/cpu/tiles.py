@@ -28,6 +28,8 @@ _TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
 _TURNED_COLUMNS = 1024
 #: Columns and layers of a tile that is turned along both, and its bytes, as in the header.
 _SIDE, _LAYERED_TILE = 16, 131072
+#: Rows that may wait for what follows them in their last lines, as in the header.
+_LINES = 512
 #: Elements of a tile that is turned along columns and too small to be worth a tile alone.
 _SMALL_TILE = 256
 #: Axes shorter than this are not worth turning where neighbors of a long row are so few elements apart that they are
@@ -59,6 +61,8 @@ class Tiling(NamedTuple):
         Elements of a row, rows of a layer, and layers, in a tile.
     is_streamed : bool
         Whether results are stored past the caches.
+    stacked : int
+        Tiles along columns that come one after another, before those next to them.
     """
 
     walk: ElementWalk
@@ -68,6 +72,7 @@ class Tiling(NamedTuple):
     height: int
     depth: int
     is_streamed: bool
+    stacked: int
 
     @property
     def tiles(self) -> int:
@@ -89,7 +94,7 @@ class Tiling(NamedTuple):
         lengths = (*shape, *(1 for _ in range(self.capacity - len(shape))))
         return struct.pack(
             f"<2q8i{self.capacity}q", prod(shape), self.tiles, len(shape), self.row_axes, self.is_streamed,
-            self.piece, self.width, self.height, self.depth, 0, *lengths,
+            self.piece, self.width, self.height, self.depth, self.stacked, *lengths,
         ) + numbering_bytes(numbers[0], (0, *numbers[1:]), self.capacity)  # fmt: skip
 
     def operands_bytes(self) -> tuple[bytes, ...]:
@@ -126,7 +131,8 @@ def tiling_of(walk: ElementWalk, limits: Limits) -> Tiling:
         )
     results = _in_rows(walk, tuple(range(row_axes, row_axes + len(turned))))
     is_streamed = _is_streamed(walk, results, width, row_axes, limits)
-    return Tiling(walk, row_axes, piece, width, height, depth, is_streamed)
+    stacked = _stacked(walk, height * depth) if turned and piece < last else 1
+    return Tiling(walk, row_axes, piece, width, height, depth, is_streamed, stacked)
 
 
 def turned_axes(walk: ElementWalk) -> Ints:
@@ -278,6 +284,12 @@ def _turned_height(walk: ElementWalk, row_axes: int, width: int, length: int) ->
     parts = -(-length // most)
     rows = -(-length // parts)
     return -(-rows // line) * line
+
+
+def _stacked(walk: ElementWalk, rows: int) -> int:
+    """Return how many tiles lie below each other: columns go on where they were left, in pages that are known."""
+    results = sum(each.written for each in walk.operands)
+    return max(1, _LINES // max(1, results) // rows)
 
 
 def _is_streamed(

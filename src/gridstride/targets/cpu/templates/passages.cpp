@@ -18,6 +18,7 @@ __attribute__((used)) static void* const functions[] = {
     reinterpret_cast<void*>(&finish_lines),
     reinterpret_cast<void*>(&fetch_row_ahead),
     reinterpret_cast<void*>(&rows_of_tile),
+    reinterpret_cast<void*>(&place_of_tile),
 };
 
 }

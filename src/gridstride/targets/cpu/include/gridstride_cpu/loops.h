@@ -22,7 +22,7 @@ struct tile_space {
     int width;         // elements of a row in a tile
     int height;        // rows in a layer
     int depth;         // layers in a tile
-    int unused;
+    int stacked;       // tiles along columns that come one after another, before those next to them
     long long length[__axes];
     numbering<__axes> numbers;
 };
@@ -139,14 +139,6 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
 
 // ---- tiles ----
 
-// Take a coordinate of a tile off an index: that along an axis which tiles cut every so many elements.
-GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, long long __every) {
-    const long long __cuts = (__length + __every - 1) / __every, __quotient = __index / __cuts;
-    const long long __at = (__index - __quotient * __cuts) * __every;
-    __index = __quotient;
-    return __at;
-}
-
 // A tile's corner in each operand is `next` there.
 template <int __axes, class... __carried>
 GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long long __index, __carried&... __all) {
@@ -158,12 +150,14 @@ GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long 
         return __space.length[__axis] - __at;
     };
     int __cut[3] = {__space.piece, __space.height, __space.depth};
+    const tile_place __place = place_of_tile(__index, __space.length + __space.row_axes - 1, __cut, __space.stacked);
     for (int __axis = __space.row_axes - 1, __k = 0; __axis < __space.ndim; ++__axis, ++__k) {
         const int __every = __k < 3 ? __cut[__k] : 1;
-        const long long __left = __move(__axis, take_off(__index, __space.length[__axis], __every));
+        const long long __at = __k < 2 ? __place.at[__k] : take_off(__index, __space.length[__axis], __every);
+        const long long __left = __move(__axis, __at);
         if (__left < __every) __cut[__k] = int(__left);
     }
-    return {__number, __space.width / __space.piece * __cut[0], __cut[1], __cut[2]};
+    return {__number, __space.width / __space.piece * __cut[0], __cut[1], __cut[2], __place.above};
 }
 
 template <int __buffered, class __operation, int __axes, class... __carried>
@@ -187,7 +181,7 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axe
 
 template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
-    const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.depth, __space.length};
+    const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.depth, __space.stacked, __space.length};
     placed_value<tile_memory, (sizeof...(__carried) > most_on_stack)> __memory;
     passage* const __passages[] = {&__all..., nullptr};
     settle(__passages, sizeof...(__all), __tiles, __space.is_streamed, __memory.get());
@@ -196,7 +190,7 @@ GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__ax
     found_tile __next = {};
     for (long long __tile = __share.first; __tile <= __share.last; ++__tile) {
         const found_tile __now = __next;
-        swallow((__all.corner = __all.next)..., (__all.layers_done = 0)...);
+        swallow((__all.corner = __all.next)..., (__all.layers_done = 0)..., (__all.above = __now.above)...);
         if (__tile < __share.last) __next = find_tile(__space, __tile, __all...);
         if (__tile > __share.first) run_tile<__buffered>(__do, __space, __tiles, __now, __passages, __all...);
     }

@@ -26,7 +26,7 @@ enum class way {
 
 // The shape of tiles: the members of `tile_space` whose type does not depend on the room for axes.
 struct tile_shape {
-    int ndim, row_axes, width, height, depth;
+    int ndim, row_axes, width, height, depth, stacked;
     const long long* length;
 };
 
@@ -34,6 +34,11 @@ struct tile_shape {
 struct found_tile {
     long long number;  // of its first element
     int width, height, depth;
+    int above;         // rows of the tiles of its stack that come before it
+};
+struct tile_place {
+    long long at[2];  // along the last axis of rows and that of columns
+    int above;
 };
 struct tile_rows {
     int count, rows, layers;  // elements, rows of each layer
@@ -42,7 +47,7 @@ struct tile_rows {
 
 // Memory for the tiles of operands that are turned, and for the last lines of rows of results.
 struct tile_memory {
-    static constexpr int bytes_count = tile_bytes + 2 * chunk_bytes, offsets_count = 1024, lines_count = 256;
+    static constexpr int bytes_count = tile_bytes + 2 * chunk_bytes, offsets_count = 1024, lines_count = 512;
     int bytes_used = 0, offsets_used = 0, lines_used = 0;
     alignas(64) char bytes[bytes_count];
     alignas(64) char lines[lines_count * line_bytes];
@@ -77,9 +82,10 @@ struct passage {
     bool is_read, is_written;
 
     way how;
-    bool is_streamed;
+    bool is_streamed, is_stacked;
     char* corner;     // of the layer
     int layers_done;
+    int above;        // rows, as in `found_tile`
     char* next;       // of the next one
     long long down;   // from row to row
     long long deep;   // from layer to layer
@@ -123,7 +129,7 @@ struct passage {
         return 0;
     }
     // Which line waits for what follows a row.
-    GRIDSTRIDE_INLINED int line_of(int __y, const tile_shape& __tiles) const { return (__y + layers_done * __tiles.height) % unfinished_count; }
+    GRIDSTRIDE_INLINED int line_of(int __y, const tile_shape& __tiles) const { return (above + __y + layers_done * __tiles.height) % unfinished_count; }
     // Elements by which a chunk is shorter, so that the next one begins a line.
     GRIDSTRIDE_INLINED int excess(int __y) const {
         return is_streamed ? int(reinterpret_cast<unsigned long>(row(__y)) % line_bytes / size) : 0;

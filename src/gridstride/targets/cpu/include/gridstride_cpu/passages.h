@@ -37,7 +37,7 @@ GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_s
                                int __count) {
     char* const __row = __its.row(__y);
     const long long __ahead = __its.ahead ? __its.ahead : rows_ahead * __its.down +
-        (__y + rows_ahead < __tiles.height ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
+        (__y + rows_ahead < __tiles.height || __its.is_stacked ? 0 : offset_in_row(__its, __tiles, __tiles.width) - __tiles.height * __its.down);
     equal_pieces __pieces = {__its.step, __its.strides[1], __ahead, int(__tiles.length[0])};
     // As many pieces as lie one stride apart; the first one may have begun, and the last one be cut.
     const int __length = __tiles.row_axes > 2 ? int(__tiles.length[1]) : __count + 1;

@@ -6,11 +6,20 @@
 
 namespace gridstride {
 
+// Take a coordinate of a tile off an index: that along an axis which tiles cut every so many elements.
+GRIDSTRIDE_INLINED long long take_off(long long& __index, long long __length, long long __every) {
+    const long long __cuts = (__length + __every - 1) / __every, __quotient = __index / __cuts;
+    const long long __at = (__index - __quotient * __cuts) * __every;
+    __index = __quotient;
+    return __at;
+}
+
 #if defined(GRIDSTRIDE_LINKS_PASSAGES)
 void settle(passage* const*, int, const tile_shape&, bool, tile_memory&);
 void finish_lines(const passage&);
 void fetch_row_ahead(const passage&, int, int, int);
 tile_rows rows_of_tile(passage* const*, const tile_shape&, const found_tile&, long long, long long, long long);
+tile_place place_of_tile(long long&, const long long*, const int*, int);
 #else
 GRIDSTRIDE_APART way way_of(const passage& __its, const tile_shape& __tiles) {
     long long __extent = __its.size;
@@ -143,11 +152,11 @@ GRIDSTRIDE_APART void reserve_chunks(passage& __its, const tile_shape& __tiles, 
     __memory.offsets_used += int(__count);
 }
 
-// Take a line for each row of a tile, as far as there are any left, where the next tile goes on with it; one for all
-// rows that are whole.
-GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, tile_memory& __memory) {
-    const int __left = tile_memory::lines_count - __memory.lines_used;
-    __its.unfinished_count = __tiles.width == row_length(__tiles) ? 1 : smaller(__tiles.height * __tiles.depth, (__left + 1) / 2);
+// Take a line for each row of a stack of tiles, as far as there are enough for all results, where the next stack goes on
+// with it; one for all rows that are whole.
+GRIDSTRIDE_APART void reserve_lines(passage& __its, const tile_shape& __tiles, int __results, tile_memory& __memory) {
+    const int __rows = smaller(__tiles.stacked * __tiles.height * __tiles.depth, larger(tile_memory::lines_count / __results));
+    __its.unfinished_count = __tiles.width == row_length(__tiles) ? 1 : __rows;
     __its.unfinished = __memory.unfinished + __memory.lines_used;
     __its.lines = __memory.lines + __memory.lines_used * line_bytes;
     __memory.lines_used += __its.unfinished_count;
@@ -187,10 +196,13 @@ GRIDSTRIDE_APART void reserve_period(passage& __its, const tile_shape& __tiles, 
 
 // Settle how operands get to where they are consecutive: those that lie along columns first, which tiles are made for.
 GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shape& __tiles, bool __is_streamed, tile_memory& __memory) {
+    int __results = 0;
+    for (int __k = 0; __k < __count; ++__k) __results += __all[__k]->is_written;
     for (int __k = 0; __k < __count; ++__k) {
         passage& __its = *__all[__k];
         __its.down = __its.strides[__tiles.row_axes];
         __its.deep = __tiles.depth > 1 ? __its.strides[__tiles.row_axes + 1] : 0;
+        __its.is_stacked = __tiles.stacked > 1;
         __its.layer = nullptr;
         __its.layer_bytes = 0;
         __its.how = way_of(__its, __tiles);
@@ -204,7 +216,7 @@ GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shap
             __is_read = __is_read || (__all[__other]->is_read && __all[__other]->data == __its.data);
         __its.is_streamed = can_stream && __is_streamed && __its.is_written && !__is_read && __its.how == way::direct &&
                             __memory.lines_used < tile_memory::lines_count;
-        if (__its.is_streamed) reserve_lines(__its, __tiles, __memory);
+        if (__its.is_streamed) reserve_lines(__its, __tiles, __results, __memory);
     }
     for (int __k = 0; __k < __count; ++__k) {
         passage& __its = *__all[__k];
@@ -212,6 +224,21 @@ GRIDSTRIDE_APART void settle(passage* const* __all, int __count, const tile_shap
         reserve_period(__its, __tiles, __memory);
         if (__its.how == way::pieces) reserve_chunks(__its, __tiles, __memory);
     }
+}
+
+// Take the place of a tile off an index, along the last axis of rows and that of columns.
+GRIDSTRIDE_APART tile_place place_of_tile(long long& __index, const long long* __length, const int* __every, int __stacked) {
+    if (__stacked == 1) {
+        const long long __right = take_off(__index, __length[0], __every[0]);
+        return {{__right, take_off(__index, __length[1], __every[1])}, 0};
+    }
+    const long long __across = (__length[0] + __every[0] - 1) / __every[0], __down = (__length[1] + __every[1] - 1) / __every[1];
+    const long long __outer = __index / (__across * __down), __its = __index - __outer * (__across * __down);
+    const long long __first = __its / (__across * __stacked) * __stacked, __rest = __its - __first * __across;
+    const long long __tiles = __down - __first < __stacked ? __down - __first : __stacked, __right = __rest / __tiles;
+    const int __above = int(__rest - __right * __tiles) * __every[1];
+    __index = __outer;
+    return {{__right * __every[0], __first * __every[1] + __above}, __above};
 }
 
 // Return how the rows of a tile are run; numbers are steps, rows and layers so far apart.
@@ -232,7 +259,7 @@ GRIDSTRIDE_APART tile_rows rows_of_tile(passage* const* __all, const tile_shape&
 GRIDSTRIDE_APART void fetch_row_ahead(const passage& __its, int __y, int __width, int __height) {
     if (!__its.is_read || __its.how != way::direct) return;
     const int __later = __y + rows_ahead, __bytes = __width * __its.size;
-    const char* const __at = __later < __height ? __its.row(__later) : __its.row(__later - __height) + __bytes;
+    const char* const __at = __later < __height || __its.is_stacked ? __its.row(__later) : __its.row(__later - __height) + __bytes;
     for (int __k = 0; __k < __bytes; __k += line_bytes) __builtin_prefetch(__at + __k);
     __builtin_prefetch(__at + __bytes - 1);
     asm volatile("");  // g++ removes calls of functions that do nothing but this
