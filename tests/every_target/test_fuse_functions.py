@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -234,6 +235,8 @@ NUMBER_FIRST: dict[str, Callable[..., Any]] = {
     "limited": lambda x, h: np.clip(h, x, 3), "limited number": lambda x, h: x + np.clip(h, min=2, max=h + 1),
     "array of no axes": lambda x, h: np.sign(np.where(h > 3, h, -2)) * x,
     "selected number": lambda x, h: x * np.select([h > 3], [h], 1.0),
+    "default that is an array": lambda x, h: np.select([h > 3], [h], x),
+    "quotient of numbers": lambda x, h: divmod(7, abs(h) + 1)[1] * x,
     "constant": lambda x, h: np.where(True, 2, 3) * x, "number alone": lambda x, h: np.sign(np.where(h > 3, h, -h)),
 }  # fmt: skip
 
@@ -306,6 +309,47 @@ def test_signed_and_unsigned_integers_compare_as_numbers() -> None:
     z = np.array([whole.min, -1, 0, whole.max], np.int64)
     for got, wanted in zip(gs.fuse(together)(x, y, z), together(x, y, z), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_limits_of_integers_are_those_of_the_result() -> None:
+    x, y = np.array([-128, 0, 100, 127], np.int8), np.array([400, -2, 90, 127], np.int32)
+
+    def limited(x: Any, y: Any, low: int) -> tuple[Any, ...]:
+        return np.clip(x, low, None), np.clip(x, low, y), np.clip(x, -low, y * 0.5)
+
+    fused = gs.fuse(limited)
+    for low in (-1000, -128, 7):
+        for got, wanted in zip(fused(x, y, low), limited(x, y, low), strict=True):
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(OverflowError):  # of the first: the others have a dtype that holds it
+        fused(x, y, 300)
+    for refused in (lambda x: np.clip(x, 128, None), lambda x: np.clip(x, None, -129)):
+        with pytest.raises(OverflowError):
+            gs.fuse(refused)(x)
+
+
+def test_numbers_are_converted_as_arrays_are_where_numpy_does() -> None:
+    x, y = np.arange(4, dtype=np.uint8), np.array([300, 2, 3, 4], np.int16)
+
+    def together(x: Any, y: Any) -> tuple[Any, ...]:
+        return (
+            np.full_like(x, 2.75),
+            np.full_like(x, np.int64(300)),
+            np.full_like(y, 1e4 + 3j),
+            np.select([y > 100], [y], 70_000),
+            np.less(x, -5, dtype=bool),
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        for got, wanted in zip(gs.fuse(together)(x, y), together(x, y), strict=True):
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(OverflowError):
+        gs.fuse(lambda x: x**-1)(x)
+    with pytest.raises(TypeError, match=r"var\(\) in int32, which has no fractions"):
+        gs.fuse(lambda x: x.var(dtype=np.int32))(y)
 
 
 def test_a_choice_keeps_the_lower_bits_of_integers_as_numpys_does() -> None:

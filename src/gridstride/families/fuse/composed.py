@@ -12,7 +12,7 @@ from gridstride._arguments.promotion import Weak, promote
 from gridstride.families.fuse import reductions
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of
-from gridstride.families.fuse.tape import Tape, clamped
+from gridstride.families.fuse.tape import Limit, Tape, cast
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
@@ -81,24 +81,27 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
     x = tape.value(x)
     if isinstance(x, Number):  # NumPy makes an array of it, which has a dtype of its own
         x = x.applied(np.asarray, (x,))
+        if not isinstance(x.value, np.generic):
+            raise tape.refusal(f"clip() of {x.value}, which no dtype can hold")
         x = tape.typed(x, x.value.dtype)
-    low, high = (_limit(tape, x, each) for each in (low, high))
+    wide = tape.rules.promote([tape.value(each) for each in (x, low, high) if each is not None])
+    low, high = (
+        each if each is None else _limit(tape, x, tape.value(each), is_lower, wide)
+        for each, is_lower in ((low, True), (high, False))
+    )
     if low is None and high is None:
         return x
     if low is None or high is None:
         return np.minimum(x, high) if low is None else np.maximum(x, low)
-    wide = tape.rules.promote([tape.value(each) for each in (x, low, high)])
     return np.minimum(np.maximum(_as(tape, x, wide), low), high)
 
 
-def _limit(tape: Tape, x: Any, limit: Any) -> Any:
-    """Return a limit; of integers a Python integer beyond them is no limit."""
-    if limit is None or x.dtype.kind not in "iu":
-        return limit
-    number = tape.value(limit)
-    if not isinstance(number, Number) or type(number.value) is not int:
-        return limit
-    return tape.scalar(number, x.dtype, clamped)
+def _limit(tape: Tape, x: Any, limit: Any, is_lower: bool, dtype: Any) -> Any:
+    """Return a limit; of integers a Python integer that none of them is beyond is their own."""
+    is_integer = isinstance(limit, Number) and type(limit.value) is int
+    return (
+        tape.scalar(limit, dtype, Limit(x.dtype, is_lower)) if is_integer and x.dtype.kind in "iu" else limit
+    )
 
 
 def _as(tape: Tape, x: Any, dtype: Any) -> Any:
@@ -113,9 +116,9 @@ def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("select() takes as many choices as conditions, at least one")
     dtype = tape.rules.promote([tape.value(each) for each in (*choicelist, default)])
-    result = tape.typed(tape.value(default), dtype)
+    result = tape.choice(tape.value(default), dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = tape.where(condition, tape.typed(tape.value(choice), dtype), result)
+        result = tape.where(condition, tape.choice(tape.value(choice), dtype), result)
     return result
 
 
@@ -132,7 +135,8 @@ def _complex(tape: Tape, x: Any, real_part: Any, imag_part: Any) -> Any:
 def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
     """Record a number for each element of an array."""
     wanted = x.dtype if dtype is None else np.dtype(dtype)
-    number = tape.typed(tape.value(value), wanted)
+    number = tape.value(value)
+    number = tape.scalar(number, wanted, cast) if isinstance(number, Number) else tape.typed(number, wanted)
     return tape.add(f"((void){x.code}, {number.code})", wanted, (x, number))
 
 

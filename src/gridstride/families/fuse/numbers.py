@@ -97,6 +97,10 @@ class Number:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(each is not Number and each is not np.ndarray for each in types):
             return NotImplemented
+        if function is np.select and _has_other_than_numbers((args, list(kwargs.values()))):
+            from gridstride.families.fuse import composed  # NumPy asks no default of its kind
+
+            return composed.called(self.tape, "select", args, kwargs)
         return self.applied(function, args, **kwargs)
 
     @classmethod
@@ -155,6 +159,13 @@ def _plain(operand: Any, of: Callable[[Number], Any]) -> Any:
     )
 
 
+def _has_other_than_numbers(operand: Any) -> bool:
+    """Return whether an operand, perhaps a sequence, has what is recorded in it: what stands for an array."""
+    if type(operand) in (list, tuple):
+        return any(_has_other_than_numbers(each) for each in operand)
+    return hasattr(operand, "tape") and not isinstance(operand, Number)
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value is a number of Python's or NumPy's."""
     return isinstance(value, np.generic) or weak_of(value) is not None
@@ -195,4 +206,5 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Number, f"__{_name}__", _binary(getattr(operator, _name), False))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Number, f"__{_name}__", _unary(getattr(operator, _name)))
-setattr(Number, "__divmod__", _binary(divmod, False))  # noqa: B010 - a type checker knows no such method
+for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):
+    setattr(Number, _name, _binary(divmod, _reflected))

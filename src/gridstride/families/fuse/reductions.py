@@ -101,6 +101,8 @@ class Reduced:
             self.dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.dtype)
         else:
             self.dtype = _dtypes.dtype_of(dtype)
+            if self.how.kind in ("var", "std") and self.dtype.kind in "biu":
+                raise value.tape.refusal(f"{name}() in {self.dtype}, which has no fractions")
         self.value = self._mapped(value)
 
     def _mapped(self, value: Any) -> Any:

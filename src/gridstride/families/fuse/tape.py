@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,9 @@ class Tape:
                 f"fused function `{self.name}`: {name}() takes {ufunc.nin} operands, got {len(operands)}"
             )
         values = [self.value(each) for each in operands]
-        compared = self._compared_with_an_integer(name, values) if out is None and dtype is None else None
+        compared = (
+            self._compared_with_an_integer(name, values) if out is None and dtype in (None, bool) else None
+        )
         if compared is not None:
             return compared
         if dtype is None:
@@ -178,12 +181,15 @@ class Tape:
         test = self.call(np.not_equal, (chosen, 0)) if given_of(chosen) != np.dtype(np.bool_) else chosen
         values = [
             self.typed(test, np.dtype(np.bool_)),
-            *(
-                self.scalar(each, dtype, _wrapped) if isinstance(each, Number) else self.typed(each, dtype)
-                for each in (first, second)
-            ),
+            *(self.choice(each, dtype) for each in (first, second)),
         ]
         return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
+
+    def choice(self, value: Any, dtype: DType) -> Any:
+        """Return a value in the dtype of a choice, of which integers that do not fit are the lower bits."""
+        if isinstance(value, Number):
+            return self.scalar(value, dtype, _wrapped)
+        return self.typed(value, dtype)
 
     def typed(self, value: Any, dtype: DType) -> Any:
         """Return a value in a dtype: numbers are converted before the call, which raises what NumPy raises."""
@@ -272,6 +278,26 @@ def clamped(value: Any, dtype: DType) -> Any:
     return dtype.type(min(max(value, limits.min), limits.max))
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Convert a limit of integers of a dtype: one that none of them is beyond becomes their own."""
+
+    of: DType
+    is_lower: bool
+
+    def __call__(self, value: Any, dtype: DType) -> Any:
+        limits = np.iinfo(self.of)
+        return _fitting(max(value, limits.min) if self.is_lower else min(value, limits.max), dtype)
+
+
+def cast(value: Any, dtype: DType) -> Any:
+    """Return a number in a dtype as arrays are converted; OverflowError where a Python integer does not fit."""
+    if isinstance(value, int):
+        return _fitting(value, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
 class _side_of:  # noqa: N801 - a function that compares by its dtype
     """Return -1, 0 or 1 for an integer below, in or above the range of a dtype."""
 
@@ -294,6 +320,6 @@ def _same(first: Any, second: Any) -> bool:
 
 def _exponent(value: Any, dtype: DType) -> Any:
     """Return the exponent of an integer in a dtype; NumPy's error where it is negative."""
-    if value < 0:
+    if value < 0 and dtype.kind == "i":
         raise ValueError("Integers to negative integer powers are not allowed.")
     return _fitting(value, dtype)
