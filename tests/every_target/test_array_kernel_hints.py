@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +28,13 @@ OPERATIONS: dict[str, tuple[str, str, str, str]] = {
     "a limit of a header": ("T x", "y = INT_MAX", "line 1.*INT_MAX", "INT_MAX comes with a header: .*<climits>"),
     "a name of std": ("T x", "y = std::max(x, T(1))", "line 1.*max", "names of std come with their headers"),
     "Python's power": ("T x", "y = x ** 2", "line 1.*", r"write pow\(x, y\) or x \* x"),
+    "Python's choice": ("T x", "y = x if x > 0 else 0", "line 1.*", r"C\+\+ writes condition \? x : y"),
+    "Python's truth": ("T x", "y = True", "line 1.*", r"C\+\+ writes true and false"),
+    "NumPy's function": ("T x", "y = np.abs(x)", "line 1.*", r"functions are those of CUDA C\+\+: write abs\(x\)"),
+    "a value that is returned": ("T x", "y = x;\nreturn x * 2", "line 2.*", "assign the output, y = ..., and write"),
+    "a template": ("T x", "template <class A> A f(A a) { return a; }\ny = f(x)", "line 1.*", "stand in the preamble"),
+    "a placeholder of nothing": ("T x", "U u = x; y = u", "line 1.*", "no parameter has the type U"),
+    "a minus sign of a text": ("T x", "y = x \u2212 1", "line 1.*", r"a character that C\+\+ does not know"),
 }  # fmt: skip
 #: Expressions of a reduction, with the text that is wrong and the hint.
 FOLDS = {
@@ -36,6 +44,13 @@ FOLDS = {
     "identity": (("x", "a + b", "y = a", "zero"), "known there are constants"),
     "identity, a limit": (("x", "min(a, b)", "y = a", "FLT_MAX"), "FLT_MAX comes with a header: .*<cfloat>"),
 }
+#: Texts of a reduction that cannot stand where they do, by what is said of them.
+MISPLACED = {
+    "map_expr of mistaken is one expression, and has a comma": ("x, f<T, 2>(x)", "a + b", "y = a", "0"),
+    "reduce_expr of mistaken is one expression, and has a semicolon": ("x", "a + b;", "y = a", "0"),
+    "identity of mistaken is one expression, and has a comma": ("x", "a + b", "y = a", "0, 1"),
+    "map_expr of mistaken is one expression, and has a semicolon": ("T t = x; t * t", "a + b", "y = a", "0"),
+}  # fmt: skip
 
 
 def refusal(kernel: Any, *arguments: Any) -> str:
@@ -60,6 +75,27 @@ def test_mistakes_in_reductions(xp: ModuleType, mistake: str) -> None:
     message = refusal(gs.ReductionKernel("T x", "T y", *texts, "mistaken"), xp.ones(3, xp.float32))
     place = mistake.partition(",")[0]
     assert re.search(rf"{place} of mistaken, line 1: .*hint: {hint}", message, re.DOTALL), message
+
+
+@pytest.mark.parametrize("hint", MISPLACED)
+def test_texts_that_cannot_stand_where_they_do(xp: ModuleType, hint: str) -> None:
+    kernel = gs.ReductionKernel("T x", "T y", *MISPLACED[hint], "mistaken")
+    assert f"\nhint: the {hint}" in refusal(kernel, xp.ones(3, xp.float32))
+
+
+def test_headers_within_a_text(xp: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text("namespace own {}\n")
+    kernel = gs.ElementwiseKernel(
+        "T x", "T y", '#include "own.h"\ny = x', "mistaken", options=(f"-I{tmp_path}",)
+    )
+    message = refusal(kernel, xp.ones(3, xp.float32))
+    assert "\nhint: the operation of mistaken includes a header, which the preamble does" in message
+
+
+def test_carets_stand_below_letters_of_several_bytes(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", "/* gr\u00f6\u00dfe \u65e5\u672c */ y = missing", "mistaken")
+    quoted, caret = re.findall(r"\n( {4}/\*.*)\n( *)\^", refusal(kernel, xp.ones(3, xp.float32)))[0]
+    assert len(caret) == quoted.index("missing") + len("\u65e5\u672c")  # which are two columns wide
 
 
 def test_ambiguous_calls(xp: ModuleType) -> None:
@@ -115,10 +151,39 @@ def test_mistakes_in_preambles(xp: ModuleType) -> None:
     )
 
 
-@pytest.mark.parametrize("operation", ["x * 2", "return x * 2;", "", "x * 2; // y"])
+@pytest.mark.parametrize(
+    "operation",
+    ["x * 2", "return x * 2;", "", "y == x", "y <= x && z != x", "// y = x", "/* y = x */ x", 'x; "y = x"'],
+)
 def test_operations_that_assign_nothing(operation: str) -> None:
     with pytest.raises(ValueError, match=r"`lost`: operation '.*' assigns none of the outputs: write y = "):
         gs.ElementwiseKernel("T x", "T y, T z", operation, "lost")
+
+
+@pytest.mark.parametrize("text", ["y == a", "{ a; }", "a; a; // y = a"])
+def test_post_maps_that_assign_nothing(text: str) -> None:
+    with pytest.raises(ValueError, match=r"post_map_expr '.*' assigns none of the outputs y: write y = "):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", text, "0", "lost")
+
+
+@pytest.mark.parametrize("text", ["a * 2 // twice; y = a", "y = a * 2 // a;", "twice(a, y)"])
+def test_comments_are_no_part_of_post_maps(xp: ModuleType, text: str) -> None:
+    preamble = "__device__ void twice(double a, double& y) { y = 2 * a; }"
+    total = gs.ReductionKernel(
+        "float64 x", "float64 y", "x", "a + b", text, "0", "doubled", preamble=preamble
+    )
+    assert total(xp.arange(4.0)).item() == 12
+
+
+@pytest.mark.parametrize("name", ["and", "xor", "typeof", "static_cast", "NAN", "INFINITY"])
+def test_words_of_the_language_are_no_names(name: str) -> None:
+    with pytest.raises(ValueError, match=f"`named`: parameter .*{name}"):
+        gs.ElementwiseKernel(f"T {name}", "T y", f"y = {name}", "named")
+
+
+def test_words_of_dialects_are_names(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T linux, T unix", "T y", "y = linux - unix", "named")
+    assert gs.asnumpy(kernel(xp.arange(3.0) * 2, xp.arange(3.0))).tolist() == [0, 1, 2]
 
 
 def test_outputs_may_be_assigned_by_macros(xp: ModuleType) -> None:

@@ -12,7 +12,7 @@ from gridstride._syntax.words import words
 
 #: Names that the text around an operation has.
 _ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
-_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
+_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "NAN", "INFINITY"})
 _KEYWORDS = frozenset(
     [
         "alignas",
@@ -89,6 +89,7 @@ _KEYWORDS = frozenset(
         "typedef",
         "typeid",
         "typename",
+        "typeof",
         "union",
         "unsigned",
         "using",

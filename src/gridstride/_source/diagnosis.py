@@ -10,8 +10,8 @@ from typing import NamedTuple
 from gridstride import _dtypes
 from gridstride._source.macros import HANDED, clashing
 from gridstride._source.types import DType
-from gridstride._syntax import lexical
 from gridstride._syntax.quoting import with_caret
+from gridstride._syntax.words import without_comments
 from gridstride.errors import CompileError
 from gridstride.targets.base import Program
 
@@ -23,6 +23,14 @@ _PLACE = re.compile(
 _HINTS = (
     (r"missing (?:terminating|closing)|unterminated (?:string|char)|invalid-pp-token",
      "unterminated string: a newline escape in an ordinary Python string breaks the line; use a raw string r'...'"),
+    (r"extended character|not valid in an identifier|unrecognized token|unexpected character|stray '|non-ASCII",
+     "a character that C++ does not know, as copied texts have for minus signs, quotation marks and blanks: "
+     "write it anew"),
+    (r"return-statement with a value|should not return a value|return value type does not match",
+     "the text returns nothing: assign the output, y = ..., and write return alone"),
+    (r"function[- ]definition is not allowed|template declaration|may not have extern \"C\" linkage|"
+     r"templates? cannot be declared",
+     "functions, templates and headers stand in the preamble: an expression is part of a function"),
     (r"read-only|modifiable lvalue",
      "inputs, i and n cannot be assigned: declare what is written as an output"),
     (r"(?<!expression )is ambiguous|more than one instance of overloaded",
@@ -82,6 +90,21 @@ _INDEXERS_HINT = (
     "_in_ind and _out_ind have size() alone: the number of an element is i, its place in the fold is _J"
 )
 _PARAMETER = re.compile(r"\bgridstride_at_(\w+)")
+#: What looks like a type placeholder, where compilers say that they do not know it.
+_UNKNOWN_PLACEHOLDER = re.compile(r"""['"]([A-Z]\d*)['"]""")
+#: Texts that stand within an expression of ours.
+_EXPRESSIONS = ("map_expr", "reduce_expr", "identity")
+#: Words of Python, and what C++ has for them.
+_PYTHON = (
+    (re.compile(r"\b(?:True|False)\b"), "C++ writes true and false"),
+    (re.compile(r"\bNone\b"), "C++ has no None"),
+    (
+        re.compile(r"\b(?:np|numpy|math|cp|torch)\s*\."),
+        "functions are those of CUDA C++: write abs(x), exp(x), max(x, y)",
+    ),
+    (re.compile(r"\S\s+if\b.*\belse\b"), "C++ writes condition ? x : y"),
+    (re.compile(r"\b(?:if|for|while)\b.*:\s*$"), "C++ writes if (condition) { ... }"),
+)
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 #: Of a masked text.
 _OPEN_STRUCTURE = re.compile(r"\b(?:struct|class|union|enum)\b[^;(){}]*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*\Z")
@@ -111,7 +134,8 @@ def explained(
     lines = [f"`{program.name}`: the compiler refused its text"]
     macro = _macro_around(program, sections, types, found is None)
     open_end = _open_end(sections)
-    if found is None and not macro and not open_end:
+    misplaced = _misplaced(sections) if found is None or found.section.startswith(_EXPRESSIONS) else ""
+    if found is None and not macro and not open_end and not misplaced:
         lines = [str(error)]
     elif found is not None:
         lines += [
@@ -125,8 +149,10 @@ def explained(
     hints = [
         open_end,
         macro,
+        misplaced,
         placeholder,
         _header(found),
+        _python(found, sections),
         _names(found),
         _INDEXERS_HINT if found is not None and _INDEXED.search(sections[found.section]) else "",
         *(hint for pattern, hint in _HINTS if re.search(pattern, message)),
@@ -155,6 +181,9 @@ def _names(found: Finding | None) -> str:
     """Return which names a text knows, where it uses another one; "" elsewhere."""
     if found is None or not _UNKNOWN.search(found.text):
         return ""
+    placeholder = _UNKNOWN_PLACEHOLDER.search(found.text)
+    if placeholder is not None:
+        return f"no parameter has the type {placeholder[1]}, which would be a placeholder"
     names = _NAMES.get(found.section.partition(" ")[0], _NAMES[""])
     return f"known there are {names}, what a preamble declares, and CUDA's functions and types"
 
@@ -162,7 +191,7 @@ def _names(found: Finding | None) -> str:
 def _open_end(sections: Mapping[str, str]) -> str:
     """Return which text ends in the middle of something, so that the compiler complains elsewhere; "" for none."""
     for label, text in sections.items():
-        plain = lexical.mask(text.encode()).decode(errors="replace")
+        plain = without_comments(text)
         opened: list[tuple[str, int]] = []
         for position, character in enumerate(plain):
             if character in _CLOSING.values():
@@ -175,6 +204,40 @@ def _open_end(sections: Mapping[str, str]) -> str:
         if "preamble" in label and _OPEN_STRUCTURE.search(plain):
             return f"the {label} ends with a structure: a semicolon follows its brace"
     return ""
+
+
+def _misplaced(sections: Mapping[str, str]) -> str:
+    """Return what a text has that cannot stand where it does: headers, or more than an expression; "" for nothing."""
+    for label, text in sections.items():
+        plain = without_comments(text)
+        if "preamble" not in label and re.search(r"^[ \t]*#[ \t]*include\b", plain, re.MULTILINE):
+            return f"the {label} includes a header, which the preamble does"
+        if not label.startswith(_EXPRESSIONS):
+            continue
+        outside = _outside_of_brackets(plain)
+        for character, what in ((";", "semicolon"), (",", "comma outside of brackets")):
+            if character in outside:
+                return f"the {label} is one expression, and has a {what}"
+    return ""
+
+
+def _outside_of_brackets(plain: str) -> str:
+    """Return a masked text without what stands in brackets; of templates' arguments too."""
+    while True:
+        shorter = re.sub(
+            r"\([^()\[\]{}]*\)|\[[^()\[\]{}]*\]|\{[^()\[\]{}]*\}|\b<[\w:, ]*>(?=\s*[({:])", "", plain
+        )
+        if shorter == plain:
+            return plain
+        plain = shorter
+
+
+def _python(found: Finding | None, sections: Mapping[str, str]) -> str:
+    """Return how C++ writes what the line of an error says as Python does; "" elsewhere."""
+    if found is None:
+        return ""
+    line = without_comments(sections[found.section]).split("\n")[found.line - 1]
+    return next((hint for pattern, hint in _PYTHON if pattern.search(line)), "")
 
 
 def _macro_around(

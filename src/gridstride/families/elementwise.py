@@ -11,7 +11,7 @@ from gridstride import _array_pipeline, _native
 from gridstride._arguments.parameters import declare
 from gridstride._source.elementwise import ElementwiseSource
 from gridstride.families.declared import DeclaredKernel
-from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
+from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_assign
 
 if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionSource
@@ -107,7 +107,7 @@ class ElementwiseKernel(DeclaredKernel):
         outputs = [parameter.name for parameter in declaration.outputs]
         options = checked_options(name, options)
         texts = f"{operation} {loop_prep} {after_loop}"
-        if not may_mention(texts, f"{type_preamble} {preamble}", options, outputs):
+        if not may_assign(texts, f"{type_preamble} {preamble}", options, outputs):
             raise ValueError(
                 f"`{name}`: operation {operation!r} assigns none of the outputs: write {outputs[0]} = ..."
             )

@@ -20,6 +20,8 @@ _TAKEN_NAMES = """
     clock free malloc memcpy memset printf
 """
 _TAKEN = frozenset(_TAKEN_NAMES.split())
+#: What may give a variable a value: assignments, steps, and calls of functions that take it by reference.
+_CHANGES = re.compile(r"(?<![=!<>])=(?!=)|(?:<<|>>)=|\b(?:and|or|xor)_eq\b|\+\+|--|\(")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -79,6 +81,13 @@ def may_mention(text: str, preambles: str, options: Sequence[str], names: Sequen
     return bool(
         words(without_comments(text)) & set(names) or words(preambles) & {"define", "include"} or options
     )
+
+
+def may_assign(text: str, preambles: str, options: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether a text may give one of some names a value, itself, by a macro or by a function."""
+    plain = without_comments(text)
+    is_changed = words(plain) & set(names) and _CHANGES.search(plain)
+    return bool(is_changed or words(preambles) & {"define", "include"} or options)
 
 
 def _identifier_like(name: str) -> str:

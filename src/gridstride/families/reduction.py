@@ -20,10 +20,16 @@ from gridstride._source.reduction_expressions import (
 )
 from gridstride._syntax.words import includes_others, words
 from gridstride.families.declared import DeclaredKernel
-from gridstride.families.names import checked_kernel_name, checked_options, checked_texts, may_mention
+from gridstride.families.names import (
+    checked_kernel_name,
+    checked_options,
+    checked_texts,
+    may_assign,
+    may_mention,
+)
 
 _DEFAULT_NAME = "reduce_kernel"
-_RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size"})
+_RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size", "_type_reduce"})
 
 
 class ReductionKernel(DeclaredKernel):
@@ -291,14 +297,15 @@ def _checked_post(
         if len(outputs) > 1:
             raise ValueError(f"`{name}`: with {len(outputs)} outputs a post_map_expr must assign them")
         return f"{outputs[0]} = a"
-    if assigns(text, outputs):
+    is_mentioned = assigns(text, outputs)
+    if is_mentioned and may_assign(text, preambles, options, outputs):
         return text
     if is_statement(text) and assigns_by_macros(text, outputs, preambles, options):
         return text
     expression = expression_of(text)
     if is_statement(expression) and includes_others(preambles):
         return text
-    if is_statement(expression) or len(outputs) > 1:
+    if is_mentioned or is_statement(expression) or len(outputs) > 1:
         raise ValueError(
             f"`{name}`: post_map_expr {text!r} assigns none of the outputs {', '.join(outputs)}: "
             f"write {outputs[0]} = ..."

@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
 $scalars
     $shared
     $loop_prep
-    auto gridstride_operation = [&](const long long i$elements) {
+    auto gridstride_operation = [&](const long long i$elements) -> void {
         $index
         (void)i;
         do {

@@ -3,7 +3,7 @@
 $reduce_expr
         );
     };
-    auto gridstride_post = [&](const long long i, _type_reduce a$outputs) {
+    auto gridstride_post = [&](const long long i, _type_reduce a$outputs) -> void {
         (void)i, (void)a;
 $post_map_expr
     };
