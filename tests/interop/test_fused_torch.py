@@ -96,6 +96,21 @@ def is_there(name: str, *given: Any) -> bool:
     return True
 
 
+def test_functions_that_numpy_has_with_other_values_or_dtypes() -> None:
+    x = torch.tensor([float("nan"), -0.0, 2.5, -float("inf")])
+    k, m = torch.tensor([0, 1, 17, 255], dtype=torch.uint8), torch.tensor([-128, -1, 0, 3], dtype=torch.int8)
+    half = torch.tensor([1e-4, 1, 2, 3], dtype=torch.float16)
+
+    def together(x: Any, k: Any, m: Any, half: Any) -> tuple[Any, ...]:
+        return (
+            torch.sign(x), x.sgn(), torch.sign(k), torch.sgn(k > 1), torch.angle(x), m.angle(), torch.sigmoid(k),
+            m.sigmoid(), (k > 1).sigmoid(), torch.ldexp(half, k), torch.ldexp(k, m), torch.ldexp(x, half),
+            torch.float_power(half.bfloat16(), k), half.float_power(2), torch.float_power(m, 2.0),
+        )  # fmt: skip
+
+    check(together, x, k, m, half)
+
+
 @pytest.mark.parametrize("first", DTYPES)
 def test_dtypes_meet_as_they_do_there(first: str) -> None:
     """Of arrays with axes and without, and of numbers."""

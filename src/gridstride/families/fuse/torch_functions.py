@@ -104,6 +104,40 @@ def _to(tape: Tape, x: Any, dtype: Any) -> Any:
         raise tape.refusal(f"a conversion to {dtype!r}") from None
 
 
+def _sigmoid(tape: Tape, x: Any) -> Any:
+    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x  # integers wrap when they change sign
+    return 1 / (1 + np.exp(-x))
+
+
+def _double(x: Any) -> Any:
+    """Return an operand in double precision; numbers have it."""
+    if not hasattr(x, "astype"):
+        return x
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+def _sign(tape: Tape, x: Any) -> Any:
+    """Record the sign, which of a NaN is zero."""
+    if x.dtype.kind in "biuc":
+        return x if x.dtype.kind == "b" else np.sign(x)
+    return np.where(np.isnan(x), 0, np.sign(x))
+
+
+def _angle(tape: Tape, x: Any) -> Any:
+    """Record the angle, which of a zero is zero."""
+    if x.dtype.kind == "c":
+        return composed.called(tape, "angle", (x,), {})
+    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
+    return np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0))
+
+
+def _ldexp(tape: Tape, x: Any, y: Any) -> Any:
+    """Record a product with a power of two, which is one of the default dtype for an integer."""
+    product = x * np.power(2.0, y)
+    is_rounded = x.dtype.kind not in "biu" and getattr(y, "dtype", np.dtype(np.int64)).kind in "biu"
+    return product.astype(x.dtype) if is_rounded else product
+
+
 def _heaviside(tape: Tape, x: Any, values: Any) -> Any:
     return np.where(np.equal(x, 0), values, np.greater(x, 0))
 
@@ -117,7 +151,8 @@ def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
 _OWN: dict[str, Callable[..., Any]] = {
     "add": _scaled(np.add), "subtract": _scaled(np.subtract),
     "rsub": lambda tape, x, y: np.subtract(y, x), "div": _divided, "divide": _divided,
-    "sigmoid": lambda tape, x: 1 / (1 + np.exp(-x)), "expit": lambda tape, x: 1 / (1 + np.exp(-x)),
+    "sigmoid": _sigmoid, "expit": _sigmoid, "ldexp": _ldexp, "sign": _sign, "angle": _angle,
+    "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
     "reciprocal": lambda tape, x: 1 / x, "rsqrt": lambda tape, x: 1 / np.sqrt(x), "relu": _relu, "to": _to,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
