@@ -352,6 +352,31 @@ def test_numbers_are_converted_as_arrays_are_where_numpy_does() -> None:
         gs.fuse(lambda x: x.var(dtype=np.int32))(y)
 
 
+def test_errors_of_numbers_and_shapes_name_function_and_arguments() -> None:
+    @gs.fuse
+    def shifted(first: Any, second: Any, h: Any = 1) -> Any:
+        return first + second * h
+
+    x = np.ones((2, 3), np.int8)
+    for h in (300, 1, 400):
+        if h == 1:
+            np.testing.assert_array_equal(shifted(x, x, h), x + x)
+            continue
+        with pytest.raises(
+            OverflowError,
+            match=rf"fused function `shifted`: .* {h} .*\(test_fuse_functions.py, line \d+: ret",
+        ):
+            shifted(x, x, h)
+    with pytest.raises(
+        ValueError, match=r"`shifted`: the shapes .*: first \(2, 3\), second \(4,\): each axis"
+    ):
+        shifted(x, np.ones(4))
+    with pytest.raises(ValueError, match=r"`total`: the shapes .*: x \(2, 3\), y \(2,\): each axis"):
+        gs.fuse(lambda x, y: (x * y).sum(axis=1), kernel_name="total")(x, x[:, 0])
+    with pytest.raises(TypeError, match=r"`total`: cannot trace sum\(\) along axis 1.0, which is no integer"):
+        gs.fuse(lambda x: x.sum(axis=1.0), kernel_name="total")(x)
+
+
 def test_a_choice_keeps_the_lower_bits_of_integers_as_numpys_does() -> None:
     fused = gs.fuse(lambda x, h: np.where(x > 3, x, h))
     for dtype, h in (("int8", 139), ("int8", -300), ("uint64", -23), ("int8", 5)):

@@ -261,7 +261,10 @@ class _Trace:
             raise tape.refusal("a function that returns nothing (NoneType)")
         self._results = [each if isinstance(each, Reduced) else tape.value(each) for each in results]
         self._uses = [
-            tape.used_by(each.code) if isinstance(each, Traced) else set() for each in self._results
+            set()
+            if isinstance(each, Number)
+            else tape.used_by((each.value if isinstance(each, Reduced) else each).code)
+            for each in self._results
         ]
         self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
         self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
@@ -280,15 +283,32 @@ class _Trace:
         if self._negative_exponents:
             self._check_exponents(passed, values)
         found: dict[int, Any] = {}
-        for group in self._groups(passed):
-            kernel, parameters = self._kernel(group)
-            arguments = self.tape.passed(parameters, passed, values)
-            found |= dict(zip(group, kernel(*arguments), strict=True))
+        try:
+            for group in self._groups(passed):
+                kernel, parameters = self._kernel(group)
+                arguments = self.tape.passed(parameters, passed, values)
+                found |= dict(zip(group, kernel(*arguments), strict=True))
+        except ValueError:
+            self._check_shapes(passed)
+            raise
         for position, each in enumerate(self._results):
             if isinstance(each, Number):
                 found[position] = each.find(values)
         ordered = [found[position] for position in range(len(self._results))]
         return ordered[0] if self._wrap is None else self._wrap(ordered)
+
+    def _check_shapes(self, passed: Mapping[str, Any]) -> None:
+        """Raise ValueError by the names of arguments where those of a result do not broadcast."""
+        for names in self._uses:
+            shapes = {self._arrays_of[name]: _shape(passed[name]) for name in sorted(names & passed.keys())}
+            try:
+                np.broadcast_shapes(*shapes.values())
+            except ValueError:
+                shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+                raise ValueError(
+                    f"fused function `{self.tape.name}`: the shapes do not broadcast together: {shown}: each axis must "
+                    f"have one length, or 1"
+                ) from None
 
     def _check_exponents(self, passed: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Raise NumPy's error for a negative exponent of integers, where NumPy's arrays tell without waiting."""
@@ -297,7 +317,9 @@ class _Trace:
         for kernel, parameters in self._negative_exponents:
             (found,) = kernel(*self.tape.passed(parameters, passed, values))
             if np.any(found):
-                raise ValueError("Integers to negative integer powers are not allowed.")
+                raise ValueError(
+                    f"fused function `{self.tape.name}`: Integers to negative integer powers are not allowed."
+                )
 
     def _groups(self, passed: Mapping[str, Any]) -> list[tuple[int, ...]]:
         """Return the results that have the same shape: each group is one kernel, nearly always the only one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -87,7 +88,10 @@ def _axis(tape: Tape, name: str, axis: Any) -> Any:
         return None
     if isinstance(axis, Traced):
         raise tape.refusal(f"{name}() along an axis that is an array")
-    return tuple(int(each) for each in axis) if isinstance(axis, tuple | list) else int(axis)
+    each_of = axis if isinstance(axis, tuple | list) else (axis,)
+    if any(isinstance(each, bool | np.bool_) or not hasattr(each, "__index__") for each in each_of):
+        raise tape.refusal(f"{name}() along axis {axis!r}, which is no integer")
+    return tuple(map(index, axis)) if isinstance(axis, tuple | list) else index(axis)
 
 
 class Reduced:

@@ -28,11 +28,24 @@ class Line(NamedTuple):
 
 
 class Scalar(NamedTuple):
-    """A number that the kernel is passed, and how its value becomes that of the parameter's dtype."""
+    """A number that the kernel is passed, how its value becomes that of the parameter's dtype, and whose it is."""
 
     number: Number
     dtype: DType
     convert: Callable[[Any, DType], Any]
+    function: str
+    place: str
+
+    def converted(self, value: Any) -> Any:
+        """Return a value in the dtype; NumPy's error where there is none says in which function."""
+        try:
+            return self.convert(value, self.dtype)
+        except (OverflowError, ValueError) as error:
+            raise type(error)(f"fused function `{self.function}`: {error}{self.place}") from None
+
+    def found(self, given: Mapping[str, Any]) -> Any:
+        """Return the number of a call in the dtype, given the arguments by name."""
+        return self.converted(self.number.find(given))
 
 
 class Tape:
@@ -210,7 +223,8 @@ class Tape:
         """Return a parameter of the kernel for a number."""
         from gridstride.families.fuse.traced import Traced
 
-        convert(number.value, dtype)
+        scalar = Scalar(number, dtype, convert, self.name, place_of_user())
+        scalar.converted(number.value)
         for name, known in self.scalars.items():
             is_same = known.number is number or (
                 not known.number.names and not number.names and _same(known.number.value, number.value)
@@ -218,7 +232,7 @@ class Tape:
             if is_same and known.dtype == dtype and known.convert == convert:
                 return Traced(self, name, dtype, has_axes=False)
         name = f"k{len(self.scalars)}"
-        self.scalars[name] = Scalar(number, dtype, convert)
+        self.scalars[name] = scalar
         return Traced(self, name, dtype, has_axes=False)
 
     def declared(self, names: Iterable[str]) -> list[tuple[str, DType]]:
@@ -236,13 +250,7 @@ class Tape:
         self, parameters: Iterable[str], arrays: Mapping[str, Any], given: Mapping[str, Any]
     ) -> list[Any]:
         """Return the arguments of a kernel: arrays by parameter, and numbers from the arguments by name."""
-        return [
-            arrays[name] if name in arrays else self._converted(self.scalars[name], given)
-            for name in parameters
-        ]
-
-    def _converted(self, scalar: Scalar, given: Mapping[str, Any]) -> Any:
-        return scalar.convert(scalar.number.find(given), scalar.dtype)
+        return [arrays[name] if name in arrays else self.scalars[name].found(given) for name in parameters]
 
 
 def declarations(parameters: Iterable[tuple[str, DType]]) -> str:
