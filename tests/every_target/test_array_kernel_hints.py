@@ -175,7 +175,7 @@ def test_comments_are_no_part_of_post_maps(xp: ModuleType, text: str) -> None:
     assert total(xp.arange(4.0)).item() == 12
 
 
-@pytest.mark.parametrize("name", ["and", "xor", "typeof", "static_cast", "NAN", "INFINITY"])
+@pytest.mark.parametrize("name", ["and", "xor", "typeof", "static_cast", "NAN", "INFINITY", "NULL"])
 def test_words_of_the_language_are_no_names(name: str) -> None:
     with pytest.raises(ValueError, match=f"`named`: parameter .*{name}"):
         gs.ElementwiseKernel(f"T {name}", "T y", f"y = {name}", "named")

@@ -12,7 +12,7 @@ from gridstride._syntax.words import words
 
 #: Names that the text around an operation has.
 _ELEMENTWISE_RESERVED = frozenset({"i", "n", "_ind"})
-_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "NAN", "INFINITY"})
+_BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "NAN", "INFINITY", "NULL"})
 _KEYWORDS = frozenset(
     [
         "alignas",
