@@ -75,6 +75,8 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<1>, const __map& __do_map, const __r
     return __sums.whole(__do);
 }
 
+// How often blocks add to a lane.
+constexpr int rounds_of_block = 8;
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
@@ -88,10 +90,10 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
             __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, __items...);
     };
     folded_chunk<__type, __lanes> __sums;
-    constexpr int __round = 8 * __lanes;
+    constexpr int __round = 8 * __lanes, __most = smaller(__block, rounds_of_block * __round);
     const long long __in_rounds = __lanes > 1 ? __from + (__to - __from) / __round * __round : __from;
-    for (long long __first = __from; __first < __in_rounds; __first += __block) {
-        const int __count = int(__in_rounds - __first < __block ? __in_rounds - __first : __block);
+    for (long long __first = __from; __first < __in_rounds; __first += __most) {
+        const int __count = int(__in_rounds - __first < __most ? __in_rounds - __first : __most);
         swallow(__all.begin(__first, __count)...);
         alignas(64) typename __briefly::type __some[__lanes];
         lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold<typename __briefly::type, __lanes, __in_trees>(

@@ -149,13 +149,17 @@ struct halves<__type, 1> {
     GRIDSTRIDE_INLINED static __type join(const __reduce&, const __brief* __values) { return static_cast<__type>(__values[0]); }
 };
 
-// What is folded of a chunk: most of it in lanes, what is too short for them apart.
+// What is folded of a chunk: most of it in lanes, what is too short for them apart. Lanes of a few blocks are joined before
+// they join those of others, so that sums take part in fewer roundings.
 template <class __type, int __lanes>
 struct folded_chunk {
+    static constexpr int group = 8;
     // Vectors across lines of the cache would wait for each other.
     alignas(__lanes > 1 ? 64 : alignof(__type)) __type lanes[__lanes];
+    alignas(__lanes > 1 ? 64 : alignof(__type)) __type groups[__lanes];
     __type apart;
-    bool has_lanes = false, has_apart = false;
+    int blocks = 0;
+    bool has_groups = false, has_apart = false;
 
     template <class __reduce>
     GRIDSTRIDE_INLINED void add(const __reduce& __do, const __type& __value) {
@@ -164,7 +168,8 @@ struct folded_chunk {
     }
     template <class __reduce, class __brief>
     GRIDSTRIDE_INLINED void add_lanes(const __reduce& __do, const __brief* __values) {
-        if (has_lanes) {
+        if (blocks == group) add_group(__do);
+        if (blocks++) {
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
                 lanes[__lane] = __do(lanes[__lane], static_cast<__type>(__values[__lane]));
@@ -172,13 +177,30 @@ struct folded_chunk {
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane) lanes[__lane] = static_cast<__type>(__values[__lane]);
         }
-        has_lanes = true;
     }
     template <class __reduce>
     GRIDSTRIDE_INLINED __type whole(const __reduce& __do) {
-        if (!has_lanes) return apart;
+        if (!blocks) return apart;
+        if (has_groups) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) lanes[__lane] = __do(groups[__lane], lanes[__lane]);
+        }
         const __type __most = halves<__type, __lanes>::join(__do, lanes);
         return has_apart ? __do(__most, apart) : __most;
+    }
+
+private:
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void add_group(const __reduce& __do) {
+        if (has_groups) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) groups[__lane] = __do(groups[__lane], lanes[__lane]);
+        } else {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) groups[__lane] = lanes[__lane];
+        }
+        has_groups = true;
+        blocks = 0;
     }
 };
 

@@ -70,18 +70,40 @@ struct rows_of_lanes<__type, __lanes, 0> {
     GRIDSTRIDE_INLINED static void join(const __reduce&, __type*) {}
 };
 
-// Elements of a row, in whole lanes.
+// Elements of a row, in whole lanes. Of many, halves become sums of their own: numbers take part in fewer roundings.
 template <int __lanes, class __brief, class __reduce, class __value, class... __inputs>
 GRIDSTRIDE_INLINED void fold_lanes(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at, const __inputs&... __all) {
+    typedef several<2, true> __two;
+    const bool __are_many = __count > 16 * __lanes;
+    alignas(64) __brief __others[__lanes];
     swallow(fetch_ahead(__all.items, __lanes, __all.ahead)...);
     GRIDSTRIDE_LANES
     for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
+    long long __from = __lanes;
+    if (__are_many) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __others[__lane] = __brief(__value_at(__from + __lane));
+        GRIDSTRIDE_ROLLED
+        for (__from += __lanes; __from + 4 * __lanes <= __count; __from += 4 * __lanes) {
+            swallow(fetch_ahead(__all.items + __from, 4 * __lanes, __all.ahead)...);
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) {
+                auto __lane_at = [&](int __k) { return __value_at(__from + __k * __lanes + __lane); };
+                __some[__lane] = __two::join(__do, __some[__lane], __lane_at, 0);
+                __others[__lane] = __two::join(__do, __others[__lane], __lane_at, 2);
+            }
+        }
+    }
     GRIDSTRIDE_ROLLED
-    for (long long __from = __lanes; __from < __count; __from += __lanes) {
+    for (; __from < __count; __from += __lanes) {
         swallow(fetch_ahead(__all.items + __from, __lanes, __all.ahead)...);
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane)
             __some[__lane] = __do(__some[__lane], __brief(__value_at(__from + __lane)));
+    }
+    if (__are_many) {
+        GRIDSTRIDE_LANES
+        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
     }
 }
 
