@@ -9,20 +9,20 @@ template <class __number, int __size = sizeof(__number)>
 struct packed_member;
 
 template <class __type>
-__host__ __device__ inline const __type& plain(const __type& __value) { return __value; }
+__host__ __device__ inline const __type& unpacked(const __type& __value) { return __value; }
 template <class __number, int __size>
-__host__ __device__ inline __number plain(const packed_member<__number, __size>& __value) { return __value.get(); }
+__host__ __device__ inline __number unpacked(const packed_member<__number, __size>& __value) { return __value.get(); }
 
 #define GRIDSTRIDE_COMPOUND(operation) \
     template <class __other> __host__ __device__ packed_member& operator operation##=(const __other& __value) { \
-        return *this = get() operation plain(__value); \
+        return *this = get() operation unpacked(__value); \
     }
 #define GRIDSTRIDE_MEMBERS \
     unsigned char __bytes[sizeof(__number)]; \
     packed_member() = default; \
     template <class __other> __host__ __device__ packed_member(const __other& __value) { *this = __value; } \
     template <class __other> __host__ __device__ packed_member& operator=(const __other& __value) { \
-        const __number __copy = static_cast<__number>(plain(__value)); \
+        const __number __copy = static_cast<__number>(unpacked(__value)); \
         memcpy(__bytes, &__copy, sizeof(__number)); \
         return *this; \
     } \
@@ -54,14 +54,14 @@ struct packed_member<__number, 2> {
 #define GRIDSTRIDE_OPERATION(operation) \
     template <class __a, int __size, class __b> \
     __host__ __device__ inline auto operator operation(const packed_member<__a, __size>& __x, const __b& __y) \
-        -> decltype(plain(__x) operation plain(__y)) { return plain(__x) operation plain(__y); } \
+        -> decltype(unpacked(__x) operation unpacked(__y)) { return unpacked(__x) operation unpacked(__y); } \
     template <class __a, class __b, int __size> \
     __host__ __device__ inline auto operator operation(const __a& __x, const packed_member<__b, __size>& __y) \
-        -> decltype(plain(__x) operation plain(__y)) { return plain(__x) operation plain(__y); } \
+        -> decltype(unpacked(__x) operation unpacked(__y)) { return unpacked(__x) operation unpacked(__y); } \
     template <class __a, int __size, class __b, int __other> \
     __host__ __device__ inline auto operator operation(const packed_member<__a, __size>& __x, \
                                                        const packed_member<__b, __other>& __y) \
-        -> decltype(plain(__x) operation plain(__y)) { return plain(__x) operation plain(__y); }
+        -> decltype(unpacked(__x) operation unpacked(__y)) { return unpacked(__x) operation unpacked(__y); }
 GRIDSTRIDE_OPERATION(+)
 GRIDSTRIDE_OPERATION(-)
 GRIDSTRIDE_OPERATION(*)
@@ -69,8 +69,8 @@ GRIDSTRIDE_OPERATION(/)
 GRIDSTRIDE_OPERATION(==)
 GRIDSTRIDE_OPERATION(!=)
 template <class __number, int __size>
-__host__ __device__ inline auto operator-(const packed_member<__number, __size>& __x) -> decltype(-plain(__x)) {
-    return -plain(__x);
+__host__ __device__ inline auto operator-(const packed_member<__number, __size>& __x) -> decltype(-unpacked(__x)) {
+    return -unpacked(__x);
 }
 
 #undef GRIDSTRIDE_OPERATION
