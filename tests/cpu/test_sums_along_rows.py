@@ -21,7 +21,7 @@ def numpys_operations(length: int) -> int:
     return 15 + 3 + math.ceil(math.log2(length / 128))
 
 
-@pytest.mark.parametrize("length", [60, 100, 251, 300, 509, 1000, 4096, 20_000, 1 << 17])
+@pytest.mark.parametrize("length", [60, 100, 251, 300, 509, 1000, 4096, 20_000, 1 << 17, 1 << 19])
 def test_numbers_take_part_in_few_operations(length: int) -> None:
     for step in (1, 2):
         x = np.ones((3, step * length), "f4")[:, ::step]

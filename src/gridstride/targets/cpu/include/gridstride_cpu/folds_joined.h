@@ -6,15 +6,39 @@
 
 namespace gridstride {
 
+// Values are joined as the digits of a counter carry: in pairs of equally many.
+template <class __type>
+struct pairs {
+    unsigned long count = 0;
+    __type levels[48];
+
+    template <class __reduce>
+    GRIDSTRIDE_INLINED void push(const __reduce& __do, __type __value) {
+        int __level = 0;
+        for (unsigned long __rest = count++; __rest & 1; __rest >>= 1, ++__level)
+            __value = __do(levels[__level], __value);
+        levels[__level] = __value;
+    }
+    template <class __reduce>
+    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) const {
+        int __level = __builtin_ctzl(count);
+        __type __value = levels[__level];
+        for (unsigned long __rest = count >> __level >> 1; ++__level, __rest; __rest >>= 1)
+            if (__rest & 1) __value = __do(levels[__level], __value);
+        return __value;
+    }
+};
+
 constexpr int parts_of_batch = 8;  // joined before they are joined with others
 
+// Join values one by one with those there, or put them there first.
 template <class __type, class __reduce, class __value>
 GRIDSTRIDE_INLINED void join_values(__type* __to, bool __is_first, const __reduce& __do, int __count, const __value& __value_at) {
     if (__is_first) {
-        GRIDSTRIDE_INDEPENDENT
+        GRIDSTRIDE_LANES
         for (long long __k = 0; __k < __count; ++__k) __to[__k] = __value_at(__k);
     } else {
-        GRIDSTRIDE_INDEPENDENT
+        GRIDSTRIDE_LANES
         for (long long __k = 0; __k < __count; ++__k) __to[__k] = __do(__to[__k], __value_at(__k));
     }
 }
@@ -58,13 +82,14 @@ template <class __map, class __reduce, class __finish, class __folding, int __ax
 GRIDSTRIDE_INLINED void joined_along(const __map&, const __reduce& __do, const __finish& __do_finish, const __folding&,
                                      const fold_space<__axes>& __space, const __operand& __parts) {
     typedef typename __folding::type __type;
-    alignas(__type) char __memory[2][sizeof(__type)];
-    __type* const __sum = reinterpret_cast<__type*>(__memory[0]);
     const share_of_pieces __share(__space.kept.count);
     for (long long __result = __share.first; __result < __share.last; ++__result) {
-        join_parts<__folding>(__sum, reinterpret_cast<__type*>(__memory[1]), __do,
-                              __parts.data + __result * __parts.kept_strides[0], __parts.step, int(__space.fold_row), 1);
-        __do_finish(__result, 0, neighbors<__folding, false>{__sum, 1});
+        const char* const __from = __parts.data + __result * __parts.kept_strides[0];
+        pairs<__type> __joined;
+        for (long long __part = 0; __part < __space.fold_row; ++__part)
+            __joined.push(__do, reinterpret_cast<const __folding*>(__from + __part * __parts.step)->value);
+        const __type __value = __joined.whole(__do);
+        __do_finish(__result, 0, neighbors<__folding, false>{&__value, 1});
     }
 }
 

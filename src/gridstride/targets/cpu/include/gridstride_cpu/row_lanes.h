@@ -94,29 +94,6 @@ struct streamed_input {
     }
 };
 
-// Values are joined as the digits of a counter carry: in pairs of equally many.
-template <class __type>
-struct pairs {
-    unsigned long count = 0;
-    __type levels[48];
-
-    template <class __reduce>
-    GRIDSTRIDE_INLINED void push(const __reduce& __do, __type __value) {
-        int __level = 0;
-        for (unsigned long __rest = count++; __rest & 1; __rest >>= 1, ++__level)
-            __value = __do(levels[__level], __value);
-        levels[__level] = __value;
-    }
-    template <class __reduce>
-    GRIDSTRIDE_INLINED __type whole(const __reduce& __do) const {
-        int __level = __builtin_ctzl(count);
-        __type __value = levels[__level];
-        for (unsigned long __rest = count >> __level >> 1; ++__level, __rest; __rest >>= 1)
-            if (__rest & 1) __value = __do(levels[__level], __value);
-        return __value;
-    }
-};
-
 constexpr int fold_chunk_bytes = 65536;  // of the largest input, as in writers.py
 constexpr int neighbors_along = 256;      // results that are handed over at once
 
@@ -168,15 +145,12 @@ struct folded_chunk {
     }
     template <class __reduce, class __brief>
     GRIDSTRIDE_INLINED void add_lanes(const __reduce& __do, const __brief* __values) {
-        if (blocks == group) add_group(__do);
-        if (blocks++) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                lanes[__lane] = __do(lanes[__lane], static_cast<__type>(__values[__lane]));
-        } else {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) lanes[__lane] = static_cast<__type>(__values[__lane]);
+        if (blocks == group) {
+            join_values(groups, !has_groups, __do, __lanes, [&](long long __lane) -> const __type& { return lanes[__lane]; });
+            has_groups = true;
+            blocks = 0;
         }
+        join_values(lanes, blocks++ == 0, __do, __lanes, [&](long long __lane) { return static_cast<__type>(__values[__lane]); });
     }
     template <class __reduce>
     GRIDSTRIDE_INLINED __type whole(const __reduce& __do) {
@@ -187,20 +161,6 @@ struct folded_chunk {
         }
         const __type __most = halves<__type, __lanes>::join(__do, lanes);
         return has_apart ? __do(__most, apart) : __most;
-    }
-
-private:
-    template <class __reduce>
-    GRIDSTRIDE_INLINED void add_group(const __reduce& __do) {
-        if (has_groups) {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) groups[__lane] = __do(groups[__lane], lanes[__lane]);
-        } else {
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane) groups[__lane] = lanes[__lane];
-        }
-        has_groups = true;
-        blocks = 0;
     }
 };
 
