@@ -115,14 +115,9 @@ struct any_outer_input : outer_input<__operand, outer_both> {
     GRIDSTRIDE_INLINED outer_row<__operand, __count, outer_both> row(int __place, int __width) const {
         if (!is_of_rows) return of_both::template row<__count>(__place, __width);
         const long long __pitch = this->pitch_of(__width);
-        for (int __k = 0; __k < __count; ++__k) repeat(this->room + __k * __pitch, of_row + (__place + __k) * this->source.step, __width);
+        for (int __k = 0; __k < __count; ++__k)
+            repeat_bytes<sizeof(stored)>(this->room + __k * __pitch, of_row + (__place + __k) * this->source.step, __width);
         return {this->room, __pitch};
-    }
-    static GRIDSTRIDE_INLINED void repeat(char* __to, const char* __from, int __width) {
-        stored __value;
-        copy(__value, *reinterpret_cast<const stored*>(__from));
-        GRIDSTRIDE_INDEPENDENT
-        for (int __column = 0; __column < __width; ++__column) copy(reinterpret_cast<stored*>(__to)[__column], __value);
     }
 };
 
