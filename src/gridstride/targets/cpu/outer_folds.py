@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_loops import fold_space_bytes, room_of
 from gridstride.targets.block_loops.fold_outer import OF_BOTH, OF_COLUMNS, OF_ROWS, how_it_lies
-from gridstride.targets.cpu.tiles import LEAST_ROOM, STREAMED_ROW, outgrows_caches
+from gridstride.targets.cpu.tiles import STREAMED_ROW, outgrows_caches
 from gridstride.targets.walks import (
     LARGEST_WORD,
     FoldWalk,
@@ -21,6 +21,8 @@ from gridstride.targets.walks import (
     walked_operands,
 )
 
+#: Axes that all folds have room for at least, so that those of more take no other text.
+LEAST_ROOM = 8
 #: Elements of a result that are folded at once, as in the header; columns and rows at least.
 _GROUP, _COLUMNS, _ROWS = 8, 2, 8
 #: Bytes of what is brought for the columns of a piece, and at most; its rows at most; and what its columns come to.

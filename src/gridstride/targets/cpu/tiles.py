@@ -39,8 +39,6 @@ _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
 _CHUNK = 384
 #: Results from which on rows of them that lie apart are better written one by one, by the size of the largest.
 _SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
-#: Axes that folds have room for at least, so that those of more take no other text.
-LEAST_ROOM = 8
 #: Bytes of a row from which on it is worth storing past the caches.
 STREAMED_ROW = 256
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.

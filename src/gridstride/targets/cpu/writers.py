@@ -10,9 +10,9 @@ from gridstride.targets.block_loops.fold_large import fold_large
 from gridstride.targets.block_loops.fold_loops import WORKSPACE_AT, fold_space_bytes, folds_innermost, room_of
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
-from gridstride.targets.cpu.outer_folds import Outer, outer_of
+from gridstride.targets.cpu.outer_folds import LEAST_ROOM, Outer, outer_of
 from gridstride.targets.cpu.tiled_results import in_tiles
-from gridstride.targets.cpu.tiles import LEAST_ROOM, largest_item, tiling_of
+from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
     across_first_fold,
@@ -182,7 +182,8 @@ def _across(walk: FoldWalk, limits: Limits) -> FoldLoop:
     space = _space_across(walk, group, part, parts, capacity)
     how = shared(columns * parts, prod(walk.kept) * total, limits)
     inputs = inputs_across(walk, capacity)
-    return _loop_across((_ACROSS, "shared_across"), walk, capacity, space, inputs, how, parts, limits)
+    joining = _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None
+    return _loop_across((_ACROSS, "shared_across"), walk, capacity, space, inputs, how, parts, joining)
 
 
 def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
@@ -194,13 +195,10 @@ def _mixed(walk: FoldWalk, block: Block, limits: Limits) -> FoldLoop:
     capacity = room_of(walk, LEAST_ROOM)
     space, inputs = mixed_space(walk, block, part, parts, capacity), inputs_by_elements(walk, capacity)
     how = shared(pieces * parts, prod(walk.kept) * prod(walk.fold), limits)
-    loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, limits)
-    return loop._replace(
-        # Also of one part: most have several, and one text is for all.
-        joining=_joining_across(prod(walk.kept), parts, capacity, limits),
-        largest=_LARGEST_IN_BLOCKS,
-        finds_places=_FOUND_MIXED if loop.finds_places else "",
-    )
+    # Also of one part: most have several, and one text is for all.
+    joining = _joining_across(prod(walk.kept), parts, capacity, limits)
+    loop = _loop_across((_MIXED, "shared_mixed"), walk, capacity, space, inputs, how, parts, joining)
+    return loop._replace(largest=_LARGEST_IN_BLOCKS, finds_places=_FOUND_MIXED if loop.finds_places else "")
 
 
 def _outer(outer: Outer, limits: Limits) -> FoldLoop:
@@ -223,18 +221,12 @@ def _turned(walk: FoldWalk, limits: Limits) -> FoldLoop:
         walk, across, part, pieces * parts, kept, axes_bytes(total, across.fold, capacity), capacity
     )
     how = shared(pieces * parts * walk.kept[0], prod(walk.kept) * prod(walk.fold), limits)
-    loop = _loop_across(
-        (_TURNED, "shared_turned"),
-        walk,
-        capacity,
-        space,
-        inputs_across(across, capacity),
-        how,
-        pieces * parts,
-        limits,
-    )
     joining = _joining_along(walk.kept[0], pieces * parts, capacity, limits)
-    return loop._replace(joining=joining, parts_outermost=False)
+    inputs = inputs_across(across, capacity)
+    loop = _loop_across(
+        (_TURNED, "shared_turned"), walk, capacity, space, inputs, how, pieces * parts, joining
+    )
+    return loop._replace(parts_outermost=False)
 
 
 def _loop_across(
@@ -245,9 +237,9 @@ def _loop_across(
     inputs: Sequence[bytes],
     how: LaunchConfig,
     parts: int,
-    limits: Limits,
+    joining: Loop | None,
 ) -> FoldLoop:
-    """Return a loop of a header whose parts are joined across neighboring results."""
+    """Return a loop of a header that steps across neighboring results, whose parts lie outermost."""
     largest = max((each.itemsize for each in walk.inputs), default=1)
     return FoldLoop(
         *loop,
@@ -258,7 +250,7 @@ def _loop_across(
         how,
         parts,
         WORKSPACE_AT,
-        _joining_across(prod(walk.kept), parts, capacity, limits) if parts > 1 else None,
+        joining,
         _LARGEST_FOLDING,
         parts_outermost=True,
         tells_numberless=True,
