@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+#: Of C++17, with other spellings of operators.
+_KEYWORD_TEXT = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
+    const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
+    float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
+    while xor xor_eq
+"""
+KEYWORDS = frozenset(_KEYWORD_TEXT.split())
+
 
 @lru_cache(maxsize=256)
 def words(text: str) -> frozenset[str]:

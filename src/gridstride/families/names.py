@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from gridstride._syntax.words import without_comments, words
+from gridstride._syntax.words import KEYWORDS, without_comments, words
 
 _NAME = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
-#: Keywords of C++20 and functions that CUDA declares for every program.
-_TAKEN_NAMES = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
-    constinit continue decltype default delete do double dynamic_cast else enum explicit export extern
-    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
-    operator or or_eq private protected public register reinterpret_cast requires return short signed
-    sizeof static static_assert static_cast struct switch template this thread_local throw true try
-    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq assert
-    clock free malloc memcpy memset printf
-"""
-_TAKEN = frozenset(_TAKEN_NAMES.split())
+#: Keywords of C++20, and functions that CUDA declares for every program.
+_TAKEN = KEYWORDS | {
+    "char8_t", "co_await", "co_return", "co_yield", "concept", "consteval", "constinit", "requires",
+    "assert", "clock", "free", "malloc", "memcpy", "memset", "printf",
+}  # fmt: skip
 #: What may give a variable a value: assignments, steps, and calls of functions that take it by reference.
 _CHANGES = re.compile(r"(?<![=!<>])=(?!=)|(?:<<|>>)=|\b(?:and|or|xor)_eq\b|\+\+|--|\(")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
