@@ -44,6 +44,11 @@ def assigned_first(text: str, name: str, preambles: str = "", options: Sequence[
     return False
 
 
+def output_kind(text: str, name: str, preambles: str, options: Sequence[str]) -> str:
+    """Return the structure of an output: one whose earlier value is loaded, where a text may ask for it."""
+    return "output" if assigned_first(text, name, preambles, options) else "updated"
+
+
 def statements(plain: str) -> Iterator[str]:
     """Yield the statements of a text without comments, blocks with what precedes or follows them."""
     depth, start = 0, 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gridstride import config
 from gridstride._arguments.parameters import Declaration, declare
-from gridstride._source.assignments import assigned_first
+from gridstride._source.assignments import output_kind
 from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
 from gridstride._syntax.words import may_name, words
@@ -164,8 +164,7 @@ def operand_type(role: Role, source: ElementwiseSource, outputs: set[str], capac
     kind = "input"
     if role.parameter.name in outputs:
         preambles = f"{source.type_preamble}\n{source.preamble}"
-        is_new = assigned_first(source.operation, role.parameter.name, preambles, source.options)
-        kind = "output" if is_new else "updated"
+        kind = output_kind(source.operation, role.parameter.name, preambles, source.options)
     return f"gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}>"
 
 

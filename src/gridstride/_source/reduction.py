@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
-from gridstride._source.assignments import assigned_first
+from gridstride._source.assignments import output_kind
 from gridstride._source.elementwise import (
     raw_type,
     section,
@@ -133,8 +133,10 @@ class ReductionForm(NamedTuple):
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
-        form = ReductionForm(self.roles, self.types, "", "", "", 0, 0, "", "", 0, widened=self.widened)
-        return form._replace(checks_indices=self.checks_indices)
+        return ReductionForm(
+            self.roles, self.types, "", "", "", 0, 0, "", "", 0,
+            widened=self.widened, checks_indices=self.checks_indices,
+        )  # fmt: skip
 
 
 def reduction_form(
@@ -360,8 +362,7 @@ class _Text:
         kind = "folded"
         if name in self._outputs:
             preambles = f"{source.type_preamble}\n{source.preamble}"
-            is_new = assigned_first(statement_of(source), name, preambles, source.options)
-            kind = "output" if is_new else "updated"
+            kind = output_kind(statement_of(source), name, preambles, source.options)
         types = f"{role.stored_ctype}, {role.ctype}, {self._form.capacity}"
         return f"const gridstride::{kind}<{types}> gridstride_at_{name}"
 

@@ -199,8 +199,13 @@ def _iscomplex(tape: Tape, x: Any) -> Any:
     return imag(tape, x) != 0 if x.dtype.kind == "c" else _like(tape, x, False, np.bool_)
 
 
+def floating(tape: Tape, x: Any) -> Any:
+    """Record the conversion of integers to the floats that functions of them give."""
+    return x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
+
+
 def _sinc(tape: Tape, x: Any) -> Any:
-    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
+    x = floating(tape, x)
     y = np.pi * np.where(x == 0, x.dtype.type(1.0e-20), x)
     return np.where(x == 0, x.dtype.type(1), np.sin(y) / y)
 

@@ -105,7 +105,7 @@ def _to(tape: Tape, x: Any, dtype: Any) -> Any:
 
 
 def _sigmoid(tape: Tape, x: Any) -> Any:
-    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x  # integers wrap when they change sign
+    x = composed.floating(tape, x)  # integers wrap when they change sign
     return 1 / (1 + np.exp(-x))
 
 
@@ -127,7 +127,7 @@ def _angle(tape: Tape, x: Any) -> Any:
     """Record the angle, which of a zero is zero."""
     if x.dtype.kind == "c":
         return composed.called(tape, "angle", (x,), {})
-    x = x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
+    x = composed.floating(tape, x)
     return np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0))
 
 
