@@ -32,17 +32,8 @@ def kernel(asked: str, sign: str) -> gs.ReductionKernel:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "sign", "dtype"),
-    [
-        *(
-            (*each, dtype)
-            for each in (("any", "||"), ("all", "&&"))
-            for dtype in ("?", "i1", "f2", "f4", "c8", "c16")
-        ),
-        *((*each, dtype) for each in (("any", "|"), ("all", "&")) for dtype in ("?", "c8")),
-    ],
-)
+@pytest.mark.parametrize(("asked", "sign"), [("any", "||"), ("all", "&&"), ("any", "|"), ("all", "&")])
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", "f4", "c8", "c16"])
 def test_flags_wherever_elements_lie(xp: ModuleType, asked: str, sign: str, dtype: str) -> None:
     ask, draw = kernel(asked, sign), np.random.default_rng(1)
     for shape, axis in SHAPES:

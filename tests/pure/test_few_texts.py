@@ -38,7 +38,9 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return texts
 
 
-@pytest.mark.parametrize(("longest", "dtype"), [(64, "complex128"), (200, "float32"), (200, "int8")])
+@pytest.mark.parametrize(
+    ("longest", "dtype"), [(64, "float32"), (64, "complex128"), (200, "float32"), (200, "int8")]
+)
 @pytest.mark.parametrize("what", ["elements", "sums", "places"])
 def test_a_thousand_shapes_in_twelve_layouts(
     compiled: list[object], request: pytest.FixtureRequest, what: str, longest: int, dtype: str
