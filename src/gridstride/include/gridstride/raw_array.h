@@ -1,8 +1,10 @@
 // A raw parameter: a whole array that the kernel's body indexes. `x[k]` is element k in the order of its axes, last
 // axis fastest; `x[{i, j}]` and `x[_ind.get()]` have an index for each axis.
-// With GRIDSTRIDE_DEBUG defined, an index out of bounds prints where and stops the launch.
+// Indices are checked as `bounds.h` says.
 #ifndef GRIDSTRIDE_RAW_ARRAY_H
 #define GRIDSTRIDE_RAW_ARRAY_H
+
+#include <gridstride/bounds.h>
 
 namespace gridstride {
 
@@ -57,18 +59,8 @@ struct raw_array {
         static_assert(sizeof(long) == sizeof(long long), "the host wrote them, so any integer of 8 bytes reads them");
         return axis_numbers{__each, reinterpret_cast<const long*>(__each)};
     }
-#ifdef GRIDSTRIDE_DEBUG
-    __host__ __device__ static void __check(long long __index, long long __length, int __axis) {
-        if (__index >= 0 && __index < __length) return;
-        if (__axis < 0) printf("raw array: index %lld is out of bounds for size %lld\n", __index, __length);
-        else printf("raw array: index %lld is out of bounds for axis %d with length %lld\n", __index, __axis, __length);
-        __trap();
-    }
-#else
-    __host__ __device__ static void __check(long long, long long, int) {}
-#endif
     __host__ __device__ __type& __at(long long __k) const {
-        __check(__k, __size, -1);
+        check_index("raw array", __k, __size, -1);
         if (__is_contiguous) return reinterpret_cast<__type*>(__data)[__k];
         char* __place = __data;
         for (int __axis = __axes - 1; __axis > 0; --__axis) {
@@ -81,7 +73,7 @@ struct raw_array {
     __host__ __device__ __type& __at(const long long* __indices) const {
         char* __place = __data;
         for (int __axis = 0; __axis < __axes; ++__axis) {
-            __check(__indices[__axis], __shape[__axis], __axis);
+            check_index("raw array", __indices[__axis], __shape[__axis], __axis);
             __place += __indices[__axis] * __strides[__axis];
         }
         return *reinterpret_cast<__type*>(__place);

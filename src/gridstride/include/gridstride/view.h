@@ -11,6 +11,8 @@
 #ifndef GRIDSTRIDE_VIEW_H
 #define GRIDSTRIDE_VIEW_H
 
+#include <gridstride/bounds.h>
+
 namespace gridstride {
 
 template <class __t, int __n>
@@ -49,20 +51,9 @@ struct view {
 
     template <class... __indices>
     __host__ __device__ long long __offset(int __axis, long long __index, __indices... __rest) const {
-        __check(__axis, __index);
+        check_index("gridstride::view", __index, __shape[__axis], __axis);
         return __index * __strides[__axis] + __offset(__axis + 1, __rest...);
     }
-
-#ifdef GRIDSTRIDE_DEBUG
-    __host__ __device__ void __check(int __axis, long long __index) const {
-        if (__index >= 0 && __index < __shape[__axis]) return;
-        printf("gridstride::view: index %lld is out of bounds for axis %d with length %lld\n", __index, __axis,
-               __shape[__axis]);
-        __trap();
-    }
-#else
-    __host__ __device__ void __check(int, long long) const {}
-#endif
 };
 
 }
