@@ -158,9 +158,11 @@ GRIDSTRIDE_INLINED void fold_outer_rows(const __map& __do_map, const __reduce& _
             if (__axis >= __space.kept.ndim) break;
             __number += __place.at[__axis] * __space.kept_numbers.strides[__axis];
         }
+        swallow(__outputs.begin_rows(__apart, __space.group >> 31)...);
 #pragma unroll 1
         for (int __left = __rows; __left > 0; --__left) {
             swallow(__all.take_row(__apart)...);
+            swallow(__outputs.take_row()...);
             __folding __folded[__columns];
 #pragma unroll
             for (int __j = 0; __j < __columns; ++__j) {
@@ -171,7 +173,6 @@ GRIDSTRIDE_INLINED void fold_outer_rows(const __map& __do_map, const __reduce& _
                 __folded[__j] = __sum[0];
             }
             assign_outer<__are_words>(__do_post, __folded, __result, __space.result.step, __columns, __outputs...);
-            swallow(__outputs.move(1, __apart)...);
             __number += __apart * __space.kept_numbers.strides[1];
             __result += __apart * __space.result.strides[1];
         }

@@ -19,9 +19,21 @@ struct outer_output {
     typedef __operand operand;
     const __operand& source;
     char* place;
+    long long row_step;  // to the thread's next row
     GRIDSTRIDE_INLINED outer_output(const __operand& __output) : source(__output), place(__output.data) {}
     GRIDSTRIDE_INLINED int move(int __axis, long long __steps) {
         place += __steps * (__axis ? source.strides[__axis] : source.step);
+        return 0;
+    }
+    // Go before the first of rows that are so many apart. The zero, which compilers don't know to be one, has them keep the
+    // step: they would multiply again for each row, where multiplications are what the loop waits for.
+    GRIDSTRIDE_INLINED int begin_rows(int __apart, int __zero) {
+        row_step = (__apart * source.strides[1]) | __zero;
+        place -= row_step;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int take_row() {
+        place += row_step;
         return 0;
     }
 };

@@ -23,7 +23,7 @@ from gridstride.targets.walks import (
 #: Width and height of tiles by the bytes of the largest element.
 _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
 #: The same of blocks of more threads, for sides that fill these, and how many such tiles a multiprocessor must have.
-_LARGE_SHAPES = {1: (128, 512), 2: (128, 256), 4: (128, 64), 8: (64, 64)}
+_LARGE_SHAPES = {2: (128, 256), 4: (128, 64), 8: (64, 64)}
 _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
 #: The same and their threads where all rows begin at sectors, for elements so small that packets are no better.
 _OF_SECTORS = {1: (256, 256, 2 * THREADS), 2: (128, 128, THREADS)}
