@@ -54,7 +54,6 @@ def test_a_thousand_shapes_in_twelve_layouts(
     assert 1 <= len(compiled) <= 6
 
 
-@pytest.mark.parametrize("compiled", ["cores"], indirect=True)
 @pytest.mark.parametrize(
     ("what", "dtype"), [("sums", "int8"), ("sums", "float32"), ("sums", "complex128"), ("places", "int8")]
 )
@@ -68,6 +67,27 @@ def test_a_thousand_folds_over_any_axes(compiled: list[object], what: str, dtype
             x = in_layout(count % 12, drawn_shape(random_), dtype, random_)
             axes = tuple(axis for axis in range(x.ndim) if random_.random() < 0.5)
             fold(x, axis=axes or None)
+    assert 1 <= len(compiled) <= 6
+
+
+@pytest.mark.parametrize(
+    ("inputs", "dtype"), [(1, "int8"), (2, "float32"), (3, "float32"), (3, "complex128")]
+)
+def test_a_thousand_calls_of_any_arrays(compiled: list[object], inputs: int, dtype: str) -> None:
+    """Of the same shapes, each input in a layout of its own."""
+    random_, names = random.Random(2), "xyw"[:inputs]
+    declared = ", ".join(f"T {name}" for name in names)
+    text = f"z = {' - '.join(names)}; v = x"
+    kernel = gs.ElementwiseKernel(declared, "T z, T v", text, f"elements_of_{inputs}_of_{dtype}")
+    with gs.use_target("null"):
+        for count in range(1000):
+            shape = drawn_shape(random_)
+            kernel(
+                *(
+                    in_layout((count + random_.randrange(3) * k) % 12, shape, dtype, random_)
+                    for k in range(inputs)
+                )
+            )
     assert 1 <= len(compiled) <= 6
 
 

@@ -12,9 +12,11 @@ from gridstride.targets.walks import ElementWalk, Loop, LoopWriters
 
 #: Loops that a kernel has for calls that move little, besides those for any layout.
 _MOST_LOOPS = 2
-#: How many caches full of bytes are little; the same along rows of fewer bytes, for which loops of their own make a
-#: larger difference; and what a cache holds where a device does not say.
-_CACHES, _CACHES_OF_SHORT_ROWS, _SHORT_ROW, _USUAL_CACHE = 2, 1 / 4, 64, 32 << 20
+#: Rows of fewer bytes are short: loops for them make a larger difference, so there is one more where more than such a
+#: part of a cache moves.
+_SHORT_ROW, _CACHES_OF_SHORT_ROWS = 64, 1 / 4
+#: How many caches full of bytes are little, and what one holds where a device does not say.
+_CACHES, _USUAL_CACHE = 2, 32 << 20
 
 _lock = _forks.Lock()
 
@@ -31,14 +33,20 @@ def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limit
         All that texts depend on besides the loop.
     """
     loop = writers.elementwise(walk, limits)
-    if bytes_moved(walk) > _little(walk) * limits.attributes.get("L2CacheSize", _USUAL_CACHE):
+    caches = bytes_moved(walk) / limits.attributes.get("L2CacheSize", _USUAL_CACHE)
+    more = caches > _CACHES_OF_SHORT_ROWS and _has_short_rows(walk)
+    if caches > _CACHES or _is_own(kernel, loop, _MOST_LOOPS + more):
         return loop
+    return writers.any_elementwise(walk, limits)
+
+
+def _is_own(kernel: Hashable, loop: Loop, most: int) -> bool:
+    """Return whether a kernel has a loop among so many at most, which it gets where there are fewer."""
     with _lock:
         loops = _loops_of(kernel)
-        if len(loops) < _MOST_LOOPS:
+        if len(loops) < most:
             loops.add((loop.name, loop.capacity))
-        is_own = (loop.name, loop.capacity) in loops
-    return loop if is_own else writers.any_elementwise(walk, limits)
+        return (loop.name, loop.capacity) in loops
 
 
 def bytes_moved(walk: ElementWalk) -> int:
@@ -46,9 +54,8 @@ def bytes_moved(walk: ElementWalk) -> int:
     return sum(_elements(operand.strides, walk) * operand.itemsize for operand in walk.operands)
 
 
-def _little(walk: ElementWalk) -> float:
-    row = walk.shape[0] * max((operand.itemsize for operand in walk.operands), default=1)
-    return _CACHES_OF_SHORT_ROWS if row < _SHORT_ROW else _CACHES
+def _has_short_rows(walk: ElementWalk) -> bool:
+    return walk.shape[0] * max((operand.itemsize for operand in walk.operands), default=1) < _SHORT_ROW
 
 
 def _elements(strides: tuple[int, ...], walk: ElementWalk) -> int:

@@ -46,6 +46,7 @@ def element_loop(
     blocks: int | None = None,
     shared: int | None = None,
     threads: int = THREADS,
+    least_room: int = 1,
 ) -> Loop:
     """Return a loop over elements, as ``element_space`` and ``operand`` have it.
 
@@ -67,8 +68,10 @@ def element_loop(
         Bytes of shared memory that blocks are handed.
     threads : int
         Of a block.
+    least_room : int
+        Axes for which structures have room at least.
     """
-    capacity, count = capacity_for(len(lengths)), prod(lengths) if count is None else count
+    capacity, count = capacity_for(max(len(lengths), least_room)), prod(lengths) if count is None else count
     if operands is None:
         operands = [steps(operand.strides) for operand in walk.operands]
     how = configuration(count if blocks is None else blocks, threads)

@@ -21,13 +21,15 @@ from gridstride.targets.walks import (
 
 _HEADER = "gridstride/fold_little.h"
 #: Elements that are little; the same of long lines of words, for which one more text takes as long as memory does, and
-#: where elements of an input are read several times, for which others take less.
-_LITTLE, _LITTLE_OF_OTHERS = 1 << 23, 1 << 18
+#: where elements of an input are read several times, for which others take less: of fewer, by some microseconds.
+_LITTLE, _LITTLE_OF_OTHERS = 1 << 23, 1 << 21
 #: Elements that a thread loads at once, how often it does before others share the work, and how often then: a second
 #: launch takes as long as several turns.
 _AT_ONCE, _MANY_TURNS, _TURNS = 4, 8, 2
 #: Blocks that a multiprocessor is given where there are as many.
 _HELD = 4
+#: Room for axes, so that most walks have one text.
+_LEAST_ROOM = 8
 #: Neighboring threads that have neighboring results, and those that share one at least where each has several turns.
 _NEIGHBORS, _LEAST_SHARING = 32, 4
 
@@ -51,7 +53,7 @@ def _reads_again(walk: FoldWalk) -> bool:
 
 def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the loop for any fold: others would save a few microseconds, and take long to compile."""
-    results, total, capacity = prod(walk.kept), prod(walk.fold), room_of(walk)
+    results, total, capacity = prod(walk.kept), prod(walk.fold), room_of(walk, _LEAST_ROOM)
     is_across = not folds_innermost(walk)
     held = _HELD * limits.multiprocessors
     sharing = _sharing(results, total, is_across, held)
@@ -77,7 +79,7 @@ def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
         for each in walk.inputs
     )
     how = configuration(blocks, THREADS, parts)
-    loop = fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how)
+    loop = fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how, capacity=capacity)
     return loop._replace(joining=loop.joining and loop.joining._replace(name="fold_little_parts"))
 
 

@@ -45,13 +45,14 @@ def rows(walk: ElementWalk, length: int, limits: Limits) -> Loop:
     return element_loop(_HEADER, name, walk, sizes, (pieces, *outer))
 
 
-def packets_of_rows(walk: ElementWalk, length: int) -> Loop:
+def packets_of_rows(walk: ElementWalk, length: int, least_room: int = 1) -> Loop:
     """Return the loop whose threads take a packet each, of whichever rows."""
     packets, outer = packets_of_row(walk, length), walk.shape[1:]
     total = packets * prod(outer)
     index = "unsigned" if total < 2**31 else "unsigned long long"
     name, sizes = f"rows<{index}, {length}, {flag(are_in_order(walk))}>", (walk.shape[0], 1, 1, 0)
-    return element_loop(_HEADER, name, walk, sizes, (packets, *outer), blocks=ceil_div(total, THREADS))
+    blocks = ceil_div(total, THREADS)
+    return element_loop(_HEADER, name, walk, sizes, (packets, *outer), blocks=blocks, least_room=least_room)
 
 
 def _gathered_length(walk: ElementWalk, length: int) -> int:

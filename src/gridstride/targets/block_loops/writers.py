@@ -34,6 +34,8 @@ from gridstride.targets.block_loops.strips import strip_loop
 from gridstride.targets.block_loops.tiles import any_tiles, turned_tiles
 from gridstride.targets.walks import LEAST_WORD, THREADS, WARP, ElementWalk, FoldLoop, FoldWalk, Loop
 
+#: Axes for which loops for any walk have room at least.
+_ROOM_OF_ANY = 8
 #: Folds of so few elements leave a thread too little to do for one result.
 _TINY = 8
 #: Bytes of a row that is short.
@@ -61,7 +63,7 @@ class BlockLoops:
     def any_elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return tiles where operands lie along different axes, else packets of rows."""
         length = packet_length(walk.operands)
-        return any_tiles(walk, length, limits) or packets_of_rows(walk, length)
+        return any_tiles(walk, length, limits) or packets_of_rows(walk, length, _ROOM_OF_ANY)
 
     def reduction(self, walk: FoldWalk, limits: Limits) -> FoldLoop:
         """Return a fold along or across the innermost axis, in parts where results alone are too few."""
