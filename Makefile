@@ -5,7 +5,7 @@
 #   make bench   measure the CPU target beside its peers (with a GPU also BENCH="raw_launch raw_start
 #                array_launch array_start array_kernels")
 #   make docs    build the documentation site into site/
-#   make soak    the tests that take too long for `make test`
+#   make soak    all tests, with those that take too long for `make test`, and every text optimized as users' are
 # Choose another interpreter with PYTHON=/path/to/python3.
 
 SHELL := /bin/bash
@@ -47,7 +47,7 @@ docs: .venv-docs/.installed
 	$(DOCS_BIN)/zensical build --clean --strict
 
 soak: $(VENV)/.test
-	GRIDSTRIDE_NATIVE=verify $(BIN)/python -m pytest -m soak $(PYTEST_ARGUMENTS)
+	GRIDSTRIDE_NATIVE=verify $(BIN)/python -m pytest -m "" --optimize-all $(PYTEST_ARGUMENTS)
 
 clean:
 	rm -rf $(VENV) .venv-docs site build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

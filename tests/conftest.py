@@ -16,6 +16,7 @@ from types import ModuleType
 import fake_cupy
 import pytest
 from native_support import Recorder
+from optimization import optimize_less
 
 from gridstride import _native
 from gridstride._compilation import functions
@@ -110,10 +111,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="stop with an error where this target cannot be used, instead of leaving its tests out",
     )
+    parser.addoption(
+        "--optimize-all",
+        action="store_true",
+        help="optimize the texts of all array kernels as users' are, where otherwise a sample is",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     _use_a_cache_of_the_session(config)
+    if not config.getoption("--optimize-all"):
+        optimize_less()
     for name in config.getoption("--require-target"):
         try:
             registry.get(name)
