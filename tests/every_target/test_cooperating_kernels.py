@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
@@ -60,14 +61,21 @@ def test_a_seed_determines_a_batch() -> None:
     ],
 )
 def test_another_program_is_found_out(xp: ModuleType, right: str, wrong: str) -> None:
-    batches = [generate_cooperating(seed, 10) for seed in range(1, 7)]
-    changed = [
-        made._replace(batch=made.batch._replace(kernels=tuple(
-            kernel._replace(text=kernel.text.replace(right, wrong)) for kernel in made.batch.kernels
-        )))
-        for made in batches if right in made.batch.text
-    ]  # fmt: skip
-    assert any(differences(made, xp) for made in changed)
+    assert any(differences(made, xp) for made in changed_batches(right, wrong))
+
+
+def changed_batches(right: str, wrong: str) -> Iterator[CooperatingBatch]:
+    """Yield the kernels whose texts have something, with something else in its place."""
+    for seed in range(1, 7):
+        made = generate_cooperating(seed, 10)
+        chosen = [
+            (kernel._replace(text=kernel.text.replace(right, wrong)), meaning)
+            for kernel, meaning in zip(made.batch.kernels, made.meanings, strict=True)
+            if right in kernel.text
+        ]
+        if chosen:
+            kernels, meanings = zip(*chosen, strict=True)
+            yield CooperatingBatch(made.batch._replace(kernels=kernels), meanings)
 
 
 def test_races_are_found_out() -> None:
