@@ -19,6 +19,7 @@ from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import FoldLoop
 from tests.array_values import values
 from tests.cpu.test_block_loops import flat_view, forget_calls, in_soak
+from tests.crosses import in_turns
 from tests.every_target import test_reduction as reduction
 from tests.every_target import test_reduction_operands as operands
 from tests.every_target.test_large_reductions import check_most_frequent
@@ -117,25 +118,29 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_array_equal(WIDE(three, axis=(0, 2, 4)), three.sum((0, 2, 4), dtype="c16"))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "int16", "float64", "complex128")])
 @pytest.mark.parametrize(
-    ("shape", "axes"),
-    [
-        ((61, 8, 6, 5, 9), (0, 2, 4)),
-        ((9, 6, 8, 9, 5), (2, 4)),
-        ((5, 8, 6, 5, 12), (1, 3)),
-        ((30, 3, 211, 5), (0, 2)),
-        ((6, 70, 31, 8), (1, 3)),
-        ((2, 10, 13, 20, 10), (0, 2, 4)),
-        ((3, 2, 7, 310, 5), (1, 3)),
-        ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
-        ((21, 7, 3, 5, 11), (0, 2)),
-        ((40, 3, 901, 5), (0, 2)),
-    ],
+    ("folded", "dtype"),
+    in_turns(
+        [
+            ((61, 8, 6, 5, 9), (0, 2, 4)),
+            ((9, 6, 8, 9, 5), (2, 4)),
+            ((5, 8, 6, 5, 12), (1, 3)),
+            ((30, 3, 211, 5), (0, 2)),
+            ((6, 70, 31, 8), (1, 3)),
+            ((2, 10, 13, 20, 10), (0, 2, 4)),
+            ((3, 2, 7, 310, 5), (1, 3)),
+            ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
+            ((21, 7, 3, 5, 11), (0, 2)),
+            ((40, 3, 901, 5), (0, 2)),
+        ],
+        ["int8", "float32"],
+        others=["float16", "int16", "float64", "complex128"],
+    ),
 )
 def test_folded_axes_between_kept_ones(
-    dtype: str, shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    dtype: str, folded: tuple[tuple[int, ...], tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shape, axes = folded
     total = INTEGERS if dtype.startswith("int") else reduction.TOTAL
     chosen: list[str] = []
     loop_for = writers.BlockLoops.reduction
@@ -245,8 +250,10 @@ def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
     operands.test_sums_of_small_integers_as_floats_are_exact(np, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64")])
-@pytest.mark.parametrize("shape", [(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns([(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)], ["int8", "float32", "float16", "float64"]),
+)
 def test_folds_of_columns_that_make_a_result(dtype: str, shape: tuple[int, ...]) -> None:
     axes = (len(shape) - 3, len(shape) - 1)
     kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
@@ -336,18 +343,18 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
             np.testing.assert_array_equal(INTEGERS(each, axis=1), each.sum(1, dtype="i8"))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "dtype"),
     [
-        (301, 371),
-        (140, 512),
-        (70, 19, 13),
-        (4099, 3),
-        (4099, 33),
-        (4099, 16),
-        (5, 517),
-        *in_soak((5, 301, 1000), (2000, 300)),
+        *in_turns(
+            [(301, 371), (140, 512), (70, 19, 13), (4099, 3), (4099, 33), (4099, 16), (5, 517)],
+            ["int8", "uint8"],
+        ),
+        *(
+            pytest.param(shape, dtype, marks=pytest.mark.soak)
+            for shape in ((5, 301, 1000), (2000, 300))
+            for dtype in ("int8", "uint8")
+        ),
     ],
 )
 def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:

@@ -14,7 +14,8 @@ from gridstride.targets import registry
 from gridstride.targets.block_loops import boxes, writers
 from gridstride.targets.walks import ElementWalk, Ints, Loop, Walked
 from tests.array_values import values
-from tests.cpu.test_block_loops import ADD_TO, BOTH, NUMBERED, flat_view, forget_calls, in_soak
+from tests.cpu.test_block_loops import ADD_TO, BOTH, NUMBERED, flat_view, forget_calls
+from tests.crosses import in_turns
 from tests.own_loops import own_loop
 
 #: Shapes and orders of axes: boxes that end along either side or both, of one run or several.
@@ -53,8 +54,10 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Loop]]:
     TOTAL._known.clear()
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float32", *in_soak("float16", "float64", "complex128")])
-@pytest.mark.parametrize("axes", AXES, ids=str)
+@pytest.mark.parametrize(
+    ("axes", "dtype"),
+    in_turns(AXES, ["int8", "uint16", "float32", "float16", "float64", "complex128"], 2),
+)
 def test_permuted_axes(dtype: str, axes: tuple[Ints, Ints], chosen: list[Loop]) -> None:
     shape, order = axes
     turned = tuple(shape[axis] for axis in order)

@@ -11,6 +11,7 @@ from gridstride.targets import registry
 from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import ElementWalk, Ints, Walked
 from tests.cpu.test_block_loops import taken_loops
+from tests.crosses import in_turns
 from tests.every_target import test_flipped_pixels as every_target
 
 
@@ -20,8 +21,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield names
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
-@pytest.mark.parametrize("shape", [(37, 224, 3), (4, 1000, 21), (2, 131, 97, 3)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns([(37, 224, 3), (4, 1000, 21), (2, 131, 97, 3)], ["float16", "int8", "float32"]),
+)
 def test_flipped_pixels(dtype: str, shape: Ints, taken: list[str]) -> None:
     every_target.test_flipped_pixels(np, dtype, shape)
     assert {"interleaved", "deinterleaved"} <= {name.split("<")[0] for name in taken}

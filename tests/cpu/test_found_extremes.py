@@ -9,9 +9,11 @@ import pytest
 
 import gridstride as gs
 from gridstride._array_pipeline import folding
-from tests.every_target.test_places import SIDES, kernel
+from tests.crosses import in_turns
+from tests.every_target.test_places import kernel
 
 DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "bfloat16"]
+KINDS = [("argmax", "first"), ("argmax", "last"), ("argmin", "first")]
 SHAPES = [
     ((3, 5003), 1),
     ((300, 97), 1),
@@ -46,9 +48,9 @@ def check(kernel_: gs.ReductionKernel, x: Any, kept: str, side: str, axis: Any) 
     np.testing.assert_array_equal(values.astype(wide.dtype) if values.shape else values, best)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("kept", "side"), [("argmax", "first"), ("argmax", "last"), ("argmin", "first")])
-def test_every_dtype(dtype: str, kept: str, side: str) -> None:
+@pytest.mark.parametrize(("dtype", "kind"), in_turns(DTYPES, KINDS, others=[("argmin", "last")]))
+def test_every_dtype(dtype: str, kind: tuple[str, str]) -> None:
+    kept, side = kind
     found = kernel(kept, side)
     for few in (5, 120):
         for shape, axis in SHAPES:
@@ -75,17 +77,16 @@ def test_the_loop_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [text.count("as_found_extreme<true, false, ") for text in texts] == [1, 1]
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i8", "u8", "f2", "f4", "f8", "bfloat16"])
-def test_the_ends_of_what_a_dtype_holds(dtype: str) -> None:
-    of = named(dtype)
+@pytest.mark.parametrize(("dtype", "kind"), in_turns(DTYPES, KINDS, others=[("argmin", "last")]))
+def test_the_ends_of_what_a_dtype_holds(dtype: str, kind: tuple[str, str]) -> None:
+    (kept, side), of = kind, named(dtype)
     low, high = (-np.inf, np.inf) if dtype[0] in "fb" else (np.iinfo(of).min, np.iinfo(of).max)
-    for kept, extreme, other in (("argmax", low, high), ("argmin", high, low)):
-        for side in SIDES:
-            x = np.full((3, 700), extreme, of)
-            for better in (extreme, other):
-                x[1, 600] = better
-                check(kernel(kept, side), x, kept, side, 1)
-                check(kernel(kept, side), x, kept, side, 0)
+    extreme, other = (low, high) if kept == "argmax" else (high, low)
+    x = np.full((3, 700), extreme, of)
+    for better in (extreme, other):
+        x[1, 600] = better
+        check(kernel(kept, side), x, kept, side, 1)
+        check(kernel(kept, side), x, kept, side, 0)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "bfloat16"])

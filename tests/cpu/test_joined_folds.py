@@ -10,6 +10,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets.cpu import writers
+from tests.crosses import in_turns
 
 SHAPES = [(100_000,), (40, 5_003), (17, 300, 70), (5_003, 40), (9, 8, 7, 600)]
 _FIRST = """
@@ -57,8 +58,7 @@ def test_sums(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
     assert max(joined) > 1
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(("shape", "dtype"), in_turns(SHAPES, ["float32", "float16", "bfloat16"]))
 def test_structures_without_an_identity(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
     first = gs.ReductionKernel(
         "T x", "int64 k", "candidate{x, _J}", "earlier(a, b)", "k = a.place", None, "first", "candidate",
@@ -70,8 +70,7 @@ def test_structures_without_an_identity(shape: tuple[int, ...], dtype: str, join
     assert max(joined) > 1
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("shape", "dtype"), in_turns(SHAPES, ["float16", "bfloat16"]))
 def test_structures_of_halves(shape: tuple[int, ...], dtype: str, joined: list[int]) -> None:
     extent = gs.ReductionKernel(
         "T x", "T y", "extent{x, x}", "wider(a, b)", "y = T(a.high - a.low)", None, "extent", "extent", preamble=_EXTENT

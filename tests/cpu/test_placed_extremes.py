@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gridstride.targets.walks import FoldLoop
+from tests.crosses import in_turns
 from tests.every_target.test_places import expected, kernel
 
 pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
@@ -24,18 +25,21 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("loop", SHAPES)
 @pytest.mark.parametrize(
-    ("dtype", "kept", "side"),
-    [
-        ("int8", "argmax", "first"),
-        ("int8", "argmin", "last"),
-        ("uint8", "argmax", "last"),
-        ("uint8", "argmin", "first"),
-    ],
+    ("loop", "kind"),
+    in_turns(
+        SHAPES,
+        [
+            ("int8", "argmax", "first"),
+            ("uint8", "argmin", "first"),
+            ("int8", "argmin", "last"),
+            ("uint8", "argmax", "last"),
+        ],
+        2,
+    ),
 )
-def test_places(block_folds: list[FoldLoop], loop: str, dtype: str, kept: str, side: str) -> None:
-    shape, axis = SHAPES[loop]
+def test_places(block_folds: list[FoldLoop], loop: str, kind: tuple[str, str, str]) -> None:
+    (dtype, kept, side), (shape, axis) = kind, SHAPES[loop]
     limits = np.iinfo(dtype)
     find = kernel(kept, side)
     draw = np.random.default_rng(1)

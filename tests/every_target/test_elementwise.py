@@ -15,6 +15,7 @@ import gridstride as gs
 from gridstride import _dtypes
 from gridstride.targets.base import Target
 from tests.array_values import values
+from tests.crosses import in_turns
 
 ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
 COPY = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
@@ -87,8 +88,7 @@ def test_float16_is_converted_exactly(xp: ModuleType) -> None:
     )
 
 
-@pytest.mark.parametrize("stored", NUMERIC)
-@pytest.mark.parametrize("value", ["float64", "complex128"])
+@pytest.mark.parametrize(("stored", "value"), in_turns(NUMERIC, ["float64", "complex128"]))
 def test_inputs_are_read_as_the_dtype_that_a_placeholder_gets(
     xp: ModuleType, stored: str, value: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import Array, values
+from tests.crosses import in_turns
 
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "exchanged_and_numbered")
 ADD_TO = gs.ElementwiseKernel("T x, T y", "T z", "z += x - y", "exchanged_and_added")
@@ -33,8 +34,7 @@ def exchanged(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*others, second, first, row)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dtype"), in_turns(SHAPES, ["int8", "float16", "float32", "float64"], 2))
 def test_exchanged_rows(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
     order, size = exchanged(shape), int(np.prod(shape))
     given = values((size + ROOM,), dtype, 1)

@@ -10,6 +10,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import values
+from tests.crosses import in_turns
 
 COPY = gs.ElementwiseKernel("T x", "U z", "z = U(x)", "flipped_pixels")
 ADD_TO = gs.ElementwiseKernel("T x, T y", "T z", "z += x - y", "flipped_and_added")
@@ -28,8 +29,7 @@ def flipped(flat: Any, images: tuple[int, ...], lines: int, parts: int, to_plane
     return flat.reshape(*first, parts, rows, lines)[..., ::-1].transpose(0, 2, 3, 1)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dtype"), in_turns(SHAPES, ["int8", "float16", "float32", "float64"], 2))
 def test_flipped_pixels(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
     size, (*images, lines, parts) = int(np.prod(shape)), shape
     given = values((size + ROOM,), dtype, 1)

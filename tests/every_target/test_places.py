@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from tests.crosses import in_turns
 
 #: Signs that compare numbers, and places of equal ones, for each of what may be kept.
 SIGNS = {"argmax": ">", "argmin": "<"}
@@ -59,19 +60,21 @@ def test_places_wherever_elements_lie(xp: ModuleType, dtype: str, kept: str, sid
                     )
 
 
-@pytest.mark.parametrize(("dtype", "kept", "side"), KINDS)
-def test_places_along_several_axes(xp: ModuleType, dtype: str, kept: str, side: str) -> None:
+@pytest.mark.parametrize(("kind", "shape"), in_turns(KINDS, [(300, 7, 40), (6, 300, 33), (20, 40, 9000)]))
+def test_places_along_several_axes(
+    xp: ModuleType, kind: tuple[str, str, str], shape: tuple[int, ...]
+) -> None:
+    dtype, kept, side = kind
     find = kernel(kept, side)
-    for shape in ((300, 7, 40), (6, 300, 33), (20, 40, 9000)):
-        x = np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
-        for view in (x, x[:, ::2], x[::-1, 1:, ::-1]):
-            for axes, rest in (((0, 1), 2), ((0, 2), 1), ((1, 2), 0)):
-                lines = np.moveaxis(view, rest, -1).reshape(-1, view.shape[rest])
-                place, value = find(xp.asarray(view), axis=axes)
-                np.testing.assert_array_equal(
-                    gs.asnumpy(place), expected(lines, kept, side, 0), f"{shape} {axes}"
-                )
-                np.testing.assert_array_equal(gs.asnumpy(value), getattr(lines, kept[3:])(0))
+    x = np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
+    for view in (x, x[:, ::2], x[::-1, 1:, ::-1]):
+        for axes, rest in (((0, 1), 2), ((0, 2), 1), ((1, 2), 0)):
+            lines = np.moveaxis(view, rest, -1).reshape(-1, view.shape[rest])
+            place, value = find(xp.asarray(view), axis=axes)
+            np.testing.assert_array_equal(
+                gs.asnumpy(place), expected(lines, kept, side, 0), f"{shape} {axes}"
+            )
+            np.testing.assert_array_equal(gs.asnumpy(value), getattr(lines, kept[3:])(0))
 
 
 def test_places_by_the_bits_of_elements(xp: ModuleType) -> None:

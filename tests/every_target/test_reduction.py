@@ -15,6 +15,7 @@ from gridstride import _dtypes
 from gridstride.targets.base import Target
 from gridstride.targets.block_loops import writers
 from tests.array_values import values
+from tests.crosses import in_turns
 
 #: Before fixtures choose instead.
 READS_LITTLE = writers.reads_little
@@ -203,9 +204,12 @@ def test_products_and_extremes(xp: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a > b ? a : b", "(b <= a) ? a : b", "a >= b ? b : a", "max(b, a)", "(b > a) ? a : b"]
+    ("text", "dtype"),
+    in_turns(
+        ["a > b ? a : b", "(b <= a) ? a : b", "a >= b ? b : a", "max(b, a)", "(b > a) ? a : b"],
+        ["int8", "uint8"],
+    ),
 )
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_the_larger_or_the_smaller_of_two(xp: ModuleType, text: str, dtype: str) -> None:
     kernel = gs.ReductionKernel("T x", "T y", "x", text, name="kept")
     limits = np.iinfo(dtype)

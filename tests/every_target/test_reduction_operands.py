@@ -9,6 +9,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import values
+from tests.crosses import in_turns
 from tests.every_target.test_reduction import LARGEST, NUMBERS, PLACE, TOTAL
 
 WEIGHTED = gs.ReductionKernel(
@@ -21,8 +22,10 @@ FLOAT_SUM = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = a", "0", "
 ADDED = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = y + a", "0", "added_to_what_is_there")
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(300, 1000), (7, 3001), (90, 1030), (3, 40, 70)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns([(300, 1000), (7, 3001), (90, 1030), (3, 40, 70)], ["int8", "float16", "float32", "float64"]),
+)
 def test_one_weight_for_a_row_or_a_column(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
     x = values(shape, dtype, 1)
     for weights in (
@@ -57,7 +60,11 @@ def test_distances_of_points(xp: ModuleType, dtype: str, dimensions: int) -> Non
     )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["int8", "float16", pytest.param("float32", marks=pytest.mark.soak), "float64",
+     pytest.param("complex128", marks=pytest.mark.soak)],
+)  # fmt: skip
 def test_what_is_inside_of_an_array(xp: ModuleType, dtype: str) -> None:
     for shape in ((6, 9, 205), (40, 13, 15), (5, 4, 17, 3), (3, 5, 2, 600)):
         whole = values(shape, dtype, 1)
@@ -75,8 +82,10 @@ def test_what_is_inside_of_an_array(xp: ModuleType, dtype: str) -> None:
                     np.testing.assert_array_equal(gs.asnumpy(LARGEST(xp.asarray(x), axis=axes)), x.max(axes))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(3, 5003), (4, 3, 1007), (9, 2, 35), (20, 37, 3)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns([(3, 5003), (4, 3, 1007), (9, 2, 35), (20, 37, 3)], ["int8", "int16", "float32", "float64"]),
+)
 def test_a_few_rows_that_begin_anywhere(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
     axis = len(shape) - 2
     x = values((*shape[:-1], shape[-1] + 3), dtype, 1)

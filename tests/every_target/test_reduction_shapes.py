@@ -57,7 +57,16 @@ def test_lines_of_every_length(xp: ModuleType, dtype: str) -> None:
             np.testing.assert_array_equal(gs.asnumpy(TOTAL(xp.asarray(view))), view.sum(dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "int8",
+        "uint8",
+        "int16",
+        *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("uint16", "int32")),
+        "uint32",
+    ],
+)
 def test_sums_of_the_extremes_of_small_integers(xp: ModuleType, dtype: str) -> None:
     for extreme in (np.iinfo(dtype).min, np.iinfo(dtype).max):
         for shape in ((70_000,), (700, 130), (20_000, 3), (3, 20_000), (5000, 16), (300, 5000)):
@@ -162,7 +171,15 @@ def test_places_among_several_axes(xp: ModuleType, dtype: str) -> None:
             np.testing.assert_array_equal(gs.asnumpy(largest), folded.max(-1))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16", "float64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "int8",
+        *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("uint16", "int32")),
+        "float16",
+        "float64",
+    ],
+)
 def test_the_first_of_equal_elements(xp: ModuleType, dtype: str) -> None:
     for length in (31, 33, 127, 129, 255, 300, 2047, 2049, 5000, 70_001):
         x = np.random.default_rng(length).integers(0, 50, (140_000 // length, length)).astype(dtype)
@@ -179,9 +196,9 @@ def test_the_first_of_equal_elements(xp: ModuleType, dtype: str) -> None:
         "int count = 7; float most = 1;",
         "float most; short count : 12; bool any;",
         "float most; int counts[1]; int& count() { return counts[0]; }",
-        "float mosts[2]; int count; float& most() { return mosts[1]; }",
+        pytest.param("float mosts[2]; int count; float& most() { return mosts[1]; }", marks=pytest.mark.soak),
         "struct { float a; int b; } pair; float& most() { return pair.a; } int& count() { return pair.b; }",
-        "int a, b, c, d, count; float most;",
+        pytest.param("int a, b, c, d, count; float most;", marks=pytest.mark.soak),
     ],
 )  # fmt: skip
 def test_structures_of_any_members(xp: ModuleType, members: str) -> None:

@@ -25,7 +25,9 @@ SHAPES: list[tuple[tuple[int, ...], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "float32", pytest.param("float64", marks=pytest.mark.soak), "complex64"]
+)
 def test_operands_along_different_axes(xp: ModuleType, dtype: str) -> None:
     for shape, axes in SHAPES:
         x, y = values(shape, dtype, 1), values(shape, dtype, 2)

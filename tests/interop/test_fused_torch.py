@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from tests.crosses import in_turns
 
 torch = pytest.importorskip("torch")
 
@@ -63,7 +64,10 @@ OF_TWO = """\
 """.split()  # noqa: SIM905
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "float64"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "int32", *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("float16", "float64"))],
+)
 def test_functions_of_one(dtype: str) -> None:
     x, inverse = tensor(dtype, 40), {"asin", "acos", "atanh"}
 
@@ -74,7 +78,13 @@ def test_functions_of_one(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtypes", [("float32", "float32"), ("int32", "float32"), ("int64", "int32"), ("float16", "float32")]
+    "dtypes",
+    [
+        ("float32", "float32"),
+        pytest.param(("int32", "float32"), marks=pytest.mark.soak),
+        ("int64", "int32"),
+        pytest.param(("float16", "float32"), marks=pytest.mark.soak),
+    ],
 )
 def test_functions_of_two(dtypes: tuple[str, str]) -> None:
     x, y = (tensor(dtype, 40, seed=seed) for seed, dtype in enumerate(dtypes))
@@ -182,8 +192,8 @@ def test_methods() -> None:
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
+    ("function", "dtype"),
+    in_turns([
         torch.sum, lambda x: torch.sum(x, 0), lambda x: torch.sum(x * 2, dim=(0, 1), keepdim=True),
         lambda x: x.sum(dim=-1), lambda x: torch.prod(x, 1), lambda x: torch.mean(x, dim=1, keepdim=True),
         lambda x: torch.var(x, dim=0), lambda x: x.std(), lambda x: torch.var(x, dim=1, correction=0),
@@ -191,9 +201,8 @@ def test_methods() -> None:
         lambda x: torch.any(x > 7, dim=1), lambda x: torch.all(x, 0), lambda x: torch.count_nonzero(x - 2),
         lambda x: torch.sum(input=x, dim=1),
         lambda x: torch.sum(x, dim=0, dtype=torch.float64), lambda x: torch.std(x, dim=0, unbiased=False),
-    ],
+    ], ["float32", "uint8"]),
 )  # fmt: skip
-@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_reductions(function: Function, dtype: str) -> None:
     check(function, tensor(dtype, 4, 9), rtol=1e-5)
 

@@ -13,6 +13,7 @@ import pytest
 import gridstride as gs
 from gridstride.targets import registry
 from tests.array_values import Array
+from tests.crosses import in_turns
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 
@@ -39,12 +40,17 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("longest", "dtype"), [(64, "float32"), (64, "complex128"), (200, "float32"), (200, "int8")]
+    ("what", "of"),
+    in_turns(
+        ["elements", "sums", "places"],
+        [(64, "float32"), (200, "int8"), (64, "complex128"), (200, "float32")],
+        2,
+    ),
 )
-@pytest.mark.parametrize("what", ["elements", "sums", "places"])
 def test_a_thousand_shapes_in_twelve_layouts(
-    compiled: list[object], request: pytest.FixtureRequest, what: str, longest: int, dtype: str
+    compiled: list[object], request: pytest.FixtureRequest, what: str, of: tuple[int, str]
 ) -> None:
+    longest, dtype = of
     name = f"{what}_of_{longest}_by_{request.node.callspec.params['compiled'].replace(' ', '_')}"
     with gs.use_target("null"):
         if what == "elements":
