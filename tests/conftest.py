@@ -92,6 +92,13 @@ def each_way(request: pytest.FixtureRequest) -> Iterator[None]:
     _native.use_shortcuts(before)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _others_objects() -> None:
+    """Leave what other modules' tests made out of the garbage collections of a module's, which ask for many."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _gpu_lock(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let one test at a time use the GPU, also between the workers of a parallel run."""
