@@ -32,8 +32,9 @@ def test_threads_that_work_together_write_what_they_mean_for_long(xp: ModuleType
     assert not differences(generate_cooperating(seed, SOAK_KERNELS), xp)
 
 
-def test_every_feature_is_in_a_tenth_of_the_kernels() -> None:
-    kernels = [kernel for seed in SOAK for kernel in generate_cooperating(seed, SOAK_KERNELS).batch.kernels]
+@pytest.mark.parametrize("seeds", [SOAK[::5], pytest.param(SOAK, marks=pytest.mark.soak)], ids=len)
+def test_every_feature_is_in_a_tenth_of_the_kernels(seeds: range) -> None:
+    kernels = [kernel for seed in seeds for kernel in generate_cooperating(seed, SOAK_KERNELS).batch.kernels]
     counted = Counter(feature for kernel in kernels for feature in kernel.features)
     assert set(counted) == set(COOPERATIONS)
     assert not {feature: count for feature, count in counted.items() if count < len(kernels) / 10}
