@@ -15,7 +15,7 @@ from tests.every_target import test_folds_of_pairs as every_target
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def taken(monkeypatch: pytest.MonkeyPatch, folds_of_much: None) -> Iterator[list[str]]:
     with taken_loops(monkeypatch, "fold_pairs", every_target) as names:
         yield names
 

@@ -21,9 +21,12 @@ from gridstride.targets.walks import (
 _TILE, _LONGEST_ROW, _MERGED_ROW = 16384, 16384, 1024
 #: Bytes of a row that shares lines of the cache with others.
 _CHANNEL_ROW = 8192
-#: Bytes of a tile of operands that lie along columns, as in the header, of its rows at most, and of a line of the
-#: cache, which its columns have at least.
-_TURNED_TILE, _TURNED_ROW, _LINE = 32768, 512, 64
+#: Bytes of a tile of operands that lie along columns, as in the header, and of a line of the cache, which its columns
+#: have at least.
+_TURNED_TILE, _LINE = 32768, 64
+#: Bytes of its rows at most, by the size of the largest element (else the last): short pieces of rows take up to twice
+#: as long to store past the caches.
+_TURNED_ROW = {1: 512, 2: 1024, 4: 1024, 8: 2048}
 #: Columns of a tile that is turned, of all operands, as in the header.
 _TURNED_COLUMNS = 1024
 #: Columns and layers of a tile that is turned along both, and its bytes, as in the header.
@@ -232,7 +235,9 @@ def _turned_width(walk: ElementWalk, turned: Ints) -> int:
         if whole * _SIDE * _SIDE * sum(sizes) <= _LAYERED_TILE:
             return whole
         return whole if whole <= most else max(_in_line(sizes), most // _in_line(sizes) * _in_line(sizes))
-    return max(1, min(_TURNED_ROW // largest_item(walk), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+    largest = largest_item(walk)
+    most = _TURNED_ROW.get(largest, _TURNED_ROW[8]) // largest
+    return max(1, min(most, _TURNED_TILE // sum(sizes) // _in_line(sizes)))
 
 
 def _sizes(walk: ElementWalk, turned: Ints) -> Sequence[int]:
