@@ -91,3 +91,12 @@ def test_much_work_has_loops_of_its_own() -> None:
     for layout in LAYOUTS:
         walk = walk_of(layout, 900)
         assert chosen_loop("kernel of much", writers, walk, LIMITS) == writers.elementwise(walk, LIMITS)
+
+
+def test_a_device_that_does_not_know_its_cache_has_loops_of_its_own() -> None:
+    writers, limits = BlockLoops(), LIMITS._replace(attributes={"L2CacheSize": 0})
+    for layout in LAYOUTS:
+        walk = walk_of(layout, 10)
+        assert chosen_loop("kernel without a cache", writers, walk, limits) == writers.elementwise(
+            walk, limits
+        )

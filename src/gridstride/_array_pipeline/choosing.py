@@ -33,9 +33,9 @@ def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limit
         All that texts depend on besides the loop.
     """
     loop = writers.elementwise(walk, limits)
-    caches = bytes_moved(walk) / limits.attributes.get("L2CacheSize", _USUAL_CACHE)
-    more = caches > _CACHES_OF_SHORT_ROWS and _has_short_rows(walk)
-    if caches > _CACHES or _is_own(kernel, loop, _MOST_LOOPS + more):
+    moved, cache = bytes_moved(walk), limits.attributes.get("L2CacheSize", _USUAL_CACHE)
+    more = moved > _CACHES_OF_SHORT_ROWS * cache and _has_short_rows(walk)
+    if moved > _CACHES * cache or _is_own(kernel, loop, _MOST_LOOPS + more):
         return loop
     return writers.any_elementwise(walk, limits)
 
