@@ -261,6 +261,15 @@ def test_choices(itemsize: int, row: int) -> None:
     assert not tile((1, 9, 5, 40), (0, 2, 1, 3))[2]
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 8), (1, 1, 1, 1, 1, 1, 1, 8), (1, 2, 4, 8)], ids=str)
+def test_columns_of_all_operands_have_room(sizes: Ints) -> None:
+    n, largest = 3000, max(sizes)
+    turned = (Walked(0, size, (size * n, size)) for size in sizes)
+    walk = ElementWalk((n, n), (0, 0), (*turned, Walked(0, largest, (largest, largest * n), written=True)))
+    width = tiles.tiling_of(walk, registry.get("cpu").limits(0)).width
+    assert 1024 - len(sizes) < width * len(sizes) <= 1024
+
+
 def test_tiles_have_layers_where_operands_lie_along_two_other_axes() -> None:
     shape, orders = (40, 40, 40, 500), ((1600, 1, 40, 64000), (40, 1600, 1, 64000), (1, 40, 1600, 64000))
     x, y, z = (Walked(0, 1, strides) for strides in orders)

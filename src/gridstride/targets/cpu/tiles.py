@@ -237,7 +237,7 @@ def _turned_width(walk: ElementWalk, turned: Ints) -> int:
         return whole if whole <= most else max(_in_line(sizes), most // _in_line(sizes) * _in_line(sizes))
     largest = largest_item(walk)
     most = _TURNED_ROW.get(largest, _TURNED_ROW[8]) // largest
-    return max(1, min(most, _TURNED_TILE // sum(sizes) // _in_line(sizes)))
+    return max(1, min(most, _TURNED_COLUMNS // len(sizes), _TURNED_TILE // sum(sizes) // _in_line(sizes)))
 
 
 def _sizes(walk: ElementWalk, turned: Ints) -> Sequence[int]:
