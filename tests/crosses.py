@@ -1,15 +1,25 @@
-"""Crosses of two factors of which the tests take a part, and long runs all of it."""
+"""Parameters of which the tests take a part, and long runs all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
 
 
+def in_soak(*cases: Any) -> list[Any]:
+    """Return the values of a parameter for long runs."""
+    return [pytest.param(case, marks=pytest.mark.soak) for case in cases]
+
+
+def pairs_in_soak(rows: Collection[Any], columns: Collection[Any]) -> list[Any]:
+    """Return all pairs as two parameters, for long runs."""
+    return [pytest.param(row, column, marks=pytest.mark.soak) for row in rows for column in columns]
+
+
 def in_turns(
-    rows: Iterable[Any], columns: Sequence[Any], times: int = 1, others: Sequence[Any] = ()
+    rows: Collection[Any], columns: Sequence[Any], times: int = 1, others: Collection[Any] = ()
 ) -> list[Any]:
     """Return pairs as two parameters: each row with so many columns, which take turns; the rest for long runs.
 
@@ -21,4 +31,4 @@ def in_turns(
         )
         for turn, row in enumerate(rows)
         for at, column in enumerate(columns)
-    ] + [pytest.param(row, column, marks=pytest.mark.soak) for row in rows for column in others]
+    ] + pairs_in_soak(rows, others)

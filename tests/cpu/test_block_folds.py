@@ -18,8 +18,8 @@ from gridstride.targets import registry
 from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import FoldLoop
 from tests.array_values import values
-from tests.cpu.test_block_loops import flat_view, forget_calls, in_soak
-from tests.crosses import in_turns
+from tests.cpu.test_block_loops import flat_view, forget_calls
+from tests.crosses import in_soak, in_turns, pairs_in_soak
 from tests.every_target import test_reduction as reduction
 from tests.every_target import test_reduction_operands as operands
 from tests.every_target.test_large_reductions import check_most_frequent
@@ -350,11 +350,7 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
             [(301, 371), (140, 512), (70, 19, 13), (4099, 3), (4099, 33), (4099, 16), (5, 517)],
             ["int8", "uint8"],
         ),
-        *(
-            pytest.param(shape, dtype, marks=pytest.mark.soak)
-            for shape in ((5, 301, 1000), (2000, 300))
-            for dtype in ("int8", "uint8")
-        ),
+        *pairs_in_soak([(5, 301, 1000), (2000, 300)], ["int8", "uint8"]),
     ],
 )
 def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:

@@ -24,19 +24,13 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops import flat_rows, fold_narrow, fold_short, writers
 from gridstride.targets.walks import ElementWalk, Loop, Walked, axes_bytes
 from tests.array_values import values
-from tests.crosses import in_turns
+from tests.crosses import in_soak, in_turns, pairs_in_soak
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_permuted_axes as permuted_axes
 from tests.every_target import test_random_array_calls as random_calls
 from tests.every_target import test_reduction as reduction
 from tests.own_loops import own_loop
 from tests.random_arrays import Draw, compare_examples
-
-
-def in_soak(*cases: Any) -> list[Any]:
-    """Return cases for long runs: loops for blocks of threads are slow on a CPU, above all to compile."""
-    return [pytest.param(case, marks=pytest.mark.soak) for case in cases]
-
 
 BOTH = gs.ElementwiseKernel("T x, U y", "T z, U w", "z = x; w = y", "both_of_two")
 NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numbers_as_elements")
@@ -332,10 +326,9 @@ def test_strips(dtype: str, rows: int) -> None:
     ("shape", "dtype"),
     [
         *in_turns([(8611, 3), (2100, 21)], ["int8", "uint16", "float16", "float32", "float64", "complex64"]),
-        *(
-            pytest.param(shape, dtype, marks=pytest.mark.soak)
-            for shape in ((5003, 2), (2100, 12), (2100, 20), (2100, 33), (1500, 64))
-            for dtype in ("int8", "uint16", "float16", "float32", "float64", "complex64")
+        *pairs_in_soak(
+            [(5003, 2), (2100, 12), (2100, 20), (2100, 33), (1500, 64)],
+            ["int8", "uint16", "float16", "float32", "float64", "complex64"],
         ),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets.walks import FoldLoop
-from tests.cpu.test_block_loops import flat_view, in_soak
+from tests.cpu.test_block_loops import flat_view
+from tests.crosses import in_soak
 
 pytestmark = pytest.mark.usefixtures("folds_of_much")
 

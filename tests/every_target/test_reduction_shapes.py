@@ -9,6 +9,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import values
+from tests.crosses import in_soak
 from tests.every_target.test_reduction import LARGEST, NUMBERS, PLACE, TOTAL
 
 WIDE = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "wide_total")
@@ -63,7 +64,7 @@ def test_lines_of_every_length(xp: ModuleType, dtype: str) -> None:
         "int8",
         "uint8",
         "int16",
-        *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("uint16", "int32")),
+        *in_soak("uint16", "int32"),
         "uint32",
     ],
 )
@@ -175,7 +176,7 @@ def test_places_among_several_axes(xp: ModuleType, dtype: str) -> None:
     "dtype",
     [
         "int8",
-        *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("uint16", "int32")),
+        *in_soak("uint16", "int32"),
         "float16",
         "float64",
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from tests.crosses import in_turns
+from tests.crosses import in_soak, in_turns
 
 torch = pytest.importorskip("torch")
 
@@ -66,7 +66,7 @@ OF_TWO = """\
 
 @pytest.mark.parametrize(
     "dtype",
-    ["float32", "int32", *(pytest.param(dtype, marks=pytest.mark.soak) for dtype in ("float16", "float64"))],
+    ["float32", "int32", *in_soak("float16", "float64")],
 )
 def test_functions_of_one(dtype: str) -> None:
     x, inverse = tensor(dtype, 40), {"asin", "acos", "atanh"}
