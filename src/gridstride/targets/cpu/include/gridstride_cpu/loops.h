@@ -5,7 +5,8 @@
 #ifndef GRIDSTRIDE_CPU_LOOPS_H
 #define GRIDSTRIDE_CPU_LOOPS_H
 
-#include <gridstride_cpu/passages.h>
+#include <gridstride_cpu/word_pairs.h>
+#include <gridstride_cpu/word_pairs.h>
 
 namespace gridstride {
 
@@ -107,17 +108,36 @@ struct carried : passage {
 template <class __stored> struct is_bool { static constexpr bool value = false; };
 template <> struct is_bool<bool> { static constexpr bool value = true; };
 
-template <class __operation, class... __operands>
-GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __number, long long __step, long long __count,
-                                        typename __operands::stored* const... __items) {
-    if (__step == 1) {
+// The numbers of elements along a row.
+struct one_by_one {
+    long long first;
+    GRIDSTRIDE_INLINED long long of(long long __element) const { return first + __element; }
+};
+struct in_steps {
+    long long first, step;
+    GRIDSTRIDE_INLINED long long of(long long __element) const { return first + __element * step; }
+};
+
+template <class... __operands, class __operation, class __numbers>
+GRIDSTRIDE_INLINED void run_numbered(const __operation& __do, const __numbers& __its, long long __count,
+                                     typename __operands::stored* const... __items) {
+    auto __do_one = [&](long long __k) { __do(__its.of(__k), element<__operands>(__items[__k]).get()...); };
+    if constexpr (all_of(is_bfloat16<typename __operands::stored>::value...)) {
         GRIDSTRIDE_INDEPENDENT
-        for (long long __k = 0; __k < __count; ++__k) __do(__number + __k, element<__operands>(__items[__k]).get()...);
+        for (long long __k = 0; __k < __count / 2; ++__k)
+            do_pair(__do, __its.of(2 * __k), __its.of(2 * __k + 1), word_pair<__operands>(__items + 2 * __k)...);
+        if (__count % 2) __do_one(__count - 1);
     } else {
         GRIDSTRIDE_INDEPENDENT
-        for (long long __k = 0; __k < __count; ++__k)
-            __do(__number + __k * __step, element<__operands>(__items[__k]).get()...);
+        for (long long __k = 0; __k < __count; ++__k) __do_one(__k);
     }
+}
+
+template <class... __operands, class __operation>
+GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __number, long long __step, long long __count,
+                                        typename __operands::stored* const... __items) {
+    if (__step == 1) run_numbered<__operands...>(__do, one_by_one{__number}, __count, __items...);
+    else run_numbered<__operands...>(__do, in_steps{__number, __step}, __count, __items...);
 }
 
 // A row of a tile, all at once or in chunks.
@@ -131,7 +151,7 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
         // What a bool chooses is loaded under a mask, which no processor fetches ahead.
         if (!all_of(!is_bool<typename __carried::stored>::value...)) swallow(__all.fetch_ahead(__y, __from, __some)...);
         swallow(__all.begin(__tiles, __y, __width, __from, __some)...);
-        run_consecutive<__operation, typename __carried::operand...>(
+        run_consecutive<typename __carried::operand...>(
             __do, __number + __from * __step, __step, __some, __all.items...);
         swallow(__all.end(__tiles, __y, __from, __some)...);
     }
