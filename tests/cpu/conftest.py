@@ -40,12 +40,12 @@ def cpu_target() -> CpuTarget:
 
 @pytest.fixture
 def block_folds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FoldLoop]]:
-    """Let folds take loops for blocks of threads; return those that are taken."""
+    """Let folds take loops for blocks of threads, as on two multiprocessors; return those that are taken."""
     taken: list[FoldLoop] = []
     choose = BlockLoops.reduction
 
     def chosen(self: BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
-        taken.append(choose(self, walk, limits))
+        taken.append(choose(self, walk, limits._replace(multiprocessors=2)))
         return taken[-1]
 
     monkeypatch.setattr(BlockLoops, "reduction", chosen)

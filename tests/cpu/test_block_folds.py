@@ -87,7 +87,7 @@ def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.Monkey
             np.testing.assert_array_equal(LOWEST(x), np.argmin(x))
             np.testing.assert_array_equal(DOT(x, other), np.dot(x.astype("f8"), other.astype("f8")))
     assert {16, 1024} <= set(sizes)
-    assert 15 not in sizes
+    assert 15 not in sizes or dtype == "complex128"  # of which any number are packets
 
 
 def test_any_and_all_of_truth_values() -> None:

@@ -179,6 +179,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("dtype", CASES)
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
 def test_other_functions(dtype: str) -> None:
     x, _ = arguments(dtype)
     skipped = {"astype", "function"} if dtype[0] == "c" else {"function"} if dtype[0] == "f" else set()
