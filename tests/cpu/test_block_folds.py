@@ -299,7 +299,9 @@ def test_folds_across_rows_of_several_dtypes(dtypes: tuple[str, str]) -> None:
 )
 def test_sums_do_not_depend_on_where_elements_lie(dtype: str, shape: tuple[int, int]) -> None:
     x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
-    expected = reduction.TOTAL(flat_copy(x, 0), axis=1)
+    # Lines of whole words are folded in another order where they begin in a word, which takes an eighth less time.
+    are_lines = shape[1] >= 100 and 256 <= x.itemsize * shape[1] < 512 and x.itemsize * shape[1] % 16 == 0
+    expected = reduction.TOTAL(flat_copy(x, int(are_lines)), axis=1)
     np.testing.assert_allclose(expected, x.astype("c16").sum(1), rtol=1e-2, atol=1e-1)
     for start in (1, 2, 3):
         np.testing.assert_array_equal(reduction.TOTAL(flat_copy(x, start), axis=1), expected)

@@ -378,11 +378,17 @@ def test_errors_of_numbers_and_shapes_name_function_and_arguments() -> None:
         gs.fuse(lambda x: x.sum(axis=1.0), kernel_name="total")(x)
 
 
-def test_a_choice_keeps_the_lower_bits_of_integers_as_numpys_does() -> None:
+def test_a_choice_takes_integers_that_do_not_fit_as_numpys_does() -> None:
     fused = gs.fuse(lambda x, h: np.where(x > 3, x, h))
     for dtype, h in (("int8", 139), ("int8", -300), ("uint64", -23), ("int8", 5)):
         x = np.arange(5).astype(dtype)
-        got, wanted = fused(x, h), np.where(x > 3, x, h)
+        try:
+            wanted = np.where(x > 3, x, h)
+        except OverflowError:  # of NumPy from 2.5 on
+            with pytest.raises(OverflowError):
+                fused(x, h)
+            continue
+        got = fused(x, h)
         assert got.dtype == wanted.dtype
         np.testing.assert_array_equal(got, wanted)
 

@@ -199,9 +199,9 @@ class Tape:
         return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
 
     def choice(self, value: Any, dtype: DType) -> Any:
-        """Return a value in the dtype of a choice, of which integers that do not fit are the lower bits."""
+        """Return a value in the dtype of a choice; NumPy before 2.5 keeps the lower bits of integers that do not fit."""
         if isinstance(value, Number):
-            return self.scalar(value, dtype, _wrapped)
+            return self.scalar(value, dtype, _chosen)
         return self.typed(value, dtype)
 
     def typed(self, value: Any, dtype: DType) -> Any:
@@ -274,10 +274,11 @@ def _fitting(value: Any, dtype: DType) -> Any:
         return np.asarray(value, dtype)[()]
 
 
-def _wrapped(value: Any, dtype: DType) -> Any:
-    """Return a number in a dtype as NumPy's `where` takes it: of an integer that does not fit the lower bits."""
-    is_integer = isinstance(value, int) and dtype.kind in "iu"
-    return np.asarray(value).astype(dtype)[()] if is_integer else _fitting(value, dtype)
+def _chosen(value: Any, dtype: DType) -> Any:
+    """Return a number in a dtype as NumPy's `where` takes it."""
+    if isinstance(value, int) and dtype.kind in "iu":
+        return np.where(True, value, np.zeros((), dtype))[()]
+    return _fitting(value, dtype)
 
 
 def clamped(value: Any, dtype: DType) -> Any:

@@ -46,15 +46,13 @@ def has_short_rows(walk: FoldWalk) -> bool:
 
 
 def _are_lines(walk: FoldWalk) -> bool:
-    """Return whether rows are whole words of so many elements that threads had better load them than pick them.
-
-    Where they begin makes no difference, so that sums do not depend on it.
-    """
+    """Return whether rows are whole words of so many elements that threads had better load them than pick them."""
     row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
     if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
         return False
     return all(
-        row * each.itemsize >= _LONG_ROW // 2 and row * each.itemsize % LARGEST_WORD == 0
+        row * each.itemsize >= _LONG_ROW // 2
+        and row * each.itemsize % LARGEST_WORD == each.address % LARGEST_WORD == 0
         for each in walk.inputs
     )
 
