@@ -199,7 +199,7 @@ class Tape:
         return self.add("{} ? {} : {}".format(*(each.code for each in values)), dtype, values)
 
     def choice(self, value: Any, dtype: DType) -> Any:
-        """Return a value in the dtype of a choice; NumPy before 2.5 keeps the lower bits of integers that do not fit."""
+        """Return a value in the dtype of a choice; NumPy before 2.5 keeps lower bits of integers that do not fit."""
         if isinstance(value, Number):
             return self.scalar(value, dtype, _chosen)
         return self.typed(value, dtype)
