@@ -217,6 +217,8 @@ class _Compilation:
         flags = [*self.compiler.compile_flags(options), *_OWN_HEADERS_ONLY]
         if self.flat_names.keys() >= set(self.program.kernels):
             flags += self.compiler.wide_vector_flags()
+        if self.program.includes:
+            flags += self.compiler.own_loop_flags()
         flags += [f"-D{passages.MACRO}"] if self._links else []
         flags += [unit.define("-D{}={}", *item) for item in options.defines if unit.is_for_headers(item[0])]
         flags += [f"-U{name}" for name in options.undefines if unit.is_for_headers(name)]

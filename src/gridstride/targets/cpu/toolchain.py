@@ -126,6 +126,13 @@ class Toolchain(NamedTuple):
         """Return the flags for code that is all vector loops; fibers are better off without."""
         return ["-mprefer-vector-width=512"] if _FULL_SPEED_AT_512_BITS in _feature_set() else []
 
+    def own_loop_flags(self) -> list[str]:
+        """Return the flags for loops of ours, in which lanes are no memory to copy.
+
+        GCC copies a vector by two halves, for whose sum a processor waits long when it loads both at once.
+        """
+        return ["-fno-tree-loop-distribute-patterns"] if self.kind == "gcc" else []
+
     def link_flags(self) -> list[str]:
         """Return the flags that make a shared library of one translation unit.
 

@@ -75,8 +75,8 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<1>, const __map& __do_map, const __r
     return __sums.whole(__do);
 }
 
-// How often blocks add to a lane.
-constexpr int rounds_of_block = 8;
+// How often blocks add to a lane; bytes between places from which a processor fetches what follows.
+constexpr int rounds_of_block = 8, far_apart = 4096;
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
@@ -90,15 +90,26 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
             __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, __items...);
     };
     folded_chunk<__type, __lanes> __sums;
-    constexpr int __round = 8 * __lanes, __most = smaller(__block, rounds_of_block * __round);
-    const long long __in_rounds = __lanes > 1 ? __from + (__to - __from) / __round * __round : __from;
-    for (long long __first = __from; __first < __in_rounds; __first += __most) {
-        const int __count = int(__in_rounds - __first < __most ? __in_rounds - __first : __most);
+    typedef lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value> __way;
+    auto __add_block = [&](long long __first, int __count, auto __its) {
         swallow(__all.begin(__first, __count)...);
         alignas(64) typename __briefly::type __some[__lanes];
-        lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value>::template fold<typename __briefly::type, __lanes, __in_trees>(
-            __some, __briefly::reduce(__do), __count, __values(__first, __all.items...), __all...);
+        __way::template fold<typename __briefly::type, __lanes, __in_trees>(
+            __some, __briefly::reduce(__do), __count, __its, __values(__first, __all.items...), __all...);
         __sums.add_lanes(__do, __some);
+    };
+    constexpr int __round = 8 * __lanes, __most = smaller(__block, rounds_of_block * __round);
+    const long long __quarter = __lanes > 1 ? (__to - __from) / __round * (__round / 4) : 0, __in_rounds = __from + 4 * __quarter;
+    if (__quarter * largest_stored<typename __inputs::operand...>() >= far_apart && all_of(__all.is_direct()...)) {
+        for (long long __done = 0; __done < __quarter; __done += __most / 4) {
+            const int __count = int(__quarter - __done < __most / 4 ? __quarter - __done : __most / 4);
+            __add_block(__from + __done, __count, in_quarters<__lanes>{__quarter});
+        }
+    } else {
+        for (long long __first = __from; __first < __in_rounds; __first += __most) {
+            const int __count = int(__in_rounds - __first < __most ? __in_rounds - __first : __most);
+            __add_block(__first, __count, side_by_side<__lanes>());
+        }
     }
     for (long long __first = __in_rounds; __first < __to; __first += __block) {
         const int __count = int(__to - __first < __block ? __to - __first : __block);

@@ -7,7 +7,8 @@
 
 namespace gridstride {
 
-// Fetch what is `bytes_ahead`: a processor does not look so far where an element takes several instructions.
+// Fetch what is `bytes_ahead`: a processor does not look so far where an element takes several instructions. Where larger
+// ones take one each it does, and is slower for being told.
 template <class __stored>
 GRIDSTRIDE_INLINED int fetch_ahead(const __stored* __at, long long __count, long long __ahead) {
     for (long long __k = 0; __k < __count * int(sizeof(__stored)); __k += 64)
@@ -187,31 +188,49 @@ struct words_of_two {
     }
 };
 
-// How a block gets into lanes.
+// Where the elements of a turn are that a lane takes at once: side by side, or in four places, since memory is read faster in
+// several at once. `next`: how far those of the next lanes are, `step`: those of the next turn.
+template <int __lanes>
+struct side_by_side {
+    static constexpr bool are_fetched = true;
+    static constexpr int places = 1, next = 4 * __lanes, step = 8 * __lanes;
+    GRIDSTRIDE_INLINED long long of(int __k) const { return __k * __lanes; }
+};
+// A processor fetches by itself what follows in places so far apart.
+template <int __lanes>
+struct in_quarters {
+    static constexpr bool are_fetched = false;
+    static constexpr int places = 4, next = __lanes, step = 2 * __lanes;
+    long long quarter;
+    GRIDSTRIDE_INLINED long long of(int __k) const { return __k * quarter; }
+};
+
+// How a block gets into lanes. Count: of its elements side by side, or of those in each quarter.
 template <bool __in_words>
 struct lanes_by {
-    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class... __inputs>
-    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce& __do, long long __count, const __value& __value_at,
-                                        const __inputs&... __all) {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __places, class __value, class... __inputs>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce& __do, long long __count, const __places& __its,
+                                        const __value& __value_at, const __inputs&... __all) {
         typedef several<4, __in_trees> __four;
+        constexpr bool __are_fetched = __places::are_fetched && largest_stored<typename __inputs::operand...>() < 4;
         alignas(64) __brief __others[__lanes];
-        auto __turns = [&__value_at](long long __from) {
-            return [&__value_at, __from](int __turn) { return __value_at(__from + __turn * __lanes); };
+        auto __turns = [&__value_at, &__its](long long __from) {
+            return [&__value_at, &__its, __from](int __turn) { return __value_at(__from + __its.of(__turn)); };
         };
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane)
             __some[__lane] = __four::template fold<__brief>(__do, __turns(__lane), 0);
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __others[__lane] = __four::template fold<__brief>(__do, __turns(__lane + 4 * __lanes), 0);
-        for (long long __k = 8 * __lanes; __k < __count; __k += 8 * __lanes) {
-            swallow(fetch_ahead(__all.items + __k, 8 * __lanes, __all.ahead)...);
+            __others[__lane] = __four::template fold<__brief>(__do, __turns(__lane + __places::next), 0);
+        for (long long __k = __places::step; __k < __count; __k += __places::step) {
+            if (__are_fetched) swallow(fetch_ahead(__all.items + __k, __places::step, __all.ahead)...);
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
                 __some[__lane] = __four::join(__do, __some[__lane], __turns(__k + __lane), 0);
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __others[__lane] = __four::join(__do, __others[__lane], __turns(__k + 4 * __lanes + __lane), 0);
+                __others[__lane] = __four::join(__do, __others[__lane], __turns(__k + __places::next + __lane), 0);
         }
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
@@ -219,23 +238,30 @@ struct lanes_by {
 };
 template <>
 struct lanes_by<true> {
-    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __value, class __input>
-    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __value&, const __input& __its) {
+    template <class __brief, int __lanes, bool __in_trees, class __reduce, class __places, class __value, class __input>
+    GRIDSTRIDE_INLINED static void fold(__brief* __some, const __reduce&, long long __count, const __places& __its,
+                                        const __value&, const __input& __all) {
         typedef words_of_two<typename __input::stored> __words;
         typedef typename __words::word __word;
         alignas(64) __word __low[__lanes / 2] = {}, __high[__lanes / 2] = {};
-        GRIDSTRIDE_ROLLED
-        for (long long __k = 0; __k < __count; __k += 2 * __lanes) {
-            // A line at once.
-            fetch_ahead(__its.items + __k, 2 * __lanes, __its.ahead);
+        auto __add_two = [&](const typename __input::stored* __one, const typename __input::stored* __two) {
             GRIDSTRIDE_LANES
             for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
-                const __word __first = __words::at(__its.items + __k, __lane), __second = __words::at(__its.items + __k + __lanes, __lane);
+                const __word __first = __words::at(__one, __lane), __second = __words::at(__two, __lane);
                 __low[__lane] = __word(__low[__lane] + ((__first & __words::lower) + (__second & __words::lower)));
                 __high[__lane] = __word(__high[__lane] + ((__first >> __words::bits) + (__second >> __words::bits)));
             }
+        };
+        // A line at once.
+        constexpr int __line = __places::places == 1 ? 2 * __lanes : __lanes;
+        GRIDSTRIDE_ROLLED
+        for (long long __k = 0; __k < __count; __k += __line) {
+            const typename __input::stored* const __items = __all.items + __k;
+            if (__places::are_fetched) fetch_ahead(__items, __line, __all.ahead);
+            __add_two(__items, __items + __its.of(1));
+            if (__places::places > 1) __add_two(__items + __its.of(2), __items + __its.of(3));
         }
-        const __word __start = __word(__count / __lanes * __words::least);
+        const __word __start = __word(__places::places * __count / __lanes * __words::least);
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes / 2; ++__lane) {
             __some[__lane] = static_cast<__brief>(__low[__lane] - __start);
