@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -13,9 +14,14 @@ def in_soak(*cases: Any) -> list[Any]:
     return [pytest.param(case, marks=pytest.mark.soak) for case in cases]
 
 
+def cases_in_soak(*cases: tuple[Any, ...]) -> list[Any]:
+    """Return values of several parameters for long runs."""
+    return [pytest.param(*case, marks=pytest.mark.soak) for case in cases]
+
+
 def pairs_in_soak(rows: Collection[Any], columns: Collection[Any]) -> list[Any]:
     """Return all pairs as two parameters, for long runs."""
-    return [pytest.param(row, column, marks=pytest.mark.soak) for row in rows for column in columns]
+    return cases_in_soak(*itertools.product(rows, columns))
 
 
 def in_turns(

@@ -18,6 +18,7 @@ from gridstride.targets import registry
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops import fold_little, writers
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
+from tests.crosses import cases_in_soak
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
 
@@ -88,11 +89,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def in_soak(*cases: tuple[Any, ...]) -> list[Any]:
-    """Return cases for long runs: each compiles a loop of its own."""
-    return [pytest.param(*case, marks=pytest.mark.soak) for case in cases]
-
-
 #: A loop, and elements that it moves to the order in which they are seen.
 MOVED = [
     ("boxes", "int8", (7, 16, 17), lambda x: x.transpose(0, 2, 1)),
@@ -100,7 +96,7 @@ MOVED = [
     ("flat_rows", "int8", (1001, 3), lambda x: x[:, ::-1]),
     ("interleaved", "int8", (7, 16, 17), lambda x: x.transpose(1, 2, 0)),
     ("shifted_tiles", "int8", (45, 77), lambda x: x.T),
-    *in_soak(
+    *cases_in_soak(
         ("deinterleaved", "int8", (1001, 3), lambda x: x.T),
         ("even_rows", "float64", (7, 5, 3, 20), lambda x: x.transpose(1, 0, 2, 3)),
         ("exchanged_rows", "float32", (7, 16, 17), lambda x: x.transpose(1, 0, 2)),
@@ -148,7 +144,7 @@ FOLDED = [
     ("fold_columns", "int8", (33, 259), 0),
     ("fold_planes", "int8", (17, 5, 7), 1),
     ("fold_rows", "int8", (17, 5, 7), (0, 2)),
-    *in_soak(
+    *cases_in_soak(
         ("fold_across", "int8", (17, 5, 7), 0),
         ("fold_boxes", "float32", (17, 5, 7), (0, 2)),
         ("fold_few", "int8", (4112, 3), 1),
@@ -177,7 +173,7 @@ def test_sums(taken: list[str], loop: str, dtype: str, shape: tuple[int, ...], a
     [
         ("int8", (901, 5, 7), 1),
         ("int16", (33, 259), 0),
-        *in_soak(
+        *cases_in_soak(
             *(
                 (dtype, shape, axis)
                 for dtype in ("int8", "int16")
@@ -198,7 +194,7 @@ def test_places(taken: list[str], dtype: str, shape: tuple[int, ...], axis: int)
 PRODUCTS = [
     ("fold_turned", "int8", (65, 70), (70, 65), lambda x: x.T, 0),
     ("fold_outer", "float32", (40, 1, 3), (1, 51, 3), lambda x: x, 2),
-    *in_soak(
+    *cases_in_soak(
         ("fold_turned", "float32", (64, 68), (68, 64), lambda x: x.T, 0),
         ("fold_outer", "float32", (3, 40, 1), (3, 1, 51), lambda x: x, 0),
         ("fold_pairs", "int8", (40, 1, 17), (1, 51, 17), lambda x: x, 2),

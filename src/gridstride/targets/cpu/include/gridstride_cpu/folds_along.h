@@ -100,7 +100,7 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
     };
     constexpr int __round = 8 * __lanes, __most = smaller(__block, rounds_of_block * __round);
     const long long __quarter = __lanes > 1 ? (__to - __from) / __round * (__round / 4) : 0, __in_rounds = __from + 4 * __quarter;
-    if (__quarter * largest_stored<typename __inputs::operand...>() >= far_apart && all_of(__all.is_direct()...)) {
+    if (fetches_by_itself && __quarter * largest_stored<typename __inputs::operand...>() >= far_apart && all_of(__all.is_direct()...)) {
         for (long long __done = 0; __done < __quarter; __done += __most / 4) {
             const int __count = int(__quarter - __done < __most / 4 ? __quarter - __done : __most / 4);
             __add_block(__from + __done, __count, in_quarters<__lanes>{__quarter});
