@@ -98,17 +98,24 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
             __some, __briefly::reduce(__do), __count, __its, __values(__first, __all.items...), __all...);
         __sums.add_lanes(__do, __some);
     };
-    constexpr int __round = 8 * __lanes, __most = smaller(__block, rounds_of_block * __round);
-    const long long __quarter = __lanes > 1 ? (__to - __from) / __round * (__round / 4) : 0, __in_rounds = __from + 4 * __quarter;
-    if (fetches_by_itself && __quarter * largest_stored<typename __inputs::operand...>() >= far_apart && all_of(__all.is_direct()...)) {
-        for (long long __done = 0; __done < __quarter; __done += __most / 4) {
-            const int __count = int(__quarter - __done < __most / 4 ? __quarter - __done : __most / 4);
-            __add_block(__from + __done, __count, in_quarters<__lanes>{__quarter});
+    typedef in_quarters<__lanes> __quarters;
+    typedef side_by_side<__lanes> __beside;
+    const long long __quarter = (__to - __from) / (4 * __quarters::step) * __quarters::step;
+    long long __in_rounds = __from;
+    if (__lanes > 1 && fetches_by_itself && __quarter * largest_stored<typename __inputs::operand...>() >= far_apart &&
+        all_of(__all.is_direct()...)) {
+        constexpr int __most = rounds_of_block * __quarters::step;
+        for (long long __done = 0; __done < __quarter; __done += __most) {
+            const int __count = int(__quarter - __done < __most ? __quarter - __done : __most);
+            __add_block(__from + __done, __count, __quarters{__quarter});
         }
-    } else {
+        __in_rounds += 4 * __quarter;
+    } else if (__lanes > 1) {
+        constexpr int __most = smaller(__block, rounds_of_block * __beside::step);
+        __in_rounds += (__to - __from) / __beside::step * __beside::step;
         for (long long __first = __from; __first < __in_rounds; __first += __most) {
             const int __count = int(__in_rounds - __first < __most ? __in_rounds - __first : __most);
-            __add_block(__first, __count, side_by_side<__lanes>());
+            __add_block(__first, __count, __beside());
         }
     }
     for (long long __first = __in_rounds; __first < __to; __first += __block) {

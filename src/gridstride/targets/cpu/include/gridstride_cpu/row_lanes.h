@@ -195,18 +195,18 @@ struct words_of_two {
 };
 
 // Where the elements of a turn are that a lane takes at once: side by side, or in four places, since memory is read faster in
-// several at once. `next`: how far those of the next lanes are, `step`: those of the next turn.
+// several at once. `next`: how far those of the next sum are, of which a lane has so many, `step`: those of the next turn.
 template <int __lanes>
 struct side_by_side {
     static constexpr bool are_fetched = true;
-    static constexpr int places = 1, next = 4 * __lanes, step = 8 * __lanes;
+    static constexpr int places = 1, sums = 2, next = 4 * __lanes, step = sums * next;
     GRIDSTRIDE_INLINED long long of(int __k) const { return __k * __lanes; }
 };
 // What follows in places so far apart is fetched without being told.
 template <int __lanes>
 struct in_quarters {
     static constexpr bool are_fetched = false;
-    static constexpr int places = 4, next = __lanes, step = 2 * __lanes;
+    static constexpr int places = 4, sums = 4, next = __lanes, step = sums * next;
     long long quarter;
     GRIDSTRIDE_INLINED long long of(int __k) const { return __k * quarter; }
 };
@@ -219,27 +219,35 @@ struct lanes_by {
                                         const __value& __value_at, const __inputs&... __all) {
         typedef several<4, __in_trees> __four;
         constexpr bool __are_fetched = __places::are_fetched && !(fetches_by_itself && largest_stored<typename __inputs::operand...>() >= 4);
-        alignas(64) __brief __others[__lanes];
+        alignas(64) __brief __others[__lanes], __third[__lanes], __fourth[__lanes];
         auto __turns = [&__value_at, &__its](long long __from) {
             return [&__value_at, &__its, __from](int __turn) { return __value_at(__from + __its.of(__turn)); };
         };
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __some[__lane] = __four::template fold<__brief>(__do, __turns(__lane), 0);
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane)
-            __others[__lane] = __four::template fold<__brief>(__do, __turns(__lane + __places::next), 0);
+        auto __begin = [&](__brief* __sums, long long __from) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __sums[__lane] = __four::template fold<__brief>(__do, __turns(__from + __lane), 0);
+        };
+        auto __join = [&](__brief* __sums, long long __from) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane)
+                __sums[__lane] = __four::join(__do, __sums[__lane], __turns(__from + __lane), 0);
+        };
+        auto __join_sums = [&](__brief* __sums, const __brief* __more) {
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) __sums[__lane] = __do(__sums[__lane], __more[__lane]);
+        };
+        __begin(__some, 0);
+        __begin(__others, __places::next);
+        if (__places::sums > 2) __begin(__third, 2 * __places::next), __begin(__fourth, 3 * __places::next);
         for (long long __k = __places::step; __k < __count; __k += __places::step) {
             if (__are_fetched) swallow(fetch_ahead(__all.items + __k, __places::step, __all.ahead)...);
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __four::join(__do, __some[__lane], __turns(__k + __lane), 0);
-            GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __others[__lane] = __four::join(__do, __others[__lane], __turns(__k + __places::next + __lane), 0);
+            __join(__some, __k);
+            __join(__others, __k + __places::next);
+            if (__places::sums > 2) __join(__third, __k + 2 * __places::next), __join(__fourth, __k + 3 * __places::next);
         }
-        GRIDSTRIDE_LANES
-        for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do(__some[__lane], __others[__lane]);
+        __join_sums(__some, __others);
+        if (__places::sums > 2) __join_sums(__third, __fourth), __join_sums(__some, __third);
     }
 };
 template <>
