@@ -6,7 +6,6 @@
 #define GRIDSTRIDE_CPU_LOOPS_H
 
 #include <gridstride_cpu/word_pairs.h>
-#include <gridstride_cpu/word_pairs.h>
 
 namespace gridstride {
 
