@@ -21,6 +21,8 @@ PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gri
 	src/gridstride/targets/cpu/runtime/* src/gridstride/targets/cpu/include/gridstride_cpu/*)
 BENCH ?= cpu_kernels cpu_start array_kernels
 PYTEST_ARGUMENTS ?= -n 2 --dist worksteal
+# Tests start hundreds of interpreters, each of which would compile all of our modules.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test lint bench docs soak clean
 help:
