@@ -118,12 +118,15 @@ GRIDSTRIDE_INLINED void fetch_from(const widened_row<__stored, __value>& __row, 
     fetch_far(reinterpret_cast<const char*>(__row.items + __k), __count * sizeof(__stored));
 }
 
-// Lanes that make whole vectors, two where compilers make these, and those of groups that are not worth as many.
+// Lanes that make whole vectors, two where compilers make these, and those of groups that are not worth as many. Vectors
+// that are given are no larger than the processor's: compilers take others apart, and hand the parts over in memory.
 template <class __row, class __reduce>
 struct lanes_of_block {
-    typedef places<takes_vectors<__reduce>::value> how;
-    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), few = larger(8, 32 / size);
-    static constexpr int many = smaller(larger(few, (takes_vectors<__reduce>::value ? 64 : 128) / size), spare_values);
+    static constexpr bool are_given = takes_vectors<__reduce>::value;
+    typedef places<are_given> how;
+    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), most = (are_given ? int(sizeof(longest_vector)) : 128) / size;
+    static constexpr int few = are_given ? smaller(larger(8, 32 / size), most) : larger(8, 32 / size);
+    static constexpr int many = smaller(larger(few, most), spare_values);
 };
 
 // Fold lanes with those that follow, each so many values behind the one before.

@@ -43,7 +43,8 @@ private:
     template <class __words>
     GRIDSTRIDE_INLINED static void take_signs(places<1>, __words& __elements, __words& __below) {
         const __words __size = __elements & word(magnitude), __is_none = (__words)(__size > word(0x7f800000));
-        __elements ^= (__elements >> bits) & word(magnitude);
+        // Processors without AVX-512 shift no signs of 8-byte words.
+        __elements ^= (__words)(__elements < word(0)) & word(magnitude);
         const __words __is_below = (__words)(__elements == word(-1));
         __elements -= __is_below;
         __below -= __is_below;
