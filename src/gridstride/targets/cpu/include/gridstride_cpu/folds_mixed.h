@@ -124,9 +124,9 @@ template <class __row, class __reduce>
 struct lanes_of_block {
     static constexpr bool are_given = takes_vectors<__reduce>::value;
     typedef places<are_given> how;
-    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), most = (are_given ? int(sizeof(longest_vector)) : 128) / size;
-    static constexpr int few = are_given ? smaller(larger(8, 32 / size), most) : larger(8, 32 / size);
-    static constexpr int many = smaller(larger(few, most), spare_values);
+    static constexpr int size = sizeof(static_cast<__row*>(nullptr)->get(0)), least = larger(8, 32 / size);
+    static constexpr int most = (are_given ? int(sizeof(longest_vector)) : 128) / size;
+    static constexpr int few = are_given ? smaller(least, most) : least, many = smaller(larger(few, most), spare_values);
 };
 
 // Fold lanes with those that follow, each so many values behind the one before.
