@@ -16,7 +16,7 @@ from types import ModuleType
 import fake_cupy
 import pytest
 from native_support import Recorder
-from optimization import optimize_less
+from optimization import optimize_less, optimizing_all
 
 from gridstride import _native
 from gridstride._compilation import functions
@@ -54,6 +54,13 @@ def loaded_texts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def folds_of_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give folds of little the loops of folds that read much."""
     monkeypatch.setattr(writers, "reads_little", lambda *_: False)
+
+
+@pytest.fixture
+def optimized() -> Iterator[None]:
+    """Optimize texts as users' are: of tests with many elements, or with structures that take much of a stack."""
+    with optimizing_all():
+        yield
 
 
 @pytest.fixture

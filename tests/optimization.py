@@ -1,8 +1,12 @@
-"""How much the texts of array kernels are optimized while they are tested: compilers take most of the time."""
+"""How much the texts of array kernels are optimized while they are tested: compilers take most of the time.
+
+Not at all, but for a sample, and where a test asks for the fixture `optimized`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 from zlib import crc32
@@ -16,9 +20,20 @@ _Method = Callable[[CpuTarget, Program, str], Any]
 #: of those with the processor's own loops, and of those for blocks of threads, which no user waits for on a CPU.
 _OWN, _FOR_BLOCKS = 5, 8
 
+_are_all_optimized = False
+
+
+@contextmanager
+def optimizing_all() -> Iterator[None]:
+    """Optimize all texts meanwhile."""
+    global _are_all_optimized
+    before, _are_all_optimized = _are_all_optimized, True
+    yield
+    _are_all_optimized = before
+
 
 def optimize_less() -> None:
-    """Let the CPU target optimize most texts of array kernels less in this process, where their options say nothing."""
+    """Let the CPU target optimize few texts of array kernels in this process, where their options say nothing."""
     CpuTarget.fingerprint = _with_less(CpuTarget.fingerprint)  # type: ignore[method-assign]
     CpuTarget.compile = _with_less(CpuTarget.compile)  # type: ignore[method-assign]
 
@@ -27,13 +42,15 @@ def _with_less(method: _Method) -> _Method:
     @wraps(method)
     def with_less(target: CpuTarget, program: Program, arch: str) -> Any:
         if not (program.options.optimization or program.options.debug) and not _is_optimized(program):
-            program = program._replace(options=program.options._replace(optimization="1"))
+            program = program._replace(options=program.options._replace(optimization="0"))
         return method(target, program, arch)
 
     return with_less
 
 
 def _is_optimized(program: Program) -> bool:
+    if _are_all_optimized:
+        return True
     header = program.includes[0] if program.includes else ""
     if not header.startswith(("gridstride/", "gridstride_cpu/")):
         return True  # not of an array kernel

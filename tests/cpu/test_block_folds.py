@@ -394,6 +394,7 @@ def test_folds_of_nothing(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("bins", [44, 46, 126])
+@pytest.mark.usefixtures("optimized")
 def test_large_structures_are_folded(bins: int) -> None:
     check_most_frequent(np, bins)
 

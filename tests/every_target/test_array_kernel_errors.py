@@ -428,6 +428,7 @@ def test_arrays_of_many_axes(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(sums).ravel(), [3, 12])
 
 
+@pytest.mark.usefixtures("optimized")
 def test_more_elements_than_32_bits_count(xp: ModuleType) -> None:
     """Of an array that has one element in memory: the last axis alone is longer than an int holds."""
     count = 2**31 + 5

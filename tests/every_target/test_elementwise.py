@@ -636,6 +636,7 @@ def test_case_p06_strides_that_reach_far(xp: ModuleType) -> None:
     check_far_strides(xp)
 
 
+@pytest.mark.usefixtures("optimized")
 def test_case_p07_more_than_two_to_the_31_bytes(xp: ModuleType) -> None:
     x = xp.zeros(2**31 + 9, "i1")
     last = gs.ElementwiseKernel(

@@ -57,5 +57,6 @@ def check_most_frequent(xp: ModuleType, bins: int) -> None:
 
 
 @pytest.mark.parametrize("bins", SIZES)
+@pytest.mark.usefixtures("optimized")
 def test_the_most_frequent_bin(xp: ModuleType, bins: int) -> None:
     check_most_frequent(xp, bins)

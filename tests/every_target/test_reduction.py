@@ -512,6 +512,7 @@ def test_case_p22_a_sum_of_squares(xp: ModuleType) -> None:
     assert float(kernel(xp.ones((300, 300, 300)))) == 27000000.0
 
 
+@pytest.mark.usefixtures("optimized")
 def test_case_p24_folds_longer_than_an_int(xp: ModuleType) -> None:
     count = gs.ReductionKernel("T x", "int64 y", "1", "a + b", "y = a", "0", "count")
     length = 2**31 + 8
