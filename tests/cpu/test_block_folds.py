@@ -251,6 +251,19 @@ def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("length", "dtype"),
+    [(511, "float16"), (600, "float16"), (255, "float32"), (127, "float64"), (251, "complex64")],
+)
+def test_many_rows_of_some_length(dtype: str, length: int) -> None:
+    operands.test_many_rows_of_some_length(np, dtype, length)
+
+
+@pytest.mark.parametrize("length", [115, 127])
+def test_many_rows_of_five_arrays(length: int) -> None:
+    operands.test_many_rows_of_five_arrays(np, length)
+
+
+@pytest.mark.parametrize(
     ("shape", "dtype"),
     in_turns([(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)], ["int8", "float32", "float16", "float64"]),
 )

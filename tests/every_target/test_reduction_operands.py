@@ -19,6 +19,16 @@ DISTANCE = gs.ReductionKernel(
     "T x, T center", "float64 y", "double(x - center) * double(x - center)", "a + b", "y = a", "0", "distance"
 )
 FLOAT_SUM = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = a", "0", "float_sum")
+OF_FIVE = gs.ReductionKernel(
+    "T p, T q, T r, T s, T t",
+    "T y",
+    "p + 2 * q + 3 * r + 4 * s + 5 * t",
+    "a + b",
+    "y = a",
+    "0",
+    "weights_of_five",
+)
+WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_sum")
 ADDED = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = y + a", "0", "added_to_what_is_there")
 
 
@@ -110,3 +120,38 @@ def test_sums_of_small_integers_as_floats_are_exact(xp: ModuleType, dtype: str) 
                 np.testing.assert_allclose(
                     gs.asnumpy(FLOAT_SUM(xp.asarray(x), axis=axis)), expected, rtol=1e-6
                 )
+
+
+@pytest.mark.usefixtures("folds_of_much")
+@pytest.mark.parametrize(
+    ("length", "dtype"),
+    [
+        *in_turns([255, 300, 333, 511, 600, 1151], ["float16", "int8"]),
+        *in_turns([130, 133, 255, 287], ["float32", "int32"]),
+        *in_turns([65, 127, 144, 251], ["float64", "complex64"]),
+    ],
+)
+def test_many_rows_of_some_length(xp: ModuleType, dtype: str, length: int) -> None:
+    """Which begin at any place of a word, or all at the same."""
+    rows = values((4097, length), dtype, length)
+    for start in (0, 1):
+        flat = np.empty(rows.size + start, dtype)
+        x = flat[start:].reshape(rows.shape)
+        x[...] = rows
+        given = xp.asarray(flat)[start:].reshape(rows.shape)
+        np.testing.assert_array_equal(gs.asnumpy(WIDE(given, axis=1)), x.sum(1, dtype="c16"))
+        if x.dtype.kind != "c":
+            place, largest = PLACE(given, axis=1)
+            np.testing.assert_array_equal(gs.asnumpy(place), x.argmax(1))
+            np.testing.assert_array_equal(gs.asnumpy(largest), x.max(1))
+            np.testing.assert_array_equal(gs.asnumpy(LARGEST(given, axis=1)), x.max(1))
+
+
+@pytest.mark.usefixtures("folds_of_much")
+@pytest.mark.parametrize("length", [100, 115, 116, 127])
+def test_many_rows_of_five_arrays(xp: ModuleType, length: int) -> None:
+    """Whose elements of one result take more room than a warp's share of a block's."""
+    arrays = [values((4100, length), "float32", seed) for seed in range(5)]
+    expected = sum(weight * x for weight, x in enumerate(arrays, 1)).sum(1)
+    result = OF_FIVE(*map(xp.asarray, arrays), axis=1)
+    np.testing.assert_array_equal(gs.asnumpy(result), expected)

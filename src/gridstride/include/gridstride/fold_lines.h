@@ -48,7 +48,7 @@ template <int __length, int __count, loading __how, bool __are_all, int __sums_c
 GRIDSTRIDE_INLINED void add_tile(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                  const __counted& __from, const line_tile& __tile, __inputs&... __all) {
     // Packets that take two words are fewer at once, beside values that take registers too.
-    constexpr int __room = sizeof(__folding) > 24 ? 1 : sizeof(__folding) > 4 || !__are_all ? 2 : __count;
+    constexpr int __room = sizeof(__folding) > 24 ? 1 : sizeof(__folding) > 4 ? 2 : __count;
     constexpr int __at_once = __how == by_shifting && __count > __room ? __room : __count;
 #pragma unroll 1
     for (int __begin = 0; __begin < __count; __begin += __at_once) {

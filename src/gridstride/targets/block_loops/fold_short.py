@@ -10,6 +10,7 @@ from gridstride.targets.walks import (
     LARGEST_WORD,
     LEAST_WORD,
     THREADS,
+    WARP,
     FoldLoop,
     FoldWalk,
     axes_bytes,
@@ -24,12 +25,19 @@ _HEADER = "gridstride/fold_short.h"
 _AT_ONCE = 4
 #: Bytes of a row from which on it is long, and results that are many.
 _LONG_ROW, _MANY = 512, 4096
+#: Bytes of a row of numbers between words, in all inputs, from which on it is long, by the size of an element: threads
+#: of `fold_lines` pick packets out of two words, and wait for those of other rows, which begin elsewhere in a word.
+_LONG_ROWS_BETWEEN_WORDS = {1: 512, 2: 2304, 4: 1152, 8: 2304}
 #: Elements of a row of whole words from which on they are many for a thread that takes one after another.
 _MANY_ELEMENTS = 100
 #: Elements of a row of which places are looked for in packets: a row takes as long to begin with as so many.
 _LEAST_FOUND = 24
+#: Bytes of a row of small numbers whose words begin where those of others do, from which on it is a line.
+_LINE_OF_SMALL = 400
 #: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
+#: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
+_LONGEST = _STRETCH_BYTES * WARP // THREADS
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -37,12 +45,24 @@ def has_short_rows(walk: FoldWalk) -> bool:
     row, results = walk.fold[0], walk.kept[0]
     if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY or _are_lines(walk):
         return False
-    return all(
-        fits_a_word(each.itemsize)
-        and each.fold_strides[0] == each.itemsize
-        and each.strides[0] == row * each.itemsize < _LONG_ROW
-        for each in walk.inputs
+    sizes = [row * each.itemsize for each in walk.inputs]
+    return (
+        all(
+            fits_a_word(each.itemsize) and each.fold_strides[0] == each.itemsize and each.strides[0] == size
+            for each, size in zip(walk.inputs, sizes, strict=True)
+        )
+        and sum(sizes) <= _LONGEST
+        and (max(sizes) < _LONG_ROW or _is_between_words(walk))
     )
+
+
+def _is_between_words(walk: FoldWalk) -> bool:
+    """Return whether rows of numbers begin at several places of a word, and are not too long to be picked."""
+    row, largest = walk.fold[0], max(each.itemsize for each in walk.inputs)
+    if walk.in_structures or all(row * each.itemsize % LARGEST_WORD == 0 for each in walk.inputs):
+        return False
+    size = row * sum(each.itemsize for each in walk.inputs)
+    return size < _LONG_ROWS_BETWEEN_WORDS.get(largest, _LONG_ROW)
 
 
 def _are_lines(walk: FoldWalk) -> bool:
@@ -50,10 +70,12 @@ def _are_lines(walk: FoldWalk) -> bool:
     row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
     if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
         return False
+    if any(row * size % LARGEST_WORD for size in sizes):
+        return False
+    if not walk.in_structures and sizes == [2] and row * 2 >= _LINE_OF_SMALL:
+        return True
     return all(
-        row * each.itemsize >= _LONG_ROW // 2
-        and row * each.itemsize % LARGEST_WORD == each.address % LARGEST_WORD == 0
-        for each in walk.inputs
+        row * each.itemsize >= _LONG_ROW // 2 and each.address % LARGEST_WORD == 0 for each in walk.inputs
     )
 
 
