@@ -55,6 +55,13 @@ def fold_of_rows(
         (101, 4, 0, False, "fold_short"),
         (64, 4, 0, False, "fold_short"),
         (112, 1, 0, False, "fold_short"),
+        (511, 2, 0, False, "fold_short"),
+        (512, 2, 2, False, "fold_lines"),
+        (255, 4, 0, False, "fold_short"),
+        (256, 4, 4, False, "fold_lines"),
+        (333, 4, 0, False, "fold_lines"),
+        (251, 8, 0, False, "fold_short"),
+        (511, 2, 0, True, "fold_lines"),
         (50, 8, 0, False, "fold_short"),
         (304, 1, 0, False, "fold_lines"),
         (304, 1, 0, True, "fold_short"),
@@ -89,12 +96,12 @@ def test_rows_of_places_are_taken_by_the_words_of_which_they_are_made(
 @pytest.mark.parametrize(
     ("rows", "width", "itemsize", "in_structures", "threads"),
     [
-        (1 << 20, 175, 4, False, 4),  # of 8 a turn more would find nothing left
+        (1 << 20, 176, 4, False, 4),  # of 8 a turn more would find nothing left
         (1 << 20, 400, 4, False, 16),
         (1 << 20, 400, 4, True, 8),
         (1 << 20, 700, 1, True, 2),
         (1000, 700, 1, True, 8),
-        (1000, 175, 4, False, 8),
+        (1000, 176, 4, False, 8),
     ],
 )
 def test_how_many_threads_share_a_short_line(
@@ -144,7 +151,7 @@ def test_one_weight_for_a_row_leaves_its_elements_in_words(
     assert loop_for((row,), (8192,), x, w).name.startswith(start)
 
 
-@pytest.mark.parametrize(("length", "are_words"), [(1024, True), (1022, False), (1025, False)])
+@pytest.mark.parametrize(("length", "are_words"), [(1024, True), (1222, False), (1225, False)])
 def test_lines_are_told_whether_all_are_words(length: int, are_words: bool) -> None:
     name = loop_for((100_000,), (length,), Walked(0, 2, (length * 2,), (2,))).name
     assert "lines<" in name
