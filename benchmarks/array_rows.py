@@ -249,6 +249,8 @@ def folds(n: int) -> Iterator[Fold]:
     for width in (7, 33, 100):
         for axis in (0, 1):
             yield Fold(f"by{width}.{axis}", (n // width, width), axis)
+    for width in (255, 511):
+        yield Fold(f"by{width}.1", (n // width, width), 1)
     prime = _prime_below(side)
     yield Fold("prime.1", (prime, prime), 1)
     yield Fold("prime.0", (prime, prime), 0)
