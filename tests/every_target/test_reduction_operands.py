@@ -29,6 +29,7 @@ OF_FIVE = gs.ReductionKernel(
     "weights_of_five",
 )
 WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_sum")
+WHOLE = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "whole_sum")
 ADDED = gs.ReductionKernel("T x", "float32 y", "x", "a + b", "y = y + a", "0", "added_to_what_is_there")
 
 
@@ -94,7 +95,12 @@ def test_what_is_inside_of_an_array(xp: ModuleType, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    in_turns([(3, 5003), (4, 3, 1007), (9, 2, 35), (20, 37, 3)], ["int8", "int16", "float32", "float64"]),
+    [
+        *in_turns(
+            [(3, 5003), (4, 3, 1007), (9, 2, 35), (20, 37, 3)], ["int8", "int16", "float32", "float64"]
+        ),
+        *in_turns([(7, 4002), (3, 16, 1003), (5, 9, 334)], ["int8", "uint8", "int16", "uint16"]),
+    ],
 )
 def test_a_few_rows_that_begin_anywhere(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
     axis = len(shape) - 2
@@ -103,6 +109,9 @@ def test_a_few_rows_that_begin_anywhere(xp: ModuleType, dtype: str, shape: tuple
         place, largest = PLACE(xp.asarray(view), axis=axis)
         np.testing.assert_array_equal(gs.asnumpy(place), view.argmax(axis))
         np.testing.assert_array_equal(gs.asnumpy(largest), view.max(axis))
+        if view.dtype.kind != "f":
+            whole = WHOLE(xp.asarray(view), axis=axis)
+            np.testing.assert_array_equal(gs.asnumpy(whole), view.sum(axis, dtype="i8"))
         there = values(largest.shape, "float32", 3)
         out = xp.asarray(there.copy())
         ADDED(xp.asarray(view), out, axis=axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_columns import begins_with_words, most_before
@@ -50,10 +50,12 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     stored = _length_of_results(walk)
     length = packet_length(walk.inputs)
     row, *outer = walk.kept
-    while length > stored and (length > _MOST_STORED * stored or row % length):
+    are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
+    while length > stored and (
+        length > _MOST_STORED * stored or (row % length and not (are_rows and _has_small_parts(walk, length)))
+    ):
         length //= 2
     whole = length - most_before(walk, length)
-    are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
     if whole < length and are_rows and whole * min(each.itemsize for each in walk.inputs) > LEAST_WORD:
         length, stored = whole, min(stored, whole)
     packets = ceil_div(row, length)
@@ -77,6 +79,12 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
         (_HEADER, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,
         finds_places=found_across(walk),
     )  # fmt: skip
+
+
+def _has_small_parts(walk: FoldWalk, length: int) -> bool:
+    """Return whether parts of packets of which rows are made are so small that these had better lie between words."""
+    size = max((each.itemsize for each in walk.inputs), default=1)
+    return size < LEAST_WORD and gcd(walk.kept[0], length) * size <= LEAST_WORD
 
 
 def _length_of_results(walk: FoldWalk) -> int:
