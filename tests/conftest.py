@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 
 import fake_cupy
+import optimization
 import pytest
 from native_support import Recorder
-from optimization import optimize_less, optimizing_all
 
 from gridstride import _native
 from gridstride._compilation import functions
@@ -57,10 +57,9 @@ def folds_of_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def optimized() -> Iterator[None]:
+def optimized(monkeypatch: pytest.MonkeyPatch) -> None:
     """Optimize texts as users' are: of tests with many elements, or with structures that take much of a stack."""
-    with optimizing_all():
-        yield
+    monkeypatch.setattr(optimization, "are_all_optimized", True)
 
 
 @pytest.fixture
@@ -135,7 +134,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     _use_a_cache_of_the_session(config)
     if not config.getoption("--optimize-all"):
-        optimize_less()
+        optimization.optimize_less()
     for name in config.getoption("--require-target"):
         try:
             registry.get(name)

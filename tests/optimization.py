@@ -5,8 +5,7 @@ Not at all, but for a sample, and where a test asks for the fixture `optimized`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from zlib import crc32
@@ -20,16 +19,8 @@ _Method = Callable[[CpuTarget, Program, str], Any]
 #: of those with the processor's own loops, and of those for blocks of threads, which no user waits for on a CPU.
 _OWN, _FOR_BLOCKS = 5, 8
 
-_are_all_optimized = False
-
-
-@contextmanager
-def optimizing_all() -> Iterator[None]:
-    """Optimize all texts meanwhile."""
-    global _are_all_optimized
-    before, _are_all_optimized = _are_all_optimized, True
-    yield
-    _are_all_optimized = before
+#: Whether all are, for the fixture to set.
+are_all_optimized = False
 
 
 def optimize_less() -> None:
@@ -49,7 +40,7 @@ def _with_less(method: _Method) -> _Method:
 
 
 def _is_optimized(program: Program) -> bool:
-    if _are_all_optimized:
+    if are_all_optimized:
         return True
     header = program.includes[0] if program.includes else ""
     if not header.startswith(("gridstride/", "gridstride_cpu/")):

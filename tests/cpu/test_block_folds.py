@@ -23,11 +23,10 @@ from tests.crosses import in_soak, in_turns, pairs_in_soak
 from tests.every_target import test_reduction as reduction
 from tests.every_target import test_reduction_operands as operands
 from tests.every_target.test_large_reductions import check_most_frequent
+from tests.every_target.test_reduction_operands import WHOLE, WIDE
 
 pytestmark = pytest.mark.usefixtures("folds_of_much")
 
-INTEGERS = gs.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0", "integer_total")
-WIDE = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "wide_total")
 DOT = gs.ReductionKernel("T x, U y", "float64 z", "double(x) * y", "a + b", "z = a", "0", "dot_of_two")
 LOWEST = gs.ReductionKernel(
     "T x", "int64 y", "Lowest{x, _J}", "a.x < b.x || (a.x == b.x && a.at < b.at) ? a : b", "y = a.at", None, "lowest",
@@ -141,7 +140,7 @@ def test_folded_axes_between_kept_ones(
     dtype: str, folded: tuple[tuple[int, ...], tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shape, axes = folded
-    total = INTEGERS if dtype.startswith("int") else reduction.TOTAL
+    total = WHOLE if dtype.startswith("int") else reduction.TOTAL
     chosen: list[str] = []
     loop_for = writers.BlockLoops.reduction
 
@@ -348,7 +347,7 @@ def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
         random.integers(limits.min, limits.max, shape, dtype, endpoint=True),
     ):
         for axis in (None, *range(len(shape))):
-            np.testing.assert_array_equal(INTEGERS(x, axis=axis), x.sum(axis, dtype="i8"))
+            np.testing.assert_array_equal(WHOLE(x, axis=axis), x.sum(axis, dtype="i8"))
             np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype=dtype))
 
 
@@ -362,7 +361,7 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
         x = flat_view(shape, dtype, start, 1)
         x[...] = np.random.default_rng(start).integers(limits.min, limits.max, shape, dtype, endpoint=True)
         for each in (x, x[:, 1:], x[:, 2:-1], x[:, ::2], x[::-1]):
-            np.testing.assert_array_equal(INTEGERS(each, axis=1), each.sum(1, dtype="i8"))
+            np.testing.assert_array_equal(WHOLE(each, axis=1), each.sum(1, dtype="i8"))
 
 
 @pytest.mark.parametrize(

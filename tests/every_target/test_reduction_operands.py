@@ -149,6 +149,8 @@ def test_many_rows_of_some_length(xp: ModuleType, dtype: str, length: int) -> No
         x[...] = rows
         given = xp.asarray(flat)[start:].reshape(rows.shape)
         np.testing.assert_array_equal(gs.asnumpy(WIDE(given, axis=1)), x.sum(1, dtype="c16"))
+        exact = x.sum(1, dtype={"i": "i8", "f": "f8", "c": "c16"}[x.dtype.kind])
+        np.testing.assert_array_equal(gs.asnumpy(TOTAL(given, axis=1)), exact.astype(dtype))
         if x.dtype.kind != "c":
             place, largest = PLACE(given, axis=1)
             np.testing.assert_array_equal(gs.asnumpy(place), x.argmax(1))

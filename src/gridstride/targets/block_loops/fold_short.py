@@ -25,9 +25,6 @@ _HEADER = "gridstride/fold_short.h"
 _AT_ONCE = 4
 #: Bytes of a row from which on it is long, and results that are many.
 _LONG_ROW, _MANY = 512, 4096
-#: Bytes of a row of numbers between words, in all inputs, from which on it is long, by the size of an element: threads
-#: of `fold_lines` pick packets out of two words, and wait for those of other rows, which begin elsewhere in a word.
-_LONG_ROWS_BETWEEN_WORDS = {1: 512, 2: 2304, 4: 1152, 8: 2304}
 #: Elements of a row of whole words from which on they are many for a thread that takes one after another.
 _MANY_ELEMENTS = 100
 #: Elements of a row of which places are looked for in packets: a row takes as long to begin with as so many.
@@ -38,6 +35,9 @@ _LINE_OF_SMALL = 400
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
 #: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
 _LONGEST = _STRETCH_BYTES * WARP // THREADS
+#: The same of numbers between words from which on a row is long, by the size of an element: threads of `fold_lines`
+#: pick packets out of two words, and wait for those of other rows, which begin elsewhere in a word.
+_LONG_ROWS_BETWEEN_WORDS = {2: _LONGEST, 4: _LONGEST // 2, 8: _LONGEST}
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -52,17 +52,16 @@ def has_short_rows(walk: FoldWalk) -> bool:
             for each, size in zip(walk.inputs, sizes, strict=True)
         )
         and sum(sizes) <= _LONGEST
-        and (max(sizes) < _LONG_ROW or _is_between_words(walk))
+        and (max(sizes) < _LONG_ROW or _are_between_words(walk, sizes))
     )
 
 
-def _is_between_words(walk: FoldWalk) -> bool:
-    """Return whether rows of numbers begin at several places of a word, and are not too long to be picked."""
-    row, largest = walk.fold[0], max(each.itemsize for each in walk.inputs)
-    if walk.in_structures or all(row * each.itemsize % LARGEST_WORD == 0 for each in walk.inputs):
+def _are_between_words(walk: FoldWalk, sizes: list[int]) -> bool:
+    """Return whether rows of numbers, of so many bytes, begin at several places of a word, and are not long."""
+    if walk.in_structures or not any(size % LARGEST_WORD for size in sizes):
         return False
-    size = row * sum(each.itemsize for each in walk.inputs)
-    return size < _LONG_ROWS_BETWEEN_WORDS.get(largest, _LONG_ROW)
+    largest = max(each.itemsize for each in walk.inputs)
+    return sum(sizes) < _LONG_ROWS_BETWEEN_WORDS.get(largest, _LONG_ROW)
 
 
 def _are_lines(walk: FoldWalk) -> bool:
