@@ -19,7 +19,7 @@ from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import FoldLoop
 from tests.array_values import values
 from tests.cpu.test_block_loops import flat_view, forget_calls
-from tests.crosses import in_soak, in_turns, pairs_in_soak
+from tests.crosses import cases_in_soak, in_soak, in_turns, pairs_in_soak
 from tests.every_target import test_reduction as reduction
 from tests.every_target import test_reduction_operands as operands
 from tests.every_target.test_large_reductions import check_most_frequent
@@ -33,6 +33,13 @@ LOWEST = gs.ReductionKernel(
     reduce_type="Lowest", preamble="struct Lowest { T x; long long at; };",
 )  # fmt: skip
 
+SUM_AS_IT_IS = gs.ReductionKernel(
+    "T x", "U y", "x", "a + b", "y = static_cast<U>(a)", "0", "sum_as_it_is", reduce_type="double"
+)
+SHARES = gs.ReductionKernel(
+    "T x", "float64 y", "double(x) / _fold_size", "a + b",
+    "y = a * _fold_size * _out_ind.size() / _in_ind.size()", "0", "shares", reduce_type="double",
+)  # fmt: skip
 SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5", "smallest_below_6")
 
 #: Sums in small numbers, which lose what does not fit, and sizes: texts to which another type would make a difference.
@@ -222,6 +229,58 @@ def test_folds_of_a_few_rows(dtype: str, shape: tuple[int, ...]) -> None:
             np.testing.assert_array_equal(LOWEST(x, axis=axis), np.argmin(x, axis))
 
 
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32")])
+@pytest.mark.parametrize("shape", [(2, 333), (3, 4, 517), (2, 7, 260)])
+def test_results_of_a_few_rows_that_lie_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
+    """Whichever word of results a packet begins with, nothing beside them is written."""
+    axis = len(shape) - 2
+    x, results = flat_view(shape, dtype, 1, 1), np.delete(shape, axis)
+    expected, size = x.sum(axis, dtype="c16").real, int(np.prod(results))
+    for kind in (dtype, "float64"):
+        for start in (0, 1, 3):
+            around = np.full(size + 9, 77, kind)
+            SUM_AS_IT_IS(x, around[start : start + size].reshape(results), axis=axis)
+            np.testing.assert_array_equal(
+                around[start : start + size].reshape(results), expected.astype(kind)
+            )
+            np.testing.assert_array_equal(np.delete(around, np.s_[start : start + size]), 77)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "loop"),
+    [
+        ((70, 60, 513), "int8", "fold_lines<"),
+        ((3, 1400, 301), "float16", "fold_short<"),
+        *cases_in_soak(
+            ((2, 2050, 2047), "int8", "fold_long_lines<"),
+            ((33, 125, 129), "float32", "fold_short<"),
+            ((5, 900, 67), "float64", "fold_short<"),
+        ),
+    ],
+)
+def test_rows_that_are_parts_of_results(
+    shape: tuple[int, ...], dtype: str, loop: str, block_folds: list[FoldLoop]
+) -> None:
+    x = flat_view(shape, dtype, 1, 1)
+    expected = x.sum((0, 2), dtype="f8")
+    np.testing.assert_array_equal(
+        SUM_AS_IT_IS(x, np.empty(shape[1], dtype), axis=(0, 2)), expected.astype(dtype)
+    )
+    assert block_folds[-1].name.startswith(loop)
+    assert block_folds[-1].parts == shape[0]
+    np.testing.assert_array_equal(SMALLEST(x, axis=(0, 2)), x.min((0, 2)))
+    assert block_folds[-1].parts == shape[0]
+    means = np.full(2 * shape[1], 7.0)
+    np.testing.assert_allclose(
+        SHARES(x, means[::2], axis=(0, 2)), expected / (shape[0] * shape[2]), 1e-9, 1e-12
+    )
+    np.testing.assert_array_equal(means[1::2], 7)
+    np.testing.assert_array_equal(
+        reduction.NUMBERS(x, axis=(0, 2)), np.arange(x.size).reshape(shape).sum((0, 2))
+    )
+    np.testing.assert_array_equal(LOWEST(x, axis=(0, 2)), x.swapaxes(0, 1).reshape(shape[1], -1).argmin(1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", *in_soak("int8", "float16", "float64")])
 @pytest.mark.parametrize("shape", [(300, 1000), (7, 3001), *in_soak((90, 1030), (3, 40, 70))])
 def test_one_weight_for_a_row_or_a_column(dtype: str, shape: tuple[int, ...]) -> None:
@@ -258,8 +317,11 @@ def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("length", "dtype"),
-    [(511, "float16"), (600, "float16"), (255, "float32"), (127, "float64"), (251, "complex64")],
-)
+    [
+        (511, "float16"), (600, "float16"), (31, "float32"), (255, "float32"), (15, "float64"), (127, "float64"),
+        (251, "complex64"),
+    ],
+)  # fmt: skip
 def test_many_rows_of_some_length(dtype: str, length: int) -> None:
     operands.test_many_rows_of_some_length(np, dtype, length)
 

@@ -81,7 +81,7 @@ def prepare_fold(
         return PreparedCall(text, (block.step(loaded, name, loop.configuration),))
     first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
     block = ParameterBlock()
-    block.add(loop.space, 8)
+    block.add(loop.joined_space or loop.space, 8)
     block.add(loop.joining.space, 8)
     results = axes.elements(bound.result)
     workspace = block.add(workspace_operand(size, results, loop, loop.joining.capacity), 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from string import Template
 from typing import NamedTuple
 
 from gridstride import _dtypes, config
@@ -108,6 +109,8 @@ class ReductionForm(NamedTuple):
         See `FoldLoop`.
     checks_indices : bool
         Whether raw arrays check their indices.
+    folds_parts_alone : bool
+        Whether what the loop folds are parts in any case.
     """
 
     roles: tuple[Role, ...]
@@ -130,6 +133,7 @@ class ReductionForm(NamedTuple):
     exact_bytes: int = 0
     joins_flags: bool = False
     checks_indices: bool = False
+    folds_parts_alone: bool = False
 
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
@@ -165,6 +169,7 @@ def reduction_form(
         exact_bytes=loop.exact_bytes,
         joins_flags=loop.joins_flags,
         checks_indices=config.debug(),
+        folds_parts_alone=bool(loop.joined_space),
     )
     if not in_structures:
         return form
@@ -200,6 +205,14 @@ def folds_structures(
         return False
     dtype = dict(types).get(reduce_type)
     return dtype is None or (dtype.names is not None and not _dtypes.is_bfloat16(dtype))
+
+
+#: What becomes of what a loop folds: a part, or a result where folds are not cut into parts.
+_KEPT = "gridstride::keep(gridstride::one_result(folded), gridstride_space, at, part);"
+_FINISHED = Template(
+    "if (gridstride_space.parts == 1) gridstride::assign(gridstride_post, folded, gridstride_space, at$results);\n"
+    "        else gridstride::keep(folded, gridstride_space, at, part);"
+)
 
 
 @lru_cache(maxsize=2048)
@@ -281,6 +294,7 @@ class _Text:
             map=handed_map(source, form),
             reduce=self._reduce,
             operands="".join(f", gridstride_at_{role.parameter.name}" for role in self._inputs),
+            finish=_KEPT if form.folds_parts_alone else _FINISHED.substitute(common),
             joining=self._joining(common) if form.joining else "",
         )
 

@@ -192,6 +192,8 @@ class FoldLoop(NamedTuple):
         As in `Program`.
     finds_places : str
         The header by which the loop finds the place of the largest or the smallest element of any dtype, or "".
+    joined_space : bytes
+        `space` of the second launch, where it is another: then the first one's results are the parts.
     """
 
     header: str
@@ -214,6 +216,7 @@ class FoldLoop(NamedTuple):
     linked: tuple[str, ...] = ()
     finds_places: str = ""
     exact_bytes: int = 0
+    joined_space: bytes = b""
 
 
 class LoopWriters(Protocol):

@@ -21,8 +21,7 @@ $map_expr
 $operations
     // Of one result or of neighbors.
     auto gridstride_finish = [&](const auto at, const int part, const auto& folded) {
-        if (gridstride_space.parts == 1) gridstride::assign(gridstride_post, folded, gridstride_space, at$results);
-        else gridstride::keep(folded, gridstride_space, at, part);
+        $finish
     };
     ${begin}gridstride::$loop($map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands)$end;
 }

@@ -9,7 +9,9 @@
 namespace gridstride {
 
 // How packets are loaded: as words, as elements one after another between words, or in any steps; or some of their elements.
-enum few_loading { few_words, few_between, few_elements, few_of_packet };
+// Those that are `few_into_words` lie between words, too, but begin where words of results do.
+enum few_loading { few_words, few_between, few_elements, few_of_packet, few_into_words };
+__device__ constexpr bool are_between(few_loading __how) { return __how == few_between || __how == few_into_words; }
 // Rows on their way to a thread at once where packets are no words.
 __device__ constexpr int few_at_once(few_loading __how) { return __how == few_elements ? 2 : 4; }
 
@@ -35,7 +37,7 @@ struct few_rows_input {
     template <few_loading __how>
     GRIDSTRIDE_INLINED int load_whole(int __k) {
         if (__how == few_words) return words[__k].load(at(__k));
-        if (__how == few_between) {
+        if (are_between(__how)) {
             if (sizeof(stored) >= 4) others[__k].load_cached(at(__k), past_word(__k));
             else others[__k].load(at(__k), past_word(__k));
         } else {
@@ -48,7 +50,7 @@ struct few_rows_input {
     template <few_loading __how>
     GRIDSTRIDE_INLINED int unpack_whole(int __k) {
         if (__how == few_words) return words[__k].unpack(packets[__k]);
-        if (__how == few_between) {
+        if (are_between(__how)) {
             if (sizeof(stored) >= 4) others[__k].join_cached(past_word(__k));
             else others[__k].join(past_word(__k));
             others[__k].unpack(packets[__k]);
@@ -72,7 +74,7 @@ GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do,
                                __inputs&... __all) {
     // Where packets are no words, so many texts of them would be long: so the last turn has fewer.
     const int __rows = int(__space.fold.count);
-    constexpr bool __is_full = __how != few_between && __how != few_elements;
+    constexpr bool __is_full = !are_between(__how) && __how != few_elements;
     for (; __is_full ? __row + __count <= __rows : __row < __rows; __row += __count) {
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k)
@@ -98,11 +100,13 @@ GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do,
 
 // Which results a packet has: from number `first` on, those from `begin` to before `last`. Where results are counted as
 // one row, all packets of rows are whole. Where packets need be no words, the last of a row begins so early that it is
-// whole, too, and has results that are of the one before.
+// whole, too, and has results that are of the one before. Where they begin with words of results, of which the first
+// row begins `width` elements behind one, the first of a row is whole and leaves results to the next one.
 template <int __length, few_loading __how>
 struct few_results {
     long long first, outer, element;
     int begin, last;
+    int loaded;  // elements of the packet there are
 
     template <int __axes>
     GRIDSTRIDE_INLINED few_results(const fold_space<__axes>& __space, long long __packet)
@@ -110,17 +114,40 @@ struct few_results {
         if (__space.kept.ndim > 1) element = taken_off(__space.kept, outer, 0);
         else outer = 0;
         element *= __length;
+        if (__how == few_into_words) {
+            begin_with_words(__space);
+            return;
+        }
         long long __left = __space.outputs - first;
         if (__space.kept_row < __space.outputs) {
             first = outer * __space.kept_row + element;
             __left = __space.kept_row - element;
         }
-        last = __left < __length ? int(__left) : __length;
+        loaded = last = __left < __length ? int(__left) : __length;
         if (__how == few_words || last == __length || element == 0) return;
         begin = __length - last;
-        last = __length;
+        loaded = last = __length;
         first -= begin;
         element -= begin;
+    }
+
+private:
+    template <int __axes>
+    GRIDSTRIDE_INLINED void begin_with_words(const fold_space<__axes>& __space) {
+        const int __behind = int((__space.width + outer * __space.kept_row) % __length);
+        loaded = last = __length;
+        if (element < __behind) {
+            last = __length - __behind;
+            element = 0;
+        } else {
+            element -= __behind;
+            const long long __left = __space.kept_row - element;
+            if (__left < __length) {
+                begin = __left < 0 ? __length : int(__length - __left);
+                element = __space.kept_row - __length;
+            }
+        }
+        first = outer * __space.kept_row + element;
     }
 };
 
@@ -277,7 +304,7 @@ GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __r
             const long long __number = settle(__space, __own.outer, 1, __all...) + __own.element * __space.kept_numbers.step;
             swallow((__all.base += __own.element * __all.source.step)...);
             few_values<__are_bytes>::template fold<__how, __length, __count>(__do_map, __do, __start, __space, __number,
-                                                                                  __own.last, __sums, __all...);
+                                                                                  __own.loaded, __sums, __all...);
         }
         few_handed<__has_room>::template hand<__how, __length, __stored>(__do, __do_finish, __start, __space, __sums, __own,
                                                                   __packet, __table);

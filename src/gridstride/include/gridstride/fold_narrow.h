@@ -40,7 +40,7 @@ GRIDSTRIDE_INLINED void add_narrow(const __map& __do_map, const __reduce& __do, 
 }
 
 // The thread's packets of rounds from `__first` to before `__end`; the first round that is left.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                         const narrow_place& __place, long long __first, long long __end,
                                         __inputs&... __all) {
@@ -48,11 +48,10 @@ GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& _
         const long long __packet = __place.packet(__first);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k)
-            if (__are_words) swallow(__all.load_word(__k, __packet + __k * __place.threads)...);
-            else swallow(__all.load(__k, __packet + __k * __place.threads, __length)...);
+            swallow(__all.template load_as<__how>(__k, __packet + __k * __place.threads)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.unpack(__k)...);
+            swallow(__all.template unpack_as<__how>(__k)...);
             add_narrow<__length>(__do_map, __do, __sums, __place, __first + __k, __length, __k, __all...);
         }
     }
@@ -60,26 +59,24 @@ GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& _
 }
 
 // All of the thread's whole packets of rounds from `__first` to before `__end`; `__end`, or `__first` where that is more.
-template <int __length, int __count, bool __are_words, class __folding, class __map, class __reduce, class... __inputs>
+template <int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED long long add_all_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                             const narrow_place& __place, long long __first, long long __end,
                                             __inputs&... __all) {
-    __first = add_rounds<__length, __count, __are_words>(__do_map, __do, __sums, __place, __first, __end, __all...);
-    return __count == 1 ? __first : add_rounds<__length, 1, __are_words>(__do_map, __do, __sums, __place, __first, __end, __all...);
+    __first = add_rounds<__length, __count, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
+    return __count == 1 ? __first : add_rounds<__length, 1, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
 }
 
-template <int __length, int __count, bool __are_words, class __columns_type, class __input>
+template <int __length, int __count, loading __how, class __columns_type, class __input>
 GRIDSTRIDE_INLINED long long add_byte_rounds(__columns_type& __columns, const narrow_place& __place, long long __first,
                                              long long __end, __input& __one) {
     for (; __first + __count <= __end; __first += __count) {
         const long long __packet = __place.packet(__first);
 #pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-            __are_words ? __one.load_word(__k, __packet + __k * __place.threads)
-                        : __one.load(__k, __packet + __k * __place.threads, __length);
+        for (int __k = 0; __k < __count; ++__k) __one.template load_as<__how>(__k, __packet + __k * __place.threads);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            __one.unpack(__k);
+            __one.template unpack_as<__how>(__k);
             __columns.add(__one.packets[__k]);
         }
     }
@@ -142,14 +139,27 @@ struct narrow_rounds {
     bool has_last;  // whether the thread has the last packet, which is not whole
 };
 
-template <int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+__device__ constexpr bool are_all() { return true; }
+template <class... __rest>
+__device__ constexpr bool are_all(bool __one, __rest... __others) { return __one && are_all(__others...); }
+// How packets are loaded that are words, or may begin between words.
+template <bool __are_words, class... __inputs>
+__device__ constexpr loading loading_of() {
+    return __are_words ? by_words
+         : are_all(__inputs::are_pieces()...) ? by_pieces
+         : are_all(__inputs::are_pairs()...) ? by_shifting : by_elements;
+}
+
+template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_thread(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                    const narrow_place& __place, const narrow_rounds& __rounds, __inputs&... __all) {
+    constexpr loading __how = loading_of<__are_words, __inputs...>();
     long long __round = __rounds.first;
-    if (all_of(__all.has_words()...))
-        __round = add_all_rounds<__length, __count, true>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
+    if (__how == by_words || (__how == by_elements && all_of(__all.has_words()...)))
+        __round = add_all_rounds<__length, __count, by_words>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
     else
-        __round = add_all_rounds<__length, 1, false>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
+        __round = add_all_rounds<__length, __how == by_pieces ? __count : __how == by_shifting ? 2 : 1, __how>(
+            __do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
     if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
         const int __last = int(__rounds.elements - __rounds.whole * __length);
         swallow(__all.load(0, __rounds.whole, __last)...);
@@ -161,14 +171,14 @@ GRIDSTRIDE_INLINED void add_thread(const __map& __do_map, const __reduce& __do, 
 // The value of the thread's column.
 template <bool __are_bytes>
 struct narrow_block {
-    template <int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+    template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
     static GRIDSTRIDE_INLINED __folding fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
                                              const narrow_place& __place, const narrow_rounds& __rounds, int __period,
                                              char* __shared, __inputs&... __all) {
         __folding __sums[__length];
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-        add_thread<__length, __count>(__do_map, __do, __sums, __place, __rounds, __all...);
+        add_thread<__are_words, __length, __count>(__do_map, __do, __sums, __place, __rounds, __all...);
         __folding* __columns = reinterpret_cast<__folding*>(__shared);
         join_narrow<__length>(__do, __sums, __place.row, __period, __place.threads, __columns);
         return __columns[threadIdx.x];
@@ -177,7 +187,7 @@ struct narrow_block {
 // Of bytes that are folded in words, which have room for the rounds of a part.
 template <>
 struct narrow_block<true> {
-    template <int __length, int __count, class __folding, class __map, class __reduce, class __input>
+    template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class __input>
     static GRIDSTRIDE_INLINED __folding fold(const __map&, const __reduce& __do, __folding __start, const narrow_place& __place,
                                              const narrow_rounds& __rounds, int, char* __shared, __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
@@ -185,12 +195,9 @@ struct narrow_block<true> {
         typedef typename __columns_type::kept __kept;
         long long __round = __rounds.first;
         const char* const __begin = __round < __rounds.words_end ? __one.at(__place.packet(__round)) : nullptr;
-        if (__one.has_words()) {
-            __round = add_byte_rounds<__length, __count, true>(__columns, __place, __round, __rounds.words_end, __one);
-            __round = add_byte_rounds<__length, 1, true>(__columns, __place, __round, __rounds.words_end, __one);
-        } else {
-            __round = add_byte_rounds<__length, 1, false>(__columns, __place, __round, __rounds.words_end, __one);
-        }
+        constexpr loading __how = loading_of<__are_words, __input>();
+        __round = add_byte_rounds<__length, __count, __how>(__columns, __place, __round, __rounds.words_end, __one);
+        __round = add_byte_rounds<__length, 1, __how>(__columns, __place, __round, __rounds.words_end, __one);
         if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
             const int __last = int(__rounds.elements - __rounds.whole * __length);
             __one.load(0, __rounds.whole, __last);
@@ -217,7 +224,7 @@ __device__ constexpr int narrow_bytes() {
                   packet_length<__operands...>() == 16 || sizeof(typename __folding::type) > 8 ? fold_threads * 64 : 1);
 }
 
-template <bool __are_outermost, bool __are_bytes, int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <bool __are_outermost, bool __are_words, bool __are_bytes, int __length, int __count, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                           const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                           __inputs&&... __all) {
@@ -234,7 +241,7 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
     const long long __full = __x < __threads && __x < __whole ? (__whole - __x - 1) / __threads + 1 : 0;
     const narrow_rounds __rounds = {__round, __end < __full ? __end : __full, __end, __whole, __elements,
                                     __x < __threads && __whole * __length < __elements};
-    const __folding __column = narrow_block<__are_bytes>::template fold<__length, __count>(
+    const __folding __column = narrow_block<__are_bytes>::template fold<__are_words, __length, __count>(
         __do_map, __do, __start, __place, __rounds, __period, __shared, __all...);
     const long long __result = static_cast<long long>(blockIdx.x) * __row + __x;
     if (__x >= __row) return;
@@ -242,13 +249,13 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
     else __do_finish(__result, int(blockIdx.y), __column);
 }
 
-// `__are_outermost`: whether parts of neighboring results lie next to each other.
-template <int __count, bool __are_outermost, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
+// `__are_outermost`: whether parts of neighboring results lie next to each other; whether all packets are words.
+template <int __count, bool __are_outermost, bool __are_words, class __folding, class __map, class __reduce, class __finish, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void fold_narrow(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                     const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                     const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
-    fold_narrow_block<__are_outermost, folds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
+    fold_narrow_block<__are_outermost, __are_words, folds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
                                          line_input<__operands, __length, __count>(__inputs)...);
 }
 

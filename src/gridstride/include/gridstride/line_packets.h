@@ -31,7 +31,7 @@ struct in_pieces<__length, __stored, false> {
 template <int __length, class __stored, bool = kind_between<__length, __stored>::value == 16 && (sizeof(__stored) < 4 || __length == 1)>
 struct between_two {
     uint4 low, high;
-    static GRIDSTRIDE_INLINED bool fits() { return true; }
+    static __device__ constexpr bool fits() { return true; }
     // From a word on, of which so many bytes are not of the packet.
     GRIDSTRIDE_INLINED void load(const char* __word, unsigned __off) {
         low = reinterpret_cast<const uint4*>(__word)[0];
@@ -43,13 +43,13 @@ struct between_two {
 };
 template <int __length, class __stored>
 struct between_two<__length, __stored, false> {
-    static GRIDSTRIDE_INLINED bool fits() { return false; }
+    static __device__ constexpr bool fits() { return false; }
     GRIDSTRIDE_INLINED void load(const char*, unsigned) {}
     GRIDSTRIDE_INLINED void unpack(unsigned, packet<__stored, __length>&) const {}
 };
 
 // How the packets of a tile are loaded.
-enum loading { by_words, by_pieces, by_shifting };
+enum loading { by_words, by_pieces, by_shifting, by_elements };
 
 // What a thread holds of an input: packets of it, and where the elements of its result begin. `__are_words`: whether all
 // packets are known to be words.
@@ -76,6 +76,9 @@ struct line_input {
     GRIDSTRIDE_INLINED bool has_pieces() const {
         return __are_words || (source.step == sizeof(stored) && in_pieces<__length, stored>::fits(base));
     }
+    // Whether packets of elements one after another come by these, wherever they begin.
+    static __device__ constexpr bool are_pieces() { return is_one_word<stored, __length>::bytes == 16 && sizeof(stored) >= 4 && sizeof(stored) <= 8; }
+    static __device__ constexpr bool are_pairs() { return between_two<__length, stored>::fits(); }
     GRIDSTRIDE_INLINED bool is_between() const {
         return source.step == sizeof(stored) && between_two<__length, stored>::fits();
     }
@@ -87,6 +90,7 @@ struct line_input {
     GRIDSTRIDE_INLINED int load_as(int __k, long long __packet) {
         if (__are_words || __how == by_words) words[__k].load(at(__packet));
         else if (__how == by_pieces) pieces[__k].load(at(__packet));
+        else if (__how == by_elements) load(__k, __packet, __length);
         else pairs[__k].load(at(__packet) - past_word(), past_word());
         return 0;
     }
@@ -94,6 +98,7 @@ struct line_input {
     GRIDSTRIDE_INLINED int unpack_as(int __k) {
         if (__are_words || __how == by_words) words[__k].unpack(packets[__k]);
         else if (__how == by_pieces) pieces[__k].unpack(packets[__k]);
+        else if (__how == by_elements) unpack(__k);
         else pairs[__k].unpack(past_word(), packets[__k]);
         return 0;
     }

@@ -58,7 +58,9 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     whole = length - most_before(walk, length)
     if whole < length and are_rows and whole * min(each.itemsize for each in walk.inputs) > LEAST_WORD:
         length, stored = whole, min(stored, whole)
-    packets = ceil_div(row, length)
+    are_words = has_words(walk, length, along=False)
+    behind = _behind_words(walk, length) if are_rows and not are_words else None
+    packets = ceil_div(row if behind is None else row + length - 1, length)
     count = packets * prod(outer)
     fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
     kept_axes = axes_bytes(count, (packets, *outer), capacity)
@@ -66,19 +68,32 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     if begins_with_words(walk, 0):
         most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
     each = max(1, min(most, count // (THREADS * MOST_BLOCKS * limits.multiprocessors)))
-    kept_row = prod(walk.kept) if row % length == 0 and results_make_a_row(walk) else row
+    is_one_row = row % length == 0 and behind is None and results_make_a_row(walk)
+    kept_row, numbers = prod(walk.kept) if is_one_row else row, (0, *walk.kept_numbers[1:])
     space = fold_space_bytes(
-        walk, capacity, each, 1, 1, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), kept_row=kept_row
+        walk, capacity, each, 1, 1, kept_axes, fold_axes, numbers, behind or 0, kept_row=kept_row
     )
     grid = configuration(ceil_div(count, THREADS * each), THREADS)
-    are_words = has_words(walk, length, along=False)
-    how = "words" if are_words else "between" if are_rows else "elements"
+    between = "between" if behind is None else "into_words"
+    how = "words" if are_words else between if are_rows else "elements"
     name = f"fold_few_rows<{length}, {stored}, gridstride::few_{how}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,
         finds_places=found_across(walk),
     )  # fmt: skip
+
+
+def _behind_words(walk: FoldWalk, length: int) -> int | None:
+    """Return how many elements behind a word of so many the first result lies; None where packets begin with rows."""
+    places = {divmod(each.address, each.itemsize) for each in walk.outputs}
+    behind = {(place % length, within) for place, within in places}
+    is_long = walk.kept[0] >= 2 * length and length & (length - 1) == 0
+    are_neighbors = all(each.strides[0] == each.itemsize for each in walk.outputs)
+    if len(behind) != 1 or not (is_long and are_neighbors and results_make_a_row(walk)):
+        return None
+    ((place, within),) = behind
+    return None if within else place
 
 
 def _has_small_parts(walk: FoldWalk, length: int) -> bool:

@@ -18,6 +18,7 @@ from gridstride.targets.block_loops.sizes import (
     parts_that_fill,
 )
 from gridstride.targets.walks import (
+    LARGEST_WORD,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -63,6 +64,15 @@ def _period(columns: int, length: int) -> int:
     return columns // gcd(columns, length)
 
 
+def _has_words(walk: FoldWalk, length: int) -> bool:
+    """Return whether rows of all results begin with words."""
+    return all(
+        LARGEST_WORD % (length * each.itemsize) == 0
+        and not any(place % (length * each.itemsize) for place in (each.address, *each.strides[1:]))
+        for each in walk.inputs
+    )
+
+
 def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the fold of all rows of a few columns, which threads take as they lie."""
     length = packet_length(walk.inputs)
@@ -91,7 +101,7 @@ def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     how = configuration(blocks, THREADS, parts)
     # Parts of many results, larger than what is read, are stored together.
     join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
-    name = f"fold_narrow<4, {flag(join is not None)}>"
+    name = f"fold_narrow<4, {flag(join is not None)}, {flag(_has_words(walk, length))}>"
     return fold_loop(
         (_HEADER, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True,
         finds_places=found_across(walk),

@@ -33,11 +33,13 @@ _LEAST_FOUND = 24
 _LINE_OF_SMALL = 400
 #: Bytes of neighboring rows that a block has room for, and of elements that are taken four bytes at a time.
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
+#: Banks of shared memory, and bytes after which there is a gap, as in the header.
+_BANKS, _BANK_ROW = 32, 128
 #: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
-_LONGEST = _STRETCH_BYTES * WARP // THREADS
+LONGEST = _STRETCH_BYTES * WARP // THREADS
 #: The same of numbers between words from which on a row is long, by the size of an element: threads of `fold_lines`
 #: pick packets out of two words, and wait for those of other rows, which begin elsewhere in a word.
-_LONG_ROWS_BETWEEN_WORDS = {2: _LONGEST, 4: _LONGEST // 2, 8: _LONGEST}
+_LONG_ROWS_BETWEEN_WORDS = {2: LONGEST, 4: LONGEST // 2, 8: LONGEST}
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -51,7 +53,7 @@ def has_short_rows(walk: FoldWalk) -> bool:
             fits_a_word(each.itemsize) and each.fold_strides[0] == each.itemsize and each.strides[0] == size
             for each, size in zip(walk.inputs, sizes, strict=True)
         )
-        and sum(sizes) <= _LONGEST
+        and sum(sizes) <= LONGEST
         and (max(sizes) < _LONG_ROW or _are_between_words(walk, sizes))
     )
 
@@ -101,6 +103,8 @@ def fold_short(walk: FoldWalk) -> FoldLoop:
     word = _word_of_rows(walk) if found else 0
     # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
     has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
+    if group > 1 and max(sizes) >= LEAST_WORD:
+        has_gaps = _meeting(row, max(sizes), group, max(sizes)) < 2 * _meeting(row, max(sizes), group, 0)
     if word:
         has_gaps = size // word % 2 == 0
     name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
@@ -108,6 +112,17 @@ def fold_short(walk: FoldWalk) -> FoldLoop:
         (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
         finds_places=found,
     )  # fmt: skip
+
+
+def _meeting(row: int, size: int, group: int, gap: int) -> int:
+    """Return how many threads of a warp meet in a bank, which take elements of rows with gaps of so many bytes."""
+    together = _BANKS // max(1, size // LEAST_WORD)
+    met: dict[int, set[int]] = {}
+    for thread in range(together):
+        byte = (thread // group * row + thread % group) * size
+        word = (byte + byte // _BANK_ROW * gap) // LEAST_WORD
+        met.setdefault(word % _BANKS, set()).add(word)
+    return max(map(len, met.values()))
 
 
 def _word_of_rows(walk: FoldWalk) -> int:

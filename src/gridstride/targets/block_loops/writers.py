@@ -23,6 +23,7 @@ from gridstride.targets.block_loops.fold_loops import folds_innermost
 from gridstride.targets.block_loops.fold_narrow import fold_narrow, is_narrow
 from gridstride.targets.block_loops.fold_outer import fold_outer
 from gridstride.targets.block_loops.fold_pairs import fold_pairs
+from gridstride.targets.block_loops.fold_parts_of_rows import fold_parts_of_rows
 from gridstride.targets.block_loops.fold_planes import fold_planes
 from gridstride.targets.block_loops.fold_rows import fold_rows
 from gridstride.targets.block_loops.fold_short import fold_short, has_short_rows
@@ -113,7 +114,7 @@ def _across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop:
 def _of_several_axes(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop:
     """Return a fold along several axes, of which elements lie closest along the innermost."""
     if walk.fold[0] >= WARP * packet_length(walk.inputs):
-        return fold_rows(walk, limits)
+        return fold_parts_of_rows(walk, limits) or fold_rows(walk, limits)
     return (
         (fold_boxes(walk, limits, in_words=True) if in_boxes else None)
         or fold_stacked(walk, limits, _MANY_ROWS)
