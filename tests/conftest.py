@@ -15,6 +15,7 @@ from types import ModuleType
 
 import fake_cupy
 import optimization
+import precompiled
 import pytest
 from native_support import Recorder
 
@@ -135,6 +136,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _use_a_cache_of_the_session(config)
     if not config.getoption("--optimize-all"):
         optimization.optimize_less()
+        precompiled.precompile(Path(os.environ["GRIDSTRIDE_CACHE_DIR"]).with_name("headers"))
     for name in config.getoption("--require-target"):
         try:
             registry.get(name)
@@ -175,7 +177,7 @@ def _use_a_cache_of_the_session(session: pytest.Config) -> None:
     if hasattr(session, "workerinput"):
         return
     directory = tempfile.mkdtemp(prefix="gridstride-test-cache-")
-    os.environ["GRIDSTRIDE_CACHE_DIR"] = directory
+    os.environ["GRIDSTRIDE_CACHE_DIR"] = str(Path(directory, "cache"))
     session.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
 
 
