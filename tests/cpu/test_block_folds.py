@@ -96,10 +96,10 @@ def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.Monkey
     assert 15 not in sizes or dtype == "complex128"  # of which any number are packets
 
 
-def test_any_and_all_of_truth_values() -> None:
-    for shape in ((4099, 20), (9, 1008), (3, 5003), (1200, 403), (300, 37, 13)):
-        for share in (0.001, 0.1, 0.9, 0.999):
-            reduction.check_any_and_all(np, np.random.default_rng(1).random(shape) < share)
+@pytest.mark.parametrize("shape", [(4099, 20), (9, 1008), (300, 37, 13), *in_soak((3, 5003), (1200, 403))])
+def test_any_and_all_of_truth_values(shape: tuple[int, ...]) -> None:
+    for share in (0.001, 0.1, 0.9, 0.999):
+        reduction.check_any_and_all(np, np.random.default_rng(1).random(shape) < share)
 
 
 @pytest.mark.parametrize("size", [64, 1000, 1024, 1027])
@@ -133,14 +133,19 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
             ((5, 8, 6, 5, 12), (1, 3)),
             ((30, 3, 211, 5), (0, 2)),
             ((6, 70, 31, 8), (1, 3)),
-            ((2, 10, 13, 20, 10), (0, 2, 4)),
-            ((3, 2, 7, 310, 5), (1, 3)),
-            ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
             ((21, 7, 3, 5, 11), (0, 2)),
-            ((40, 3, 901, 5), (0, 2)),
         ],
         ["int8", "float32"],
         others=["float16", "int16", "float64", "complex128"],
+    )
+    + pairs_in_soak(
+        [
+            ((2, 10, 13, 20, 10), (0, 2, 4)),
+            ((3, 2, 7, 310, 5), (1, 3)),
+            ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
+            ((40, 3, 901, 5), (0, 2)),
+        ],
+        ["int8", "float32", "float16", "int16", "float64", "complex128"],
     ),
 )
 def test_folded_axes_between_kept_ones(
@@ -198,8 +203,14 @@ def test_folded_axes_of_one_length_in_other_orders() -> None:
     np.testing.assert_array_equal(DOT(x, y, axis=(1, 2)), (x.astype("f8") * y).sum((1, 2)))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
-@pytest.mark.parametrize("shape", [(301, 371), (140, 512), (3, 90, 262)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns(
+        [(301, 371), (140, 512), (3, 90, 262)],
+        ["int8", "float32"],
+        others=["float16", "float64", "complex128"],
+    ),
+)
 def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
     axis = len(shape) - 2
     for start in (0, 1):
@@ -213,8 +224,14 @@ def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...
                 np.testing.assert_array_equal(LOWEST(each, axis=axis), np.argmin(each, axis))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "complex128")])
-@pytest.mark.parametrize("shape", [(2, 1003), (5, 517), (3, 7, 333), (3, 5, 332), (21, 262)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns(
+        [(2, 1003), (5, 517), (3, 7, 333), (3, 5, 332), (21, 262)],
+        ["int8", "float32"],
+        others=["float16", "complex128"],
+    ),
+)
 def test_folds_of_a_few_rows(dtype: str, shape: tuple[int, ...]) -> None:
     axis = len(shape) - 2
     for start in (0, 1):
@@ -292,15 +309,24 @@ def test_distances_of_points(dtype: str) -> None:
     operands.test_distances_of_points(np, dtype, 3)
 
 
-@pytest.mark.parametrize("dtype", ["float16", *in_soak("int8", "float32", "complex128")])
-def test_what_is_inside_of_an_array(dtype: str) -> None:
-    operands.test_what_is_inside_of_an_array(np, dtype)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((40, 13, 15), "float16"),
+        ((3, 5, 2, 600), "int8"),
+        *cases_in_soak(((40, 13, 15), "int8"), ((3, 5, 2, 600), "float16")),
+        *pairs_in_soak([(6, 9, 205), (5, 4, 17, 3)], ["float16", "int8"]),
+        *pairs_in_soak(operands.WITH_INSIDES, ["float32", "complex128"]),
+    ],
+)
+def test_what_is_inside_of_an_array(dtype: str, shape: tuple[int, ...]) -> None:
+    operands.test_what_is_inside_of_an_array(np, dtype, shape)
 
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [
-        *in_turns([(3, 5003), (4, 3, 1007)], ["int8", "float32"], 2),
+        *in_turns([(3, 5003), (4, 3, 1007)], ["int8", "float32"]),
         *in_turns([(7, 4002), (3, 16, 1003), (5, 9, 334)], ["uint8", "int16"]),
         *pairs_in_soak([(3, 5003), (4, 3, 1007)], ["int16", "float64"]),
         *pairs_in_soak([(9, 2, 35), (20, 37, 3)], ["int8", "int16", "float32", "float64"]),
@@ -318,8 +344,8 @@ def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("length", "dtype"),
     [
-        (511, "float16"), (600, "float16"), (31, "float32"), (255, "float32"), (15, "float64"), (127, "float64"),
-        (251, "complex64"),
+        (511, "float16"), (31, "float32"), (255, "float32"), (15, "float64"), (127, "float64"), (251, "complex64"),
+        *cases_in_soak((600, "float16")),
     ],
 )  # fmt: skip
 def test_many_rows_of_some_length(dtype: str, length: int) -> None:
@@ -398,8 +424,11 @@ def flat_copy(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
     return copy
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
-@pytest.mark.parametrize("shape", [(40_003,), (3000, 512), (20_000, 7), *in_soak((4, 20_001), (20_000, 32))])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    in_turns([(40_003,), (3000, 512), (20_000, 7)], ["int8", "uint16"], others=["uint8", "int16"])
+    + pairs_in_soak([(4, 20_001), (20_000, 32)], ["int8", "uint16", "uint8", "int16"]),
+)
 def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
     limits = np.iinfo(dtype)
     random = np.random.default_rng(1)
@@ -413,9 +442,14 @@ def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
             np.testing.assert_array_equal(reduction.TOTAL(x, axis=axis), x.sum(axis, dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", *in_soak("uint8", "int16")])
 @pytest.mark.parametrize(
-    "shape", [(9, 1999), (4099, 33), (4099, 7), (4101, 3), (4099, 16), *in_soak((2, 40_003), (4099, 100))]
+    ("shape", "dtype"),
+    in_turns(
+        [(9, 1999), (4099, 33), (4099, 7), (4101, 3), (4099, 16)],
+        ["int8", "uint16"],
+        others=["uint8", "int16"],
+    )
+    + pairs_in_soak([(2, 40_003), (4099, 100)], ["int8", "uint16", "uint8", "int16"]),
 )
 def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int, int]) -> None:
     limits = np.iinfo(dtype)
@@ -430,10 +464,10 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
     ("shape", "dtype"),
     [
         *in_turns(
-            [(301, 371), (140, 512), (70, 19, 13), (4099, 3), (4099, 33), (4099, 16), (5, 517)],
+            [(301, 371), (70, 19, 13), (4099, 3), (4099, 16), (5, 517)],
             ["int8", "uint8"],
         ),
-        *pairs_in_soak([(5, 301, 1000), (2000, 300)], ["int8", "uint8"]),
+        *pairs_in_soak([(140, 512), (4099, 33), (5, 301, 1000), (2000, 300)], ["int8", "uint8"]),
     ],
 )
 def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
@@ -474,7 +508,7 @@ def test_folds_of_nothing(shape: tuple[int, ...]) -> None:
             np.testing.assert_array_equal(reduction.TOTAL(operand, axis=axis), operand.sum(axis, dtype="f4"))
 
 
-@pytest.mark.parametrize("bins", [44, 46, 126])
+@pytest.mark.parametrize("bins", [44, 126, *in_soak(46)])
 @pytest.mark.usefixtures("optimized")
 def test_large_structures_are_folded(bins: int) -> None:
     check_most_frequent(np, bins)

@@ -182,15 +182,17 @@ def test_long_rows_between_words_with_one_again_and_again(dtype: str, shape: tup
         np.testing.assert_array_equal(numbers, (np.arange(x.size) % 101).reshape(shape))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16", "float64", "complex128")])
 @pytest.mark.parametrize(
-    "axes",
-    [
-        ((23, 7, 5, 9, 11), (4, 1, 3, 0, 2)),
-        ((7, 31, 67), (0, 2, 1)),
-        *in_soak(((23, 7, 5, 9, 11), (4, 3, 2, 1, 0)), ((41, 7, 5, 17, 33), (2, 4, 0, 3, 1))),
-    ],
-    ids=str,
+    ("axes", "dtype"),
+    in_turns(
+        [((23, 7, 5, 9, 11), (4, 1, 3, 0, 2)), ((7, 31, 67), (0, 2, 1))],
+        ["int8", "float32"],
+        others=["float16", "float64", "complex128"],
+    )
+    + pairs_in_soak(
+        [((23, 7, 5, 9, 11), (4, 3, 2, 1, 0)), ((41, 7, 5, 17, 33), (2, 4, 0, 3, 1))],
+        ["int8", "float32", "float16", "float64", "complex128"],
+    ),
 )
 def test_permuted_axes_of_odd_sides(dtype: str, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     shape, order = axes
@@ -402,7 +404,7 @@ def test_strips_of_several_planes(dtype: str) -> None:
     np.testing.assert_array_equal(y.transpose(0, 2, 1), values((3, 5, 301), dtype, 2).transpose(0, 2, 1) + x)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "float32", *in_soak("float16")])
 def test_rows_with_broadcast_operands_and_steps(dtype: str) -> None:
     x, column, row = values((33, 67), dtype, 1), values((33, 1), dtype, 2), values((1, 67), dtype, 3)
     for each in (x, x[:, 1:], x[:, ::2], x[:, 1::2], x[:, ::-1], x[:, ::3]):
@@ -610,10 +612,11 @@ def test_many_short_rows_with_a_row_and_a_column(dtype: str, row: int) -> None:
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     in_turns(
-        [(700, 5, 33), (60, 3, 4, 50), (9, 40, 24), (900, 8, 8), (500, 5, 7)],
+        [(700, 5, 33), (60, 3, 4, 50), (9, 40, 24), (500, 5, 7)],
         ["int8", "float32"],
         others=["uint16", "float16", "complex64"],
-    ),
+    )
+    + pairs_in_soak([(900, 8, 8)], ["int8", "float32", "uint16", "float16", "complex64"]),
 )
 def test_rows_of_several_axes_with_inputs_that_are_repeated(
     monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...]

@@ -53,7 +53,7 @@ def check(x: np.ndarray[Any, Any], kept: str, side: str, axis: Any) -> None:
         np.testing.assert_array_equal(np.signbit(value), np.signbit(element))
 
 
-@pytest.mark.parametrize(("loop", "kind"), in_turns(SHAPES, KINDS, 2))
+@pytest.mark.parametrize(("loop", "kind"), in_turns(SHAPES, KINDS))
 def test_places(block_folds: list[FoldLoop], loop: str, kind: tuple[str, str, str]) -> None:
     dtype, kept, side = kind
     draw = np.random.default_rng(1)

@@ -68,9 +68,16 @@ def use(wheel, folder):
     return compiled == "True"
 
 
+@pytest.fixture(scope="module")
+def built(checkout, tmp_path_factory):
+    """A wheel that was built with all warnings, and what was printed."""
+    warnings = "-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers"
+    return build_wheel(checkout, tmp_path_factory.mktemp("dist"), CFLAGS=warnings)
+
+
 @pytest.mark.skipif(not HAS_STABLE_ABI, reason="this Python has no stable ABI")
-def test_a_wheel_serves_every_python_from_3_11_on(checkout, tmp_path):
-    wheel, _ = build_wheel(checkout, tmp_path / "dist")
+def test_a_wheel_serves_every_python_from_3_11_on(built, tmp_path):
+    wheel, _ = built
     assert "-cp311-abi3-" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     assert "gridstride/_native/_launcher.abi3.so" in names
@@ -78,10 +85,8 @@ def test_a_wheel_serves_every_python_from_3_11_on(checkout, tmp_path):
     assert use(wheel, tmp_path / "installed")
 
 
-def test_the_extension_builds_without_warnings(checkout, tmp_path):
-    _, printed = build_wheel(
-        checkout, tmp_path, CFLAGS="-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers"
-    )
+def test_the_extension_builds_without_warnings(built):
+    _, printed = built
     assert "warning:" not in "".join(line for line in printed.splitlines(True) if "_native/" in line)
 
 

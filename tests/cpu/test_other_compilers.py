@@ -11,8 +11,10 @@ from shutil import which
 import compiler_worker
 import pytest
 
+from tests.crosses import in_soak
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++", "zig"])
+
+@pytest.mark.parametrize("compiler", ["clang++", "zig", *in_soak("g++")])
 def test_every_way_of_a_text_ends_well(tmp_path: Path, compiler: str) -> None:
     if compiler == "zig":
         pytest.importorskip("ziglang")

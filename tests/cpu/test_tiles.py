@@ -18,6 +18,7 @@ from gridstride.targets.options import CompileOptions
 from gridstride.targets.values import Program
 from gridstride.targets.walks import ElementWalk, Ints, Walked
 from tests.cpu.test_boxes import permuted_walk
+from tests.crosses import in_turns
 
 SHAPES = [(331, 157), (1000, 3), (3, 1000), (7, 33, 65), (5, 3, 200, 4), (33, 4, 2, 40), (2, 3, 5, 7, 61)]
 DTYPES = ["int8", "float16", "float32", "float64", "complex64", "complex128"]
@@ -57,9 +58,12 @@ def test_axes_in_any_order(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [*SHAPES[3:], (40, 40, 40), (20, 4, 3000), (3, 3, 900, 5), (2, 70, 33, 17)], ids=str
+    ("shape", "dtype"),
+    in_turns(
+        [*SHAPES[3:], (40, 40, 40), (20, 4, 3000), (3, 3, 900, 5), (2, 70, 33, 17)],
+        ["int8", "float32", "complex128"],
+    ),
 )
-@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
 def test_inputs_in_several_orders(shape: tuple[int, ...], dtype: str) -> None:
     kernel = add()
     ways = orders(len(shape))

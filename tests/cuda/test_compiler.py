@@ -21,6 +21,7 @@ from gridstride.targets.cuda.compiler import Compiler
 from gridstride.targets.cuda.fingerprint import fingerprint, own_headers
 from gridstride.targets.cuda.includes import DEVICE_FOLDERS, NVRTC_FOLDERS, walk
 from gridstride.targets.cuda.runtime import CudaTarget
+from tests.crosses import in_turns
 
 PLAIN = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
 BOTH_COMPILERS = pytest.mark.parametrize(
@@ -140,8 +141,7 @@ def _own_headers() -> list[str]:
     return sorted(name for name in names if not name.startswith(("std/", "nvrtc/")))
 
 
-@pytest.mark.parametrize("header", _own_headers())
-@pytest.mark.parametrize("standard", ["c++14", "c++20"])
+@pytest.mark.parametrize(("header", "standard"), in_turns(_own_headers(), ["c++14", "c++20"]))
 def test_every_header_of_ours_compiles_alone(compiler: Compiler, header: str, standard: str) -> None:
     text = f"#include <{header}>\n{PLAIN}"
     code = compiler.compile(program(text, "k", options=(f"--std={standard}",)), ARCH)

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.crosses import in_soak
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -76,14 +78,15 @@ def test_array_kernels_are_a_table_of_rows_and_dtypes() -> None:
     ]
 
 
-def test_array_kernels_are_measured_and_checked() -> None:
+@pytest.mark.parametrize("rows", [["axpy", "max.all"], *in_soak(["axpy", "*.mixed13*", "max.all"])])
+def test_array_kernels_are_measured_and_checked(rows: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "benchmarks/array_kernels.py", "cpu", "float32", "--rows", "axpy", "*.mixed13*", "max.all"],
+        [sys.executable, "benchmarks/array_kernels.py", "cpu", "float32", "--rows", *rows],
         check=False, cwd=ROOT, capture_output=True, text=True,
         env={**os.environ, "LOG2_ELEMENTS": "14", "REPEATS": "1", "GRIDSTRIDE_TARGET": "cpu"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 rows measured, 0 failed, 0 not run" in done.stdout
+    assert f"{len(rows)} rows measured, 0 failed, 0 not run" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 import gridstride as gs
 from gridstride import _native
+from tests.crosses import in_turns
 
 pytestmark = pytest.mark.skipif(not _native.is_compiled(), reason="the extension is not built")
 
@@ -39,8 +40,10 @@ def test_repeated_elementwise_calls(target, xp, monkeypatch, hits, mode, given):
 
 
 @MODES
-@pytest.mark.parametrize("shape", [(100,), (300_000,), (700, 900), (3, 50_000, 2)])
-@pytest.mark.parametrize("axis", [None, 0, -1, (0,)])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    in_turns([(100,), (300_000,), (700, 900), (3, 50_000, 2)], [None, 0, -1, (0,)]),
+)
 def test_repeated_reductions(target, xp, monkeypatch, hits, mode, shape, axis):
     monkeypatch.setenv("GRIDSTRIDE_NATIVE", mode)
     k = gs.ReductionKernel(*TOTAL)

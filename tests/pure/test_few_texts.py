@@ -44,7 +44,6 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     in_turns(
         ["elements", "sums", "places"],
         [(64, "float32"), (200, "int8"), (64, "complex128"), (200, "float32")],
-        2,
     ),
 )
 def test_a_thousand_shapes_in_twelve_layouts(
