@@ -15,7 +15,7 @@ from generated_kernels.running import Difference, difference, run_batch
 import gridstride as gs
 
 #: Seeds of the batches for every run of the tests, and for the long one: 2000 kernels.
-SHORT, SOAK = range(1, 4), range(100, 150)
+SHORT, SOAK = range(1, 3), range(100, 150)
 SHORT_KERNELS, SOAK_KERNELS = 12, 40
 ROUNDED = {"options": ("--fmad=false",)}
 
