@@ -16,7 +16,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 DOCS_BIN := .venv-docs/bin
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are imported, most of them never.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 PACKAGE := pyproject.toml $(wildcard setup.py src/gridstride/_native/*.c src/gridstride/_native/*.h \
 	src/gridstride/targets/cpu/runtime/* src/gridstride/targets/cpu/include/gridstride_cpu/*)
 BENCH ?= cpu_kernels cpu_start array_kernels
