@@ -21,7 +21,8 @@ _MANY, _TOO_MANY = 4096, 8192
 def fold_parts_of_rows(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
     """Return the fold of rows between words that lie one after another, those of a result as far apart as results are.
 
-    None where they do not, and where elements have numbers, which parts have not.
+    None where they do not, where they take more blocks than a launch has, and where elements have numbers, which parts
+    have not.
     """
     if not _has_parts(walk):
         return None
@@ -37,7 +38,7 @@ def fold_parts_of_rows(walk: FoldWalk, limits: Limits) -> FoldLoop | None:
         outputs=(),
     )
     loop = fold_short(rows) if has_short_rows(rows) else fold_lines(rows, limits)
-    if loop.parts > 1:
+    if loop.parts > 1 or loop.configuration.grid[0] >= 1 << 31:
         return None
     capacity = room_of(walk)
     fold_axes, kept_axes = (
