@@ -191,7 +191,8 @@ MUTATIONS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
 
 @pytest.mark.parametrize(
     "mutation",
-    [*list(MUTATIONS)[:-1], *in_soak(unequal_is_convex)],  # which takes as long as the others together
+    # One takes as long as the others together.
+    [*(each for each in MUTATIONS if each is not unequal_is_convex), *in_soak(unequal_is_convex)],
     ids=lambda mutation: mutation.__name__,
 )
 def test_an_unsound_pass_is_found_out_within_200_kernels(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from string import Template
 from typing import NamedTuple
 
 from gridstride import _dtypes, config
@@ -207,14 +206,6 @@ def folds_structures(
     return dtype is None or (dtype.names is not None and not _dtypes.is_bfloat16(dtype))
 
 
-#: What becomes of what a loop folds: a part, or a result where folds are not cut into parts.
-_KEPT = "gridstride::keep(gridstride::one_result(folded), gridstride_space, at, part);"
-_FINISHED = Template(
-    "if (gridstride_space.parts == 1) gridstride::assign(gridstride_post, folded, gridstride_space, at$results);\n"
-    "        else gridstride::keep(folded, gridstride_space, at, part);"
-)
-
-
 @lru_cache(maxsize=2048)
 def reduction_program(source: ReductionSource, form: ReductionForm, target: str) -> Program:
     """Return the program of a call."""
@@ -294,7 +285,7 @@ class _Text:
             map=handed_map(source, form),
             reduce=self._reduce,
             operands="".join(f", gridstride_at_{role.parameter.name}" for role in self._inputs),
-            finish=_KEPT if form.folds_parts_alone else _FINISHED.substitute(common),
+            finish=template("keeping.cu" if form.folds_parts_alone else "finishing.cu").substitute(common),
             joining=self._joining(common) if form.joining else "",
         )
 

@@ -21,8 +21,7 @@ $map_expr
 $operations
     // Of one result or of neighbors.
     auto gridstride_finish = [&](const auto at, const int part, const auto& folded) {
-        $finish
-    };
+$finish    };
     ${begin}gridstride::$loop($map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands)$end;
 }
 $joining

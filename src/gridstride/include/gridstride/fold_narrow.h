@@ -139,15 +139,12 @@ struct narrow_rounds {
     bool has_last;  // whether the thread has the last packet, which is not whole
 };
 
-__device__ constexpr bool are_all() { return true; }
-template <class... __rest>
-__device__ constexpr bool are_all(bool __one, __rest... __others) { return __one && are_all(__others...); }
 // How packets are loaded that are words, or may begin between words.
 template <bool __are_words, class... __inputs>
 __device__ constexpr loading loading_of() {
     return __are_words ? by_words
-         : are_all(__inputs::are_pieces()...) ? by_pieces
-         : are_all(__inputs::are_pairs()...) ? by_shifting : by_elements;
+         : all_of(__inputs::are_pieces()...) ? by_pieces
+         : all_of(__inputs::are_pairs()...) ? by_shifting : by_elements;
 }
 
 template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>

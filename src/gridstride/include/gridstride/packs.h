@@ -15,9 +15,9 @@ __device__ constexpr int sum_of() { return 0; }
 template <class... __rest>
 __device__ constexpr int sum_of(int __first, __rest... __others) { return __first + sum_of(__others...); }
 
-GRIDSTRIDE_INLINED bool all_of() { return true; }
+GRIDSTRIDE_INLINED constexpr bool all_of() { return true; }
 template <class... __rest>
-GRIDSTRIDE_INLINED bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
+GRIDSTRIDE_INLINED constexpr bool all_of(bool __first, __rest... __others) { return __first && all_of(__others...); }
 
 // The last operand, an output where there is one.
 template <class __only>

@@ -6,7 +6,13 @@ from math import gcd, prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.fold_columns import joining_of_rows
-from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_across, room_of
+from gridstride.targets.block_loops.fold_loops import (
+    fold_loop,
+    fold_space_bytes,
+    found_across,
+    has_words,
+    room_of,
+)
 from gridstride.targets.block_loops.sizes import (
     MOST_BYTE_ROWS,
     MOST_PARTS,
@@ -18,7 +24,6 @@ from gridstride.targets.block_loops.sizes import (
     parts_that_fill,
 )
 from gridstride.targets.walks import (
-    LARGEST_WORD,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -65,12 +70,9 @@ def _period(columns: int, length: int) -> int:
 
 
 def _has_words(walk: FoldWalk, length: int) -> bool:
-    """Return whether rows of all results begin with words."""
-    return all(
-        LARGEST_WORD % (length * each.itemsize) == 0
-        and not any(place % (length * each.itemsize) for place in (each.address, *each.strides[1:]))
-        for each in walk.inputs
-    )
+    """Return whether all packets are words: they follow one another, so the rows of all results begin with words."""
+    stretches = walk._replace(inputs=tuple(each._replace(fold_strides=()) for each in walk.inputs))
+    return has_words(stretches, length, along=False)
 
 
 def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:

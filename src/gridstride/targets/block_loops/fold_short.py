@@ -36,10 +36,10 @@ _STRETCH_BYTES, _IN_FOURS = 18432, 2
 #: Banks of shared memory, and bytes after which there is a gap, as in the header.
 _BANKS, _BANK_ROW = 32, 128
 #: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
-LONGEST = _STRETCH_BYTES * WARP // THREADS
+_LONGEST = _STRETCH_BYTES * WARP // THREADS
 #: The same of numbers between words from which on a row is long, by the size of an element: threads of `fold_lines`
 #: pick packets out of two words, and wait for those of other rows, which begin elsewhere in a word.
-_LONG_ROWS_BETWEEN_WORDS = {2: LONGEST, 4: LONGEST // 2, 8: LONGEST}
+_LONG_ROWS_BETWEEN_WORDS = {2: _LONGEST, 4: _LONGEST // 2, 8: _LONGEST}
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
@@ -53,7 +53,7 @@ def has_short_rows(walk: FoldWalk) -> bool:
             fits_a_word(each.itemsize) and each.fold_strides[0] == each.itemsize and each.strides[0] == size
             for each, size in zip(walk.inputs, sizes, strict=True)
         )
-        and sum(sizes) <= LONGEST
+        and sum(sizes) <= _LONGEST
         and (max(sizes) < _LONG_ROW or _are_between_words(walk, sizes))
     )
 
@@ -101,17 +101,23 @@ def fold_short(walk: FoldWalk) -> FoldLoop:
     space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
     how = configuration(ceil_div(results, rows), THREADS)
     word = _word_of_rows(walk) if found else 0
-    # Rows of whole words would all begin in the same banks, and threads of a row meet those of the next ones.
-    has_gaps = group > 1 or any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
-    if group > 1 and max(sizes) >= LEAST_WORD:
-        has_gaps = _meeting(row, max(sizes), group, max(sizes)) < 2 * _meeting(row, max(sizes), group, 0)
-    if word:
-        has_gaps = size // word % 2 == 0
+    has_gaps = size // word % 2 == 0 if word else _has_gaps(row, sizes, group)
     name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
         finds_places=found,
     )  # fmt: skip
+
+
+def _has_gaps(row: int, sizes: list[int], group: int) -> bool:
+    """Return whether gaps between rows keep threads apart."""
+    largest = max(sizes)
+    if group == 1:  # rows of whole words would all begin in the same banks
+        return any(row * itemsize % LARGEST_WORD == 0 for itemsize in sizes)
+    # Threads of a row meet those of the next ones, unless it is gaps that make rows begin in the same banks.
+    return largest < LEAST_WORD or _meeting(row, largest, group, largest) < 2 * _meeting(
+        row, largest, group, 0
+    )
 
 
 def _meeting(row: int, size: int, group: int, gap: int) -> int:

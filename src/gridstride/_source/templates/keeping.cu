@@ -1,0 +1,1 @@
+        gridstride::keep(gridstride::one_result(folded), gridstride_space, at, part);
