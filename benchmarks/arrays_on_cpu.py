@@ -56,7 +56,7 @@ def cases(dtype: str, plan: Plan) -> Iterator[Case]:
     if "elementwise" in plan.families:
         yield from _elementwise(_dtype(dtype), flat)
     if "reductions" in plan.families:
-        yield from _reductions(dtype, flat[0])
+        yield from _reductions(dtype, flat[0], plan)
 
 
 def clean() -> None:
@@ -114,9 +114,10 @@ def _widened(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
 
 
-def _reductions(dtype: str, x: Any) -> Iterator[Case]:
+def _reductions(dtype: str, x: Any, plan: Plan) -> Iterator[Case]:
     for fold in folds(ELEMENTS):
-        if takes(fold.kind, dtype):
+        # What makes a case compiles the kernel.
+        if takes(fold.kind, dtype) and plan.wants_row(f"{fold.kind}.{fold.id}"):
             yield _reduction(fold, dtype, x[: prod(fold.shape)].reshape(fold.shape))
 
 

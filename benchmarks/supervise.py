@@ -52,7 +52,10 @@ class Plan(NamedTuple):
 
     def wants(self, case: Any, dtype: str) -> bool:
         """Return whether a case is among the rows asked for."""
-        name = case.id.removesuffix(f".{dtype}").partition(".")[2]
+        return self.wants_row(case.id.removesuffix(f".{dtype}").partition(".")[2])
+
+    def wants_row(self, name: str) -> bool:
+        """Return whether a row is asked for, by its id without target and dtype."""
         return self.rows is None or any(fnmatch(name, pattern) for pattern in self.rows)
 
 
