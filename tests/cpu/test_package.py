@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 import venv
@@ -28,18 +29,22 @@ x = np.arange(1000, dtype=np.float32)
 kernel((1,), (1000,), (x,))
 assert np.array_equal(x, 2 * np.arange(1000))
 print(gs.__file__)
+print(gs._native.is_compiled())
 """
+HAS_STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+WARNINGS = "-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from it."""
+    """A folder with the sdist, the wheel that was built from it with all warnings, and what was printed."""
     project = tmp_path_factory.mktemp("project")
     for name in tracked_files():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, project / name)
     dist = tmp_path_factory.mktemp("dist")
-    run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist)], project)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist)]
+    (dist / "printed").write_text(run(command, project, CFLAGS=WARNINGS))
     return dist
 
 
@@ -101,6 +106,13 @@ def test_the_wheel_says_what_it_is(built: Path) -> None:
     ]
 
 
+def test_the_extension_builds_without_warnings(built: Path) -> None:
+    of_ours = [line for line in (built / "printed").read_text().splitlines(True) if "_native/" in line]
+    assert any(WARNINGS in line for line in of_ours)
+    assert "warning:" not in "".join(of_ours)
+
+
+@pytest.mark.skipif(not HAS_STABLE_ABI, reason="this Python has no stable ABI")
 def test_the_wheel_has_the_extensions_for_the_stable_abi(built: Path) -> None:
     wheel = next(built.glob("*.whl"))
     assert "-cp311-abi3-" in wheel.name
@@ -123,7 +135,9 @@ def test_the_sdist_has_everything_that_is_needed_to_build_and_test(built: Path) 
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_a_kernel_runs_from_the_wheel(installed: Path, native: str, tmp_path: Path) -> None:
     shown = run([str(installed / "python"), "-c", KERNEL], tmp_path, GRIDSTRIDE_NATIVE=native)
-    assert Path(shown.strip()).is_relative_to(installed.parent)
+    path, is_compiled = shown.splitlines()
+    assert Path(path).is_relative_to(installed.parent)
+    assert is_compiled == str(HAS_STABLE_ABI)
 
 
 def test_the_command_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
@@ -168,7 +182,8 @@ def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
     """Run a command without this process's Python path; return what it printed."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        command, check=False, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        command, check=False, cwd=folder, env={**inherited, **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-6000:]}"
     return done.stdout
