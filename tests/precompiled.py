@@ -27,6 +27,8 @@ _OFTEN = 4
 _SOURCE = "program.cpp"
 #: Those of the CPU target: texts for blocks of threads take others behind them, too few of them the same ones.
 _HEADERS = re.compile(r"(?:#include <gridstride_cpu/[^>\n]*>\n+)+")
+#: The last of those with which the texts of all kernels begin.
+_LAST_OF_ALL = "/entry.h>"
 #: What is said of the way to a header, which the compiler knows otherwise, or of what it has compiled.
 _NAMES_HEADERS = re.compile("In file included from|PCH|internal compiler error")
 
@@ -42,15 +44,14 @@ def _with_headers_of(kept: Path, run: _Run) -> _Run:
 
     @wraps(run)
     def with_headers(compiler: Toolchain, arguments: Sequence[str], folder: Path, *rest: Any) -> Any:
-        headers = _first_headers(compiler, arguments, folder)
-        if not headers:
-            return run(compiler, arguments, folder, *rest)
-        key = _key(compiler, arguments, folder, headers)
-        met[key] += 1
-        made = kept / key
-        if met[key] == _OFTEN and not made.exists():
-            _make(made, headers, lambda *call: run(compiler, *call), _flags(arguments, folder))
-        if not made.exists():
+        for headers in _beginnings(_first_headers(compiler, arguments, folder)):
+            made = kept / _key(compiler, arguments, folder, headers)
+            met[made.name] += 1
+            if met[made.name] == _OFTEN and not made.exists():
+                _make(made, headers, lambda *call: run(compiler, *call), _flags(arguments, folder))
+            if made.exists():
+                break
+        else:
             return run(compiler, arguments, folder, *rest)
         with _shown(made, folder / "headers", headers):
             done = run(compiler, arguments, folder, *rest)
@@ -59,6 +60,14 @@ def _with_headers_of(kept: Path, run: _Run) -> _Run:
         return done
 
     return with_headers
+
+
+def _beginnings(headers: str) -> Iterator[str]:
+    """Yield the lines that include headers, then fewer of them, down to those that all kernels have."""
+    lines = headers.splitlines(keepends=True)
+    while any(_LAST_OF_ALL in line for line in lines):
+        yield "".join(lines)
+        lines.pop()
 
 
 @contextmanager
