@@ -17,7 +17,7 @@ _Method = Callable[[CpuTarget, Program, str], Any]
 
 #: One of so many texts is optimized as users' are, so that what is undefined shows where only an optimizer sees it:
 #: of those with the processor's own loops, and of those for blocks of threads, which no user waits for on a CPU.
-_OWN, _FOR_BLOCKS = 8, 16
+_OWN, _FOR_BLOCKS = 16, 32
 
 #: Whether all are, for the fixture to set.
 are_all_optimized = False
