@@ -60,7 +60,7 @@ def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "shape", [(5000, 3), (4099, 16), (6, 4099, 5), *in_soak((5000, 2), (4100, 33), (4096, 100))]
+    "shape", [(5000, 3), (6, 4099, 5), *in_soak((4099, 16), (5000, 2), (4100, 33), (4096, 100))]
 )
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "complex128")])
 def test_narrow_arrays(shape: tuple[int, ...], dtype: str) -> None:
@@ -109,7 +109,7 @@ def test_small_sums_do_not_depend_on_where_elements_lie(size: int) -> None:
     assert expected == reduction.TOTAL(flat_copy(x, 1)) == reduction.TOTAL(np.repeat(x, 2)[::2])
 
 
-@pytest.mark.parametrize("shape", [(9, 7, 301), (2, 5, 20_003), (300, 3, 260)])
+@pytest.mark.parametrize("shape", [(9, 7, 301), (300, 3, 260), *in_soak((2, 5, 20_003))])
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float32", "complex128")])
 def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
     x = values((*shape[:2], shape[2] + 3), dtype, 1)[:, :, 2:-1]
@@ -128,11 +128,8 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
     ("folded", "dtype"),
     in_turns(
         [
-            ((61, 8, 6, 5, 9), (0, 2, 4)),
             ((9, 6, 8, 9, 5), (2, 4)),
             ((5, 8, 6, 5, 12), (1, 3)),
-            ((30, 3, 211, 5), (0, 2)),
-            ((6, 70, 31, 8), (1, 3)),
             ((21, 7, 3, 5, 11), (0, 2)),
         ],
         ["int8", "float32"],
@@ -140,6 +137,9 @@ def test_folds_of_long_rows(shape: tuple[int, ...], dtype: str) -> None:
     )
     + pairs_in_soak(
         [
+            ((61, 8, 6, 5, 9), (0, 2, 4)),
+            ((30, 3, 211, 5), (0, 2)),
+            ((6, 70, 31, 8), (1, 3)),
             ((2, 10, 13, 20, 10), (0, 2, 4)),
             ((3, 2, 7, 310, 5), (1, 3)),
             ((3, 5, 20, 6, 50, 7), (1, 3, 5)),
@@ -206,10 +206,11 @@ def test_folded_axes_of_one_length_in_other_orders() -> None:
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     in_turns(
-        [(301, 371), (140, 512), (3, 90, 262)],
+        [(301, 371), (140, 512)],
         ["int8", "float32"],
         others=["float16", "float64", "complex128"],
-    ),
+    )
+    + pairs_in_soak([(3, 90, 262)], ["int8", "float32", "float16", "float64", "complex128"]),
 )
 def test_folds_across_rows_that_begin_anywhere(dtype: str, shape: tuple[int, ...]) -> None:
     axis = len(shape) - 2
@@ -327,7 +328,8 @@ def test_what_is_inside_of_an_array(dtype: str, shape: tuple[int, ...]) -> None:
     ("shape", "dtype"),
     [
         *in_turns([(3, 5003), (4, 3, 1007)], ["int8", "float32"]),
-        *in_turns([(7, 4002), (3, 16, 1003), (5, 9, 334)], ["uint8", "int16"]),
+        *in_turns([(7, 4002), (5, 9, 334)], ["uint8", "int16"]),
+        *pairs_in_soak([(3, 16, 1003)], ["uint8", "int16"]),
         *pairs_in_soak([(3, 5003), (4, 3, 1007)], ["int16", "float64"]),
         *pairs_in_soak([(9, 2, 35), (20, 37, 3)], ["int8", "int16", "float32", "float64"]),
     ],
@@ -344,8 +346,8 @@ def test_sums_of_small_integers_as_floats_are_exact(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("length", "dtype"),
     [
-        (511, "float16"), (31, "float32"), (255, "float32"), (15, "float64"), (127, "float64"), (251, "complex64"),
-        *cases_in_soak((600, "float16")),
+        (511, "float16"), (31, "float32"), (127, "float64"), (251, "complex64"),
+        *cases_in_soak((600, "float16"), (255, "float32"), (15, "float64")),
     ],
 )  # fmt: skip
 def test_many_rows_of_some_length(dtype: str, length: int) -> None:
@@ -359,7 +361,8 @@ def test_many_rows_of_five_arrays(length: int) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    in_turns([(70, 19, 13), (300, 40, 3), (2, 150, 21, 5)], ["int8", "float32", "float16", "float64"]),
+    in_turns([(70, 19, 13), (2, 150, 21, 5)], ["int8", "float32"], others=["float16", "float64"])
+    + pairs_in_soak([(300, 40, 3)], ["int8", "float32", "float16", "float64"]),
 )
 def test_folds_of_columns_that_make_a_result(dtype: str, shape: tuple[int, ...]) -> None:
     axes = (len(shape) - 3, len(shape) - 1)
@@ -426,8 +429,8 @@ def flat_copy(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize(
     ("shape", "dtype"),
-    in_turns([(40_003,), (3000, 512), (20_000, 7)], ["int8", "uint16"], others=["uint8", "int16"])
-    + pairs_in_soak([(4, 20_001), (20_000, 32)], ["int8", "uint16", "uint8", "int16"]),
+    in_turns([(40_003,), (3000, 512)], ["int8", "uint16"], others=["uint8", "int16"])
+    + pairs_in_soak([(20_000, 7), (4, 20_001), (20_000, 32)], ["int8", "uint16", "uint8", "int16"]),
 )
 def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
     limits = np.iinfo(dtype)
@@ -464,10 +467,12 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
     ("shape", "dtype"),
     [
         *in_turns(
-            [(301, 371), (70, 19, 13), (4099, 3), (4099, 16), (5, 517)],
-            ["int8", "uint8"],
+            [(301, 371), (70, 19, 13), (4099, 16)],
+            ["uint8", "int8"],
         ),
-        *pairs_in_soak([(140, 512), (4099, 33), (5, 301, 1000), (2000, 300)], ["int8", "uint8"]),
+        *pairs_in_soak(
+            [(4099, 3), (5, 517), (140, 512), (4099, 33), (5, 301, 1000), (2000, 300)], ["int8", "uint8"]
+        ),
     ],
 )
 def test_extremes_of_bytes(dtype: str, shape: tuple[int, ...]) -> None:
