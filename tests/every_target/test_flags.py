@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from tests.crosses import in_turns
+from tests.crosses import in_turns, pairs_in_soak
 
 SHAPES = [
     ((70, 64), 1),
@@ -19,6 +19,7 @@ SHAPES = [
     ((50, 5, 7), 1),
     ((9, 7, 11, 9), (1, 3)),
 ]
+ASKED = [("any", "||"), ("all", "&"), ("all", "&&"), ("any", "|")]
 
 
 def kernel(asked: str, sign: str) -> gs.ReductionKernel:
@@ -35,9 +36,7 @@ def kernel(asked: str, sign: str) -> gs.ReductionKernel:
 
 @pytest.mark.parametrize(
     ("dtype", "what"),
-    in_turns(
-        ["?", "i1", "f2", "f4", "c8", "c16"], [("any", "||"), ("all", "&"), ("all", "&&"), ("any", "|")]
-    ),
+    in_turns(["?", "i1", "f2", "f4", "c16"], ASKED) + pairs_in_soak(["c8"], ASKED),
 )
 def test_flags_wherever_elements_lie(xp: ModuleType, what: tuple[str, str], dtype: str) -> None:
     asked, sign = what

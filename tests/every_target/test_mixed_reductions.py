@@ -53,6 +53,12 @@ MIXED = [
     ((400, 2, 3), 1),
     ((60, 49, 2, 100), (1, 3)),
 ]
+#: How many axes the shapes have.
+AXES = (2, 3, 4, 5)
+
+
+def with_axes(count: int) -> list[tuple[tuple[int, ...], Any]]:
+    return [(shape, axis) for shape, axis in MIXED if len(shape) == count]
 
 
 def in_one_axis(x: Any, axis: Any) -> Any:
@@ -61,9 +67,15 @@ def in_one_axis(x: Any, axis: Any) -> Any:
     return moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64"])
-def test_sums(xp: ModuleType, dtype: str) -> None:
-    for shape, axis in MIXED:
+def test_no_shape_is_left() -> None:
+    assert sum(len(with_axes(count)) for count in AXES) == len(MIXED)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "axes"), in_turns(["int8", "float16", "float32", "float64", "complex64"], AXES, 2)
+)
+def test_sums(xp: ModuleType, dtype: str, axes: int) -> None:
+    for shape, axis in with_axes(axes):
         x = values(shape, dtype, 1)
         for view in (x, x[::-1], x[..., 1:], np.asfortranarray(x)):
             total = WIDE if dtype == "int8" else TOTAL
@@ -75,12 +87,16 @@ def test_sums(xp: ModuleType, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "kind"),
-    in_turns(["int8", "uint8", "float16", "float32", "float64"], [("argmax", "first"), ("argmin", "last")]),
+    in_turns(
+        ["int8", "uint8", "float16", "float32", "float64"],
+        [(*sought, axes) for sought in (("argmax", "first"), ("argmin", "last")) for axes in AXES],
+        2,
+    ),
 )
-def test_places(xp: ModuleType, dtype: str, kind: tuple[str, str]) -> None:
-    kept, side = kind
+def test_places(xp: ModuleType, dtype: str, kind: tuple[str, str, int]) -> None:
+    kept, side, axes = kind
     find = kernel(kept, side)
-    for shape, axis in MIXED:
+    for shape, axis in with_axes(axes):
         x = np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
         for view in (x, x[::-1], np.asfortranarray(x), x[..., 1:]):
             rows = in_one_axis(view, axis)
@@ -135,9 +151,10 @@ def test_several_operands(xp: ModuleType) -> None:
             np.testing.assert_array_equal(found, (x * other).sum(axis), str((shape, axis)))
 
 
-@pytest.mark.parametrize("first", ["all of them", "a repeated one"])
-def test_repeated_operands(xp: ModuleType, first: str) -> None:
-    for shape, axis in [*MIXED, ((701, 40), 1), ((3, 250, 65), 2), ((300, 5), 1), ((90, 200), 1)]:
+@pytest.mark.parametrize(("first", "axes"), in_turns(["all of them", "a repeated one"], AXES, 2))
+def test_repeated_operands(xp: ModuleType, first: str, axes: int) -> None:
+    others = {2: [((701, 40), 1), ((300, 5), 1), ((90, 200), 1)], 3: [((3, 250, 65), 2)]}
+    for shape, axis in with_axes(axes) + others.get(axes, []):
         x, y = values(shape, "float32", 1), values(shape, "float32", 2)
         for k in range(len(shape)):
             one = (*[slice(None)] * k, slice(0, 1))

@@ -9,7 +9,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import values
-from tests.crosses import cases_in_soak, in_turns, pairs_in_soak
+from tests.crosses import cases_in_soak, in_soak, in_turns, pairs_in_soak
 from tests.every_target.test_reduction import LARGEST, NUMBERS, PLACE, TOTAL
 
 WEIGHTED = gs.ReductionKernel(
@@ -56,8 +56,7 @@ def test_one_weight_for_a_row_or_a_column(xp: ModuleType, dtype: str, shape: tup
             )
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
-@pytest.mark.parametrize("dimensions", [2, 3, 5])
+@pytest.mark.parametrize(("dimensions", "dtype"), in_turns([2, 3, 5], ["int16", "float32", "float64"]))
 def test_distances_of_points(xp: ModuleType, dtype: str, dimensions: int) -> None:
     x = values((5003, dimensions), dtype, 1)
     for center in (x[0], x[7:8], x[::-1]):
@@ -115,7 +114,7 @@ def test_a_few_rows_that_begin_anywhere(xp: ModuleType, dtype: str, shape: tuple
         np.testing.assert_array_equal(gs.asnumpy(out), there + view.sum(axis, dtype="f4"))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", *in_soak("int8", "uint16")])
 def test_sums_of_small_integers_as_floats_are_exact(xp: ModuleType, dtype: str) -> None:
     """Up to 2**24 of the smallest and of the largest, which floats hold, in whichever order they are added."""
     for extreme in (np.iinfo(dtype).min, np.iinfo(dtype).max):

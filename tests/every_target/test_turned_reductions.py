@@ -10,6 +10,7 @@ import pytest
 
 import gridstride as gs
 from tests.array_values import values
+from tests.crosses import in_soak
 
 DOT = gs.ReductionKernel("T x, T y", "T z", "x * y", "a + b", "z = a", "0", "turned_dot")
 MEAN = gs.ReductionKernel("T x, T y", "T z", "x - y", "a + b", "z = a / _fold_size", "0", "turned_mean")
@@ -25,9 +26,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "float32", pytest.param("float64", marks=pytest.mark.soak), "complex64"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "complex64", *in_soak("float32", "float64")])
 def test_operands_along_different_axes(xp: ModuleType, dtype: str) -> None:
     for shape, axes in SHAPES:
         x, y = values(shape, dtype, 1), values(shape, dtype, 2)
