@@ -10,9 +10,8 @@ from generated_kernels.kernels import GeneratedKernel
 from generated_kernels.running import Outputs, run_batch
 
 import gridstride as gs
-from tests.crosses import in_soak
 
-SHORT, SOAK = range(1, 3), range(100, 150)
+SHORT, SOAK = 1, (2, *range(100, 150))
 SHORT_KERNELS, SOAK_KERNELS = 10, 40
 #: Tiers and levels of optimization, between which compilers choose other products.
 WAYS = (
@@ -28,9 +27,8 @@ def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_TARGET", "cpu")
 
 
-@pytest.mark.parametrize("seed", [SHORT[0], *in_soak(*SHORT[1:])])
-def test_contraction_leaves_out_roundings_of_products_alone(seed: int) -> None:
-    check(generate_batch(seed, SHORT_KERNELS, has_math=False))
+def test_contraction_leaves_out_roundings_of_products_alone() -> None:
+    check(generate_batch(SHORT, SHORT_KERNELS, has_math=False))
 
 
 @pytest.mark.soak

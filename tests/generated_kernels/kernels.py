@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from generated_kernels import fragments
@@ -89,6 +89,16 @@ class Batch(NamedTuple):
     def text(self) -> str:
         """The text of all kernels."""
         return "\n".join(kernel.text for kernel in self.kernels)
+
+
+def places_of_few(kernels: Sequence[GeneratedKernel]) -> list[int]:
+    """Return the places of few kernels that have, together, all features of all of them."""
+    places: list[int] = []
+    left = {feature for kernel in kernels for feature in kernel.features}
+    while left:
+        places.append(max(range(len(kernels)), key=lambda k: len(left & kernels[k].features)))
+        left -= kernels[places[-1]].features
+    return sorted(places)
 
 
 def generate_batch(seed: int, count: int = 40, *, has_math: bool = True) -> Batch:
