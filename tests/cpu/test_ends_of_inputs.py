@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.test_block_loops import taken_loops
+from tests.crosses import in_turns
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target.test_mixed_reductions import WIDE
 from tests.every_target.test_places import kernel
@@ -39,16 +40,20 @@ def at_the_end(memory: memoryview, shape: tuple[int, ...], dtype: str) -> Any:
     return x
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize(("shape", "axis"), [((901, 5, 7), 1), ((40, 7, 9, 11), (1, 3)), ((91, 257), 1)])
-def test_sums(memory: memoryview, dtype: str, shape: tuple[int, ...], axis: Any) -> None:
+@pytest.mark.parametrize(
+    ("folded", "dtype"),
+    in_turns([((901, 5, 7), 1), ((40, 7, 9, 11), (1, 3)), ((91, 257), 1)], ["int8", "float32"]),
+)
+def test_sums(memory: memoryview, dtype: str, folded: tuple[tuple[int, ...], Any]) -> None:
+    shape, axis = folded
     x = at_the_end(memory, shape, dtype)
     total = WIDE if dtype == "int8" else TOTAL
     np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis, dtype="int64"))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize("shape", [(901, 5, 7), (91, 257), (901, 16)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), in_turns([(901, 5, 7), (91, 257), (901, 16)], ["int8", "float32"])
+)
 def test_places(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> None:
     x = at_the_end(memory, shape, dtype)
     places, best = kernel("argmax", "first")(x, axis=1)

@@ -12,6 +12,7 @@ from gridstride.targets.block_loops import writers
 from gridstride.targets.walks import Ints
 from tests.cpu.test_block_loops import taken_loops
 from tests.cpu.test_boxes import permuted_walk
+from tests.crosses import in_turns
 from tests.every_target import test_exchanged_rows as every_target
 
 
@@ -21,8 +22,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield names
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
-@pytest.mark.parametrize("shape", [(91, 90, 3), (3, 40, 51, 17)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype"), in_turns([(91, 90, 3), (3, 40, 51, 17)], ["int8", "float16", "float32"])
+)
 def test_exchanged_rows(dtype: str, shape: Ints, taken: list[str]) -> None:
     every_target.test_exchanged_rows(np, dtype, shape)
     assert taken

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridstride.targets.walks import FoldLoop
-from tests.crosses import in_turns
+from tests.crosses import in_turns, pairs_in_soak
 from tests.every_target.test_places import expected, kernel
 
 pytestmark = pytest.mark.usefixtures("block_folds", "folds_of_much")
@@ -27,6 +27,9 @@ SHAPES: dict[str, list[tuple[tuple[int, ...], Any]]] = {
     "fold_boxes": [((64, 9, 40), (0, 2))],
     "fold_stacked": [((2, 301, 21, 13), (1, 3))],
 }
+#: One loop for each way of looking: along lines, in rows of several axes, across narrow and wide ones; and the others.
+WAYS = ("fold_lines", "fold_rows", "fold_narrow", "fold_boxes")
+OTHERS = [loop for loop in SHAPES if loop not in WAYS]
 KINDS = [
     ("int16", "argmax", "first"),
     ("float16", "argmin", "last"),
@@ -38,6 +41,7 @@ KINDS = [
     ("float64", "argmin", "first"),
     ("uint8", "argmin", "last"),
 ]
+ZEROS = list(product(["float16", "float32", "float64"], ["first", "last"]))
 
 
 def check(x: np.ndarray[Any, Any], kept: str, side: str, axis: Any) -> None:
@@ -97,7 +101,7 @@ def test_places_of_axes_in_another_order(
 
 @pytest.mark.parametrize(
     ("loop", "kind"),
-    in_turns(SHAPES, list(product(["float16", "float32", "float64"], ["first", "last"]))),
+    in_turns(WAYS, ZEROS) + pairs_in_soak(OTHERS, ZEROS),
 )
 def test_places_of_infinities_and_zeros(
     block_folds: list[FoldLoop], loop: str, kind: tuple[str, str]

@@ -12,6 +12,7 @@ import gridstride as gs
 from gridstride.targets.cpu import outer_folds, writers
 from tests.array_values import Array, values
 from tests.cpu.test_block_loops import forget_calls
+from tests.crosses import in_soak
 from tests.every_target import test_folds_of_pairs as every_target
 
 #: Of folds: one loop is for all, and others are compiled for each.
@@ -63,7 +64,7 @@ def repeated(random_: random.Random, shape: tuple[int, ...], dtype: str) -> Arra
     return np.broadcast_to(x[..., ::-1] if random_.random() < 0.5 else x, shape)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float32")])
 def test_repeated_rows_and_columns(names: list[str], dtype: str) -> None:
     random_ = random.Random(dtype)
     total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total_of_repeated")

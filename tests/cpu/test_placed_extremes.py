@@ -35,7 +35,6 @@ SHAPES = {
             ("int8", "argmin", "last"),
             ("uint8", "argmax", "last"),
         ],
-        2,
     ),
 )
 def test_places(block_folds: list[FoldLoop], loop: str, kind: tuple[str, str, str]) -> None:

@@ -15,7 +15,7 @@ import gridstride as gs
 from gridstride import _dtypes
 from gridstride.targets.base import Target
 from tests.array_values import values
-from tests.crosses import in_turns
+from tests.crosses import cases_in_soak, in_turns
 
 ADD = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
 COPY = gs.ElementwiseKernel("T x", "T y", "y = x", "assign")
@@ -178,7 +178,7 @@ def test_axes_backwards(xp: ModuleType, dtype: str) -> None:
         assert not gs.asnumpy(room)[[0, 4]].any()
 
 
-@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), (64, "float32")])
+@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), *cases_in_soak((64, "float32"))])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     xp: ModuleType, loaded_texts: list[object], longest: int, dtype: str
 ) -> None:

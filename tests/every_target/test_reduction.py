@@ -15,7 +15,7 @@ from gridstride import _dtypes
 from gridstride.targets.base import Target
 from gridstride.targets.block_loops import writers
 from tests.array_values import values
-from tests.crosses import in_turns
+from tests.crosses import cases_in_soak, in_turns
 
 #: Before fixtures choose instead.
 READS_LITTLE = writers.reads_little
@@ -555,7 +555,7 @@ def test_case_p122_a_typo_in_the_map(xp: ModuleType) -> None:
 # ---- programs ----
 
 
-@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), (64, "float32")])
+@pytest.mark.parametrize(("longest", "dtype"), [(8, "int8"), *cases_in_soak((64, "float32"))])
 def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     xp: ModuleType, monkeypatch: pytest.MonkeyPatch, loaded_texts: list[object], longest: int, dtype: str
 ) -> None:
