@@ -96,7 +96,7 @@ def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.Monkey
     assert 15 not in sizes or dtype == "complex128"  # of which any number are packets
 
 
-@pytest.mark.parametrize("shape", [(4099, 20), (9, 1008), (300, 37, 13), *in_soak((3, 5003), (1200, 403))])
+@pytest.mark.parametrize("shape", [(4099, 20), (9, 1008), *in_soak((300, 37, 13), (3, 5003), (1200, 403))])
 def test_any_and_all_of_truth_values(shape: tuple[int, ...]) -> None:
     for share in (0.001, 0.1, 0.9, 0.999):
         reduction.check_any_and_all(np, np.random.default_rng(1).random(shape) < share)
@@ -314,8 +314,7 @@ def test_distances_of_points(dtype: str) -> None:
     ("shape", "dtype"),
     [
         ((40, 13, 15), "float16"),
-        ((3, 5, 2, 600), "int8"),
-        *cases_in_soak(((40, 13, 15), "int8"), ((3, 5, 2, 600), "float16")),
+        *cases_in_soak(((40, 13, 15), "int8"), ((3, 5, 2, 600), "float16"), ((3, 5, 2, 600), "int8")),
         *pairs_in_soak([(6, 9, 205), (5, 4, 17, 3)], ["float16", "int8"]),
         *pairs_in_soak(operands.WITH_INSIDES, ["float32", "complex128"]),
     ],

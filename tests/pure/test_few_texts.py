@@ -13,7 +13,7 @@ import pytest
 import gridstride as gs
 from gridstride.targets import registry
 from tests.array_values import Array
-from tests.crosses import in_turns
+from tests.crosses import cases_in_soak, in_turns
 from tests.every_target import test_elementwise as elementwise
 from tests.every_target import test_reduction as reduction
 
@@ -60,7 +60,8 @@ def test_a_thousand_shapes_in_twelve_layouts(
 
 
 @pytest.mark.parametrize(
-    ("what", "dtype"), [("sums", "int8"), ("sums", "float32"), ("sums", "complex128"), ("places", "int8")]
+    ("what", "dtype"),
+    [("sums", "int8"), ("sums", "complex128"), ("places", "int8"), *cases_in_soak(("sums", "float32"))],
 )
 def test_a_thousand_folds_over_any_axes(compiled: list[object], what: str, dtype: str) -> None:
     """Of up to five axes and a million elements, also repeated ones."""
@@ -76,7 +77,8 @@ def test_a_thousand_folds_over_any_axes(compiled: list[object], what: str, dtype
 
 
 @pytest.mark.parametrize(
-    ("inputs", "dtype"), [(1, "int8"), (2, "float32"), (3, "float32"), (3, "complex128")]
+    ("inputs", "dtype"),
+    [(1, "int8"), (2, "float32"), (3, "complex128"), *cases_in_soak((3, "float32"))],
 )
 def test_a_thousand_calls_of_any_arrays(compiled: list[object], inputs: int, dtype: str) -> None:
     """Of the same shapes, each input in a layout of its own."""
