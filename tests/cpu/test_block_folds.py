@@ -96,7 +96,7 @@ def test_folds_that_a_block_loads_at_once(dtype: str, monkeypatch: pytest.Monkey
     assert 15 not in sizes or dtype == "complex128"  # of which any number are packets
 
 
-@pytest.mark.parametrize("shape", [(4099, 20), (9, 1008), *in_soak((300, 37, 13), (3, 5003), (1200, 403))])
+@pytest.mark.parametrize("shape", [(4099, 20), (9, 1008), (300, 37, 13), *in_soak((3, 5003), (1200, 403))])
 def test_any_and_all_of_truth_values(shape: tuple[int, ...]) -> None:
     for share in (0.001, 0.1, 0.9, 0.999):
         reduction.check_any_and_all(np, np.random.default_rng(1).random(shape) < share)
@@ -467,7 +467,8 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
     [
         *in_turns(
             [(301, 371), (70, 19, 13), (4099, 16)],
-            ["uint8", "int8"],
+            ["uint8"],
+            others=["int8"],
         ),
         *pairs_in_soak(
             [(4099, 3), (5, 517), (140, 512), (4099, 33), (5, 301, 1000), (2000, 300)], ["int8", "uint8"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from generated_kernels import Batch, generate_batch
+from generated_kernels import Batch, generate_batch, places_of_few
 from generated_kernels.contraction import ranges
 from generated_kernels.kernels import GeneratedKernel
 from generated_kernels.running import Outputs, run_batch
@@ -28,7 +28,8 @@ def _on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_contraction_leaves_out_roundings_of_products_alone() -> None:
-    check(generate_batch(SHORT, SHORT_KERNELS, has_math=False))
+    batch = generate_batch(SHORT, SHORT_KERNELS, has_math=False)
+    check(batch._replace(kernels=tuple(batch.kernels[place] for place in places_of_few(batch.kernels))))
 
 
 @pytest.mark.soak
