@@ -35,6 +35,7 @@ def cache_key(target: Target, arch: str, program: Program) -> str:
         program.specialization,
         program.tier,
         program.linked,
+        program.is_signed,
     )
     # Format 0 tells values alone; later ones also which objects are the same. Only strings, numbers,
     # bytes, tuples and None can be written: anything else is a ValueError.

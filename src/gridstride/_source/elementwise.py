@@ -119,6 +119,7 @@ def elementwise_program(source: ElementwiseSource, form: ElementwiseForm, target
         includes=tuple(_includes(source, form, text)),
         path=f"{name}.cu",
         linked=form.linked,
+        is_signed=False,
     )
 
 

@@ -224,6 +224,7 @@ def reduction_program(source: ReductionSource, form: ReductionForm, target: str)
         includes=(form.header, *needed_headers(whole, dtypes), *text.headers()),
         path=f"{name}.cu",
         linked=form.linked,
+        is_signed=False,
     )
 
 

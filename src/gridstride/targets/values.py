@@ -67,6 +67,8 @@ class Program(NamedTuple):
         The tier that is asked for, one of the target's `tiers`; "" for the fastest that takes a kernel.
     linked : tuple of str
         Names of what the target has compiled apart for its loops, which may be linked instead of compiled again.
+    is_signed : bool
+        Whether the functions' signatures are wanted. To find them takes time, and whoever wrote the kernels has them.
     """
 
     text: str
@@ -81,6 +83,7 @@ class Program(NamedTuple):
     specialization: Hashable = ()
     tier: str = ""
     linked: tuple[str, ...] = ()
+    is_signed: bool = True
 
 
 class CType(NamedTuple):

@@ -7,14 +7,20 @@
 
 namespace gridstride {
 
+// One element for all of a packet.
+template <int __length, class __stored>
+GRIDSTRIDE_INLINED void load_repeated(packet<__stored, __length>& __to, const char* __at) {
+    copy(__to.items[0], *reinterpret_cast<const __stored*>(__at));
+#pragma unroll
+    for (int __k = 1; __k < __length; ++__k) __to.items[__k] = __to.items[0];
+}
+
 // Elements `__first` to `__last` of a packet whose element 0 is, or would be, at `__at`.
 template <int __length, class __stored>
 GRIDSTRIDE_INLINED void load_packet(packet<__stored, __length>& __to, const char* __at, long long __step, int __first,
                                     int __last) {
     if (__step == 0) {
-        copy(__to.items[0], *reinterpret_cast<const __stored*>(__at));
-#pragma unroll
-        for (int __k = 1; __k < __length; ++__k) __to.items[__k] = __to.items[0];
+        load_repeated(__to, __at);
     } else if (__step == sizeof(__stored) && __first == 0 && __last == __length &&
                whole<__length, __stored>::fits(__at)) {
         whole<__length, __stored>::load(__to, __at);

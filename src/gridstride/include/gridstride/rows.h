@@ -46,46 +46,53 @@ struct staged {
     // Know the row before its packets: where it starts, and the one element that is read for all of it.
     GRIDSTRIDE_INLINED int begin(bool __has_rows) {
         past = bytes_past<16>(row);
-        is_repeated = past && __has_rows && source.strides[1] == 0;
-        if (is_same()) {
-            packet<stored, __length> __repeated;
-            load_packet<__length>(__repeated, row, 0, 0, __length);
-            words.pack(__repeated);
+        GRIDSTRIDE_IF_KNOWN (__operand::is_read) {
+            is_repeated = past && __has_rows && source.strides[1] == 0;
+            if (is_same()) {
+                packet<stored, __length> __repeated;
+                load_repeated(__repeated, row);
+                words.pack(__repeated);
+            }
         }
         return 0;
     }
     GRIDSTRIDE_INLINED int load(int __element) {
-        if (!__operand::is_read || is_same()) return 0;
-        if (__are_in_order) {
-            if (is_repeated) words.load_cached(in_order(__element), past);
-            else words.load(in_order(__element), past);
-        } else {
-            packet<stored, __length> __gathered;
-            load_packet<__length>(__gathered, at(__element), source.step, 0, __length);
-            words.pack(__gathered);
+        GRIDSTRIDE_IF_KNOWN (__operand::is_read) {
+            if (is_same()) return 0;
+            GRIDSTRIDE_IF_KNOWN (__are_in_order) {
+                if (is_repeated) words.load_cached(in_order(__element), past);
+                else words.load(in_order(__element), past);
+            } else {
+                packet<stored, __length> __gathered;
+                load_packet<__length>(__gathered, at(__element), source.step, 0, __length);
+                words.pack(__gathered);
+            }
         }
         return 0;
     }
     GRIDSTRIDE_INLINED int join() {
-        if (!__operand::is_read || is_same() || !__are_in_order) return 0;
-        if (is_repeated) words.join_cached(past);
-        else words.join(past);
+        GRIDSTRIDE_IF_KNOWN (__operand::is_read && __are_in_order) {
+            if (is_same()) return 0;
+            if (is_repeated) words.join_cached(past);
+            else words.join(past);
+        }
         return 0;
     }
     GRIDSTRIDE_INLINED int unpack() {
-        if (__operand::is_read) words.unpack(items);
+        GRIDSTRIDE_IF_KNOWN (__operand::is_read) words.unpack(items);
         return 0;
     }
     GRIDSTRIDE_INLINED int store(int __element) const {
-        if (!__operand::is_written) return 0;
-        if (__are_in_order && past == 0 && is_one_word<stored, __length>::value) whole<__length, stored>::store(items, in_order(__element));
-        else store_packet<__length>(items, at(__element), step(), 0, __length);
+        GRIDSTRIDE_IF_KNOWN (__operand::is_written) {
+            if (__are_in_order && past == 0 && is_one_word<stored, __length>::value) whole<__length, stored>::store(items, in_order(__element));
+            else store_packet<__length>(items, at(__element), step(), 0, __length);
+        }
         return 0;
     }
     // Of the last operand, by whose words packets are counted.
     GRIDSTRIDE_INLINED void store_last(int __element) const {
         constexpr bool __is_word = __are_in_order && is_one_word<stored, __length>::value && alignof(stored) == sizeof(stored);
-        if (__is_word && __operand::is_written) whole<__length, stored>::store(items, in_order(__element));
+        GRIDSTRIDE_IF_KNOWN (__is_word && __operand::is_written) whole<__length, stored>::store(items, in_order(__element));
         else store(__element);
     }
     GRIDSTRIDE_INLINED stored& in_memory(long long __element) const { return *reinterpret_cast<stored*>(at(__element)); }

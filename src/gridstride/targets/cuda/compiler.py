@@ -7,15 +7,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from gridstride._syntax import base_name, kernels
+from gridstride import _syntax
 from gridstride.errors import CompileError
 from gridstride.targets.base import FunctionRecord, ObjectCode, Program, Signature
 from gridstride.targets.cuda import elf, source
 from gridstride.targets.cuda.includes import Includes, walk
-from gridstride.targets.cuda.itanium import UnknownMangling
-from gridstride.targets.cuda.log import first_error, place_of_ptx, readable_log
 from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
-from gridstride.targets.cuda.signatures import read_constant, read_signature
 from gridstride.targets.cuda.source import Request
 
 #: Leaves out textures, surfaces, launches by kernels and the runtime's types, which takes a seventh less time.
@@ -36,7 +33,7 @@ class Compiler:
 
     def warm_up(self) -> None:
         """Load NVRTC and the parser."""
-        kernels("")
+        _syntax.kernels("")
         self.nvrtc.architectures  # noqa: B018 - asking opens the library
 
     def compile(self, program: Program, arch: str) -> ObjectCode:
@@ -56,7 +53,7 @@ class Compiler:
         includes = walk(program)
         requests = _requests(program)
         form, compilation = self._compile(program, includes, arch, requests)
-        log = readable_log(compilation.log)
+        log = _readable(compilation.log)
         if compilation.code is None:
             raise _refusal(program, log, self._command(program, includes, arch))
         if form == "cubin":
@@ -67,7 +64,7 @@ class Compiler:
             functions=dict(_functions(program, compilation)),
             globals={name: compilation.lowered_names[_variable(name).expression] for name in program.globals},
             constants={
-                text: read_constant(compilation.lowered_names[_constant(text).expression])
+                text: _value(compilation.lowered_names[_constant(text).expression])
                 for text in program.constants
             },
             dependencies=includes.dependencies,
@@ -87,7 +84,7 @@ class Compiler:
             form="ptx",
         )
         if compilation.code is None:
-            raise _refusal(program, readable_log(compilation.log), self._command(program, includes, arch))
+            raise _refusal(program, _readable(compilation.log), self._command(program, includes, arch))
         names = [compilation.lowered_names[_kernel(kernel).expression] for kernel in program.kernels]
         return compilation.code.rstrip(b"\0").decode(), names
 
@@ -139,7 +136,8 @@ class Compiler:
 
 def _requests(program: Program) -> list[Request]:
     return [
-        *(request for name in program.kernels for request in (_kernel(name), _arguments(name))),
+        *map(_kernel, program.kernels),
+        *(map(_arguments, program.kernels) if program.is_signed else ()),
         *map(_variable, program.globals),
         *map(_constant, program.constants),
     ]
@@ -169,22 +167,49 @@ def _bare(name: str) -> str:
 
 
 def _functions(program: Program, compilation: Compilation) -> Iterable[tuple[str, FunctionRecord]]:
-    names = _parameter_names(program.text)
+    lowered = compilation.lowered_names
+    names = _parameter_names(program.text) if program.is_signed else {}
     for kernel in program.kernels:
-        lowered = compilation.lowered_names
-        signature = _signature(lowered[_arguments(kernel).expression], names.get(base_name(kernel), ()))
+        signature = None
+        if program.is_signed:
+            signature = _signature(
+                lowered[_arguments(kernel).expression], names.get(_syntax.base_name(kernel), ())
+            )
         yield kernel, FunctionRecord(lowered[_kernel(kernel).expression], signature)
 
 
+# What reads names and messages is imported where there are some: launches of elementwise kernels need neither.
+
+
 def _signature(mangled: str, names: Sequence[str]) -> Signature | None:
+    from gridstride.targets.cuda.itanium import UnknownMangling
+    from gridstride.targets.cuda.signatures import read_signature
+
     try:
         return read_signature(mangled, names)
     except UnknownMangling:
         return None
 
 
+def _value(mangled: str) -> int:
+    from gridstride.targets.cuda.signatures import read_constant
+
+    return read_constant(mangled)
+
+
+def _readable(log: str) -> str:
+    if not log:
+        return ""
+    from gridstride.targets.cuda.log import readable_log
+
+    return readable_log(log)
+
+
 def _parameter_names(text: str) -> dict[str, tuple[str, ...]]:
-    return {kernel.name: tuple(parameter.name for parameter in kernel.parameters) for kernel in kernels(text)}
+    return {
+        kernel.name: tuple(parameter.name for parameter in kernel.parameters)
+        for kernel in _syntax.kernels(text)
+    }
 
 
 def _check_kernels(program: Program, compilation: Compilation) -> None:
@@ -200,6 +225,8 @@ def _check_kernels(program: Program, compilation: Compilation) -> None:
 
 
 def _refusal(program: Program, log: str, command: str) -> CompileError:
+    from gridstride.targets.cuda.log import first_error, place_of_ptx
+
     message = f"{program.name}: {program.options.compiler} refused the text:\n{first_error(log)}"
     place = place_of_ptx(log, program.text, source.display_path(program))
     if place:
@@ -210,5 +237,5 @@ def _refusal(program: Program, log: str, command: str) -> CompileError:
 
 
 def _available(program: Program) -> str:
-    names = [kernel.name for kernel in kernels(program.text)]
+    names = [kernel.name for kernel in _syntax.kernels(program.text)]
     return f"Kernels in the text: {', '.join(names)}" if names else "The text declares no kernel"
