@@ -741,11 +741,19 @@ def test_numbers_of_elements_are_wide_only_where_there_are_that_many() -> None:
 
 @pytest.mark.parametrize(("rows", "name"), [(2**31 - 1, "striped_rows<"), (2**31, "rows<unsigned long long")])
 def test_blocks_are_as_many_as_a_grid_has(rows: int, name: str) -> None:
-    walked = Walked(0, 1, (1, 4, 9), (), True)
-    walk = ElementWalk((3, 2, rows), (1, 3, 6), (walked,))
+    walked = Walked(0, 1, (1, 5, 321), (), True)
+    walk = ElementWalk((3, 64, rows), (1, 3, 192), (walked,))
     loop = writers.BlockLoops().elementwise(walk, registry.get("cpu").limits(0))
     assert loop.name.startswith(name)
     assert loop.configuration.grid[0] < 2**31
+
+
+def test_few_rows_with_gaps_do_not_leave_blocks_idle() -> None:
+    """Bytes in pairs of which eight are far from each other where they are read: a block would have sixteen bytes."""
+    read, written = Walked(0, 1, (1, 26214400, 2, 8192)), Walked(0, 1, (1, 2, 16, 65536), (), True)
+    walk = ElementWalk((2, 8, 4096, 3200), (1, 2, 16, 65536), (read, written))
+    loop = writers.BlockLoops().elementwise(walk, registry.get("cpu").limits(0))
+    assert loop.configuration.grid[0] * loop.configuration.threads <= 2 * 8 * 4096 * 3200, loop.name
 
 
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])

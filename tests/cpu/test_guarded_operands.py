@@ -95,7 +95,7 @@ MOVED = [
     ("deinterleaved", "int8", (21, 64, 3), lambda x: x[:, ::-1].transpose(2, 0, 1)),
     ("flat_rows", "int8", (1001, 3), lambda x: x[:, ::-1]),
     ("interleaved", "int8", (7, 16, 17), lambda x: x.transpose(1, 2, 0)),
-    ("shifted_tiles", "int8", (45, 77), lambda x: x.T),
+    ("permuted_tiles", "int8", (245, 277), lambda x: x.T),
     *cases_in_soak(
         ("deinterleaved", "int8", (1001, 3), lambda x: x.T),
         ("even_rows", "float64", (7, 5, 3, 20), lambda x: x.transpose(1, 0, 2, 3)),
@@ -118,6 +118,13 @@ def test_moved_elements(
         y = guarded(seen(x).shape, dtype, at_end)
         np.testing.assert_array_equal(COPY(seen(like(x, at_end)), y), seen(x))
     assert set(taken) == {loop}
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_turned_elements_beside_rows(taken: list[str], at_end: bool) -> None:
+    x, y, z = numbers((277, 245), "int8"), numbers((245, 277), "int8"), guarded((245, 277), "int8", at_end)
+    np.testing.assert_array_equal(SUM(like(x, at_end).T, like(y, at_end), z), x.T + y)
+    assert taken == ["shifted_tiles"]
 
 
 @pytest.mark.parametrize("at_end", [False, True])

@@ -12,6 +12,7 @@
 
 #include <gridstride/async_words.h>
 #include <gridstride/kept_packets.h>
+#include <gridstride/packet_edges.h>
 #include <gridstride/waiting_packets.h>
 #include <gridstride/word_squares.h>
 
@@ -257,26 +258,34 @@ GRIDSTRIDE_INLINED long long permuted_number(const element_space<__axes>& __spac
            offset_along<__shape::y_begin, __shape::rest_begin>(__space.outer, __y, __strides);
 }
 
-// Do a packet of the row at which all operands stand; `__first` is where it begins in the plane.
+// Do a packet of the row at which all operands stand, if it is a whole one; `__first` is where it begins in the plane.
 template <class __shape, int __length, class __operation, int __axes, class... __permuted>
 GRIDSTRIDE_INLINED void do_permuted(const __operation& __do, const element_space<__axes>& __space, unsigned __rest, int __first,
                                     int __y, __permuted&... __all) {
-    const int __row = int(__space.row);
-    if (static_cast<unsigned>(__first) <= static_cast<unsigned>(__row - __length)) {
-        swallow(__all.load()...);
+    if (__first < 0 || __first + __length > int(__space.row)) return;
+    swallow(__all.load()...);
 #pragma unroll
-        for (int __j = 0; __j < __length; ++__j)
-            __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
-                 element<typename __permuted::operand>(__all.items.items[__j]).get()...);
-        swallow(__all.store()...);
-        return;
-    }
-    if (__length > 1)
+    for (int __j = 0; __j < __length; ++__j)
+        __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
+             element<typename __permuted::operand>(__all.items.items[__j]).get()...);
+    swallow(__all.store()...);
+}
+
+template <class __shape, int __length, class __operation, int __axes, class... __permuted>
+GRIDSTRIDE_INLINED void do_permuted_edges(const __operation& __do, const element_space<__axes>& __space, unsigned __rest,
+                                          const permuted_tile& __tile, int __rows, const int* __phases, __permuted&... __all) {
+    typedef packet_edges<__length> edges;
 #pragma unroll 1
-        for (int __j = 0; __j < __length; ++__j)
-            if (static_cast<unsigned>(__first + __j) < static_cast<unsigned>(__row))
-                __do(permuted_number<__shape>(__space, __rest, __first + __j, __y),
-                     element<typename __permuted::operand>(__all.in_place(__j)).get()...);
+    for (int __k = threadIdx.x; __k < __rows * edges::most; __k += __shape::threads) {
+        const int __y = __k / edges::most, __own = __k % edges::most, __phase = __phases[__y], __first = __tile.x - __phase;
+        const edges __edges(__first, __shape::width, 0, int(__space.row));
+        const int __x = __edges.element(__own);
+        if (!__edges.has(__own)) continue;
+        swallow(__all.go_to(__y)...);
+        swallow(__all.stand(__y, __phase, __x - __first)...);
+        __do(permuted_number<__shape>(__space, __rest, __x, __tile.y + __y),
+             element<typename __permuted::operand>(__all.in_place(0)).get()...);
+    }
 }
 
 template <class __shape, int __length, class __operation, int __axes, class... __permuted>
@@ -319,6 +328,9 @@ GRIDSTRIDE_INLINED void run_permuted(const __operation& __do, const element_spac
         do_permuted<__shape, __length>(__do, __space, __rest, __tile.x + __x - __phase, __tile.y + __y, __all...);
         swallow(__all.template go_on<__step>(__y)...);
     }
+    const bool __has_edges = __length > 1 && (__shape::phases > 1 || __space.row % __length != 0);
+    if (__has_edges && (__tile.x == 0 || __tile.x + __shape::width >= int(__space.row)))
+        do_permuted_edges<__shape, __length>(__do, __space, __rest, __tile, __rows, __phases, __all...);
 }
 
 // Threads: of a block. Phases: elements of the last operand in a sector of memory. Width and height: of a tile. Kinds: how

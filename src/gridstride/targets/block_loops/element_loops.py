@@ -109,6 +109,11 @@ def are_in_order(walk: ElementWalk) -> bool:
     )
 
 
+def reads_one(walk: ElementWalk) -> bool:
+    """Return whether one array is read, as where elements are moved."""
+    return sum(not operand.written for operand in walk.operands) == 1
+
+
 def begins_as(operand: Walked, last: Walked, shape: Ints, length: int) -> bool:
     """Return whether all packets of a length of an operand begin at the same place of a word as the last operand's."""
     size, last_size = operand.itemsize, last.itemsize

@@ -29,6 +29,8 @@ _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
 _OF_SECTORS = {1: (256, 256, 2 * THREADS), 2: (128, 128, THREADS)}
 #: Heights of tiles of shorter sides, and the largest width of those.
 _HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
+#: Which part of tiles lies within the plane at least where other loops do well, too.
+_LEAST_FILLED = 0.51
 #: Bytes of shared memory that a block needs for itself.
 _RESERVED = 1024
 #: Shorter sides are not worth a tile, and sides of so many tiles need no further axis.
@@ -37,16 +39,21 @@ _SHORT, _ENOUGH = 16, 16
 _ALONG_X, _ALONG_Y, _ANYWHERE = range(3)
 
 
-def permuted_tiles(walk: ElementWalk, limits: Limits, only_sectors: bool = False) -> Loop | None:
+def permuted_tiles(
+    walk: ElementWalk, limits: Limits, only_sectors: bool = False, only_large: bool = False
+) -> Loop | None:
     """Return the loop over tiles of the axes along which outputs, and along which an input, are consecutive.
 
-    Only where rows of the smallest elements begin at sectors, and fill large tiles, if that is said.
+    Only where rows begin at sectors and tiles are not mostly empty, or where small elements fill large tiles, if that
+    is said.
     """
     if not _are_elements(walk.operands):
         return None
     largest = max(operand.itemsize for operand in walk.operands)
     sides = _sides(walk, _SHAPES[largest])
-    if sides is None or (only_sectors and (largest not in _OF_SECTORS or _phases(walk, sides) > 1)):
+    if sides is None or (only_large and largest not in _OF_SECTORS):
+        return None
+    if only_sectors and (_phases(walk, sides) > 1 or filled(walk) < _LEAST_FILLED):
         return None
     kinds = [_kind(operand, walk.shape, sides) for operand in walk.operands]
     if any(operand.written and kind for operand, kind in zip(walk.operands, kinds, strict=True)):
@@ -65,7 +72,7 @@ def permuted_tiles(walk: ElementWalk, limits: Limits, only_sectors: bool = False
         width, height, threads = _OF_SECTORS[largest]
     room = limits.shared_memory_per_block_optin // 2 - _RESERVED
     if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
-        if only_sectors:
+        if only_large:
             return None
         threads, (width, height) = THREADS, _tile(row + phases - 1, column, largest)
         while shared(width, height) > limits.shared_memory_per_block and height >= _SHORT:

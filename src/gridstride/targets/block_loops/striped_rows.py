@@ -23,6 +23,8 @@ from gridstride.targets.walks import (
 
 #: Elements that a thread has, and words of a few; elements of rows of which a block has whole ones.
 _ELEMENTS, _WORDS, _LONGEST = 8, 4, 512
+#: Which part of the rows that a block takes at once there are at least.
+_LEAST_FILLED = 0.5
 #: Elements of rows that are too few for packets.
 _FEW = 4
 #: Gaps between rows, and between elements.
@@ -54,6 +56,8 @@ def _stripes(
     rows, row, width = sizes
     pieces, count = row // width, _ELEMENTS if width == 1 else _WORDS
     at_once = max(1, THREADS // pieces)
+    if outer and _LEAST_FILLED * at_once > rows:
+        return None
     lengths = (ceil_div(rows, count * at_once), *outer)
     if prod(lengths) >= 1 << 31:
         return None

@@ -6,16 +6,22 @@ The loops are those of include/gridstride/strips.h and picked_strips.h, and of i
 from __future__ import annotations
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.element_loops import reads_one
+from gridstride.targets.block_loops.permuted_tiles import permuted_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
-from gridstride.targets.walks import LARGEST_WORD, THREADS, ElementWalk, Loop, Walked, flag
+from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, ElementWalk, Loop, Walked, flag
 
 _STRIPS, _PICKED_STRIPS = "gridstride/strips.h", "gridstride/picked_strips.h"
 #: The longest sides for which a strip is better than tiles, which they would not fill.
 _MOST_ROWS = 64
+#: The longest of sides whose rows begin between words, which tiles fill badly, too.
+_MOST_BETWEEN_WORDS = 200
 #: The longest sides for which elements of a word or less are better picked from a strip as it lies.
 _FEW_ROWS = 4
 #: Strips that are shorter do not fill blocks, of elements of so many bytes at most.
 _SHORT, _SMALL = 2 * THREADS, 2
+#: The fewest lines that fill tiles; how long lines in planes are that boxes do not take.
+_FEWEST_LINES, _LONG_PIECE = 20, 1024
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH = 24576, 32
 #: Lines in planes are so long at least, of pixels of so many parts at most, and rows of so many bytes: of lines made of
@@ -27,21 +33,56 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     """Return a loop over strips, where operands lie along different axes; packets have a length."""
     if not walk.operands or any(operand.itemsize > LARGEST_WORD for operand in walk.operands):
         return None
+    from gridstride.targets.block_loops.boxes import boxes
     from gridstride.targets.block_loops.interleaving import interleaving
 
+    is_moved = reads_one(walk)
     pieces = _pieces_of(walk, length)
-    if pieces is not None and (loop := interleaving(pieces, limits)) is not None:
-        return loop
+    is_small = max((operand.itemsize for operand in walk.operands), default=1) <= _SMALL
+    if pieces is not None:
+        in_boxes = walk.shape[pieces.sides.x[0]] < _LONG_PIECE and (is_small or pieces.turned[-1])
+        loop = (boxes(walk, limits) if is_moved and in_boxes else None) or interleaving(pieces, limits)
+        if loop is not None:
+            return loop
     strip = _strip_of(walk, length)
     if strip is None:
-        return None
-    if strip.row < _SHORT and max(operand.itemsize for operand in walk.operands) <= _SMALL:
-        from gridstride.targets.block_loops.boxes import boxes
-
-        if (loop := boxes(walk, limits)) is not None:
+        return _of_more_rows(walk, length, limits) if is_moved else None
+    if strip.row < _SHORT and is_small:
+        loop = permuted_tiles(walk, limits, only_sectors=True) if is_moved else None
+        if (loop := loop or boxes(walk, limits)) is not None:
             return loop
     loop = interleaving(strip, limits)
-    return loop if loop or strip.is_backwards() else _picked_strips(strip, limits) or _strips(strip, limits)
+    if loop is not None or strip.is_backwards():
+        return loop
+    return (
+        _picked_strips(strip, limits)
+        or (_in_tiles(strip, limits) if is_moved else None)
+        or _strips(strip, limits)
+    )
+
+
+def _in_tiles(strip: Plane, limits: Limits) -> Loop | None:
+    """Return the loop over tiles of any axes, where strips of what is only moved take longer."""
+    largest = max(operand.itemsize for operand in strip.walk.operands)
+    if strip.turned[-1]:
+        return permuted_tiles(strip.walk, limits, only_sectors=True) if largest == 1 else None
+    if strip.column < _FEWEST_LINES or (largest <= LEAST_WORD and strip.are_words(lines=False)):
+        return None
+    return permuted_tiles(strip.walk, limits)
+
+
+def _of_more_rows(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
+    """Return the loop for more short rows made of lines, or lines made of them, where these begin between words."""
+    from gridstride.targets.block_loops.interleaving import interleaving
+
+    plane = _strip_of(walk, length, most=_MOST_BETWEEN_WORDS)
+    if plane is None or plane.is_in_pieces():
+        return None
+    largest = max(operand.itemsize for operand in walk.operands)
+    words = plane.in_words() if largest <= _SMALL else plane
+    if largest > LEAST_WORD or words.are_words(lines=True):
+        return None
+    return interleaving(plane, limits)
 
 
 def _pieces_of(walk: ElementWalk, length: int) -> Plane | None:
@@ -65,7 +106,7 @@ def _pieces_of(walk: ElementWalk, length: int) -> Plane | None:
     return plane._replace(sides=Sides((x, following), (y,))) if any(apart) else None
 
 
-def _strip_of(walk: ElementWalk, length: int, least: int = THREADS) -> Plane | None:
+def _strip_of(walk: ElementWalk, length: int, least: int = THREADS, most: int = _MOST_ROWS) -> Plane | None:
     """Return the plane of a short side along which operands lie that lie along the other side as well."""
     if len(walk.shape) < 2 or any(
         operand.itemsize & (operand.itemsize - 1) or operand.address % operand.itemsize
@@ -73,7 +114,7 @@ def _strip_of(walk: ElementWalk, length: int, least: int = THREADS) -> Plane | N
     ):
         return None
     for x, y in ((1, 0), *((0, axis) for axis in range(1, len(walk.shape)))):
-        if not (2 <= walk.shape[y] <= _MOST_ROWS and walk.shape[x] >= least):
+        if not (2 <= walk.shape[y] <= most and walk.shape[x] >= least):
             continue
         seen = _with_results_forwards(walk, x)
         turned = tuple(_lies_along_both(operand, x, y, walk.shape[y]) for operand in seen.operands)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.element_loops import reads_one
 from gridstride.targets.block_loops.permuted_tiles import filled, permuted_tiles
 from gridstride.targets.block_loops.picked_tiles import picked_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
@@ -44,10 +45,12 @@ _MOST_COVERED, _MOST_COVERED_SPLIT, _MOST_COVERED_SMALL = 2.5, 1.5, 4
 #: Which part of what the first tiles cover smaller ones must, to be better: of elements of four bytes or less and sides
 #: of one axis, and of others.
 _FAR_FEWER, _FEWER = 0.5, 0.75
+#: How many times as long as lines rows are, of which tiles of any axes are better, of large elements between words.
+_SHORTER = 2
 #: The longest side of planes of which boxes are made rather than tiles that begin between words.
 _SMALL_PLANE = 128
 #: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
-_LEAST_FILLED = (0.65, 0.51)
+_LEAST_FILLED = (0.6, 0.51)
 
 
 def turned_tiles(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
@@ -129,6 +132,8 @@ def _turned(walk: ElementWalk, sides: Sides) -> tuple[bool, ...]:
 
 def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return a loop whose sides are any number of axes: over tiles, or where these are not filled, over boxes."""
+    if reads_one(walk) and (loop := permuted_tiles(walk, limits, only_sectors=True)) is not None:
+        return loop
     is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
     if filled(walk) < _LEAST_FILLED[not is_small]:
         from gridstride.targets.block_loops.boxes import boxes
@@ -145,7 +150,8 @@ def _of_small_planes(plane: Plane, limits: Limits) -> Loop | None:
         return None
     from gridstride.targets.block_loops.boxes import LONG_RUN, boxes
 
-    return boxes(plane.walk, limits, LONG_RUN)
+    loop = permuted_tiles(plane.walk, limits, only_sectors=True) if reads_one(plane.walk) else None
+    return loop or boxes(plane.walk, limits, LONG_RUN)
 
 
 def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
@@ -154,7 +160,10 @@ def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
     is_split = max(map(len, plane.sides)) > 1
     if len(plane.walk.shape) == 2:
         return None
-    if is_split and (loop := permuted_tiles(plane.walk, limits, only_sectors=True)) is not None:
+    if (
+        is_split
+        and (loop := permuted_tiles(plane.walk, limits, only_sectors=True, only_large=True)) is not None
+    ):
         return loop
     if 1 < packets.length > plane.length // 4 and packets.are_words(lines=True):
         are_sectors = plane._replace(length=SECTOR // largest).are_words(lines=True)
@@ -172,10 +181,8 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     plane = whole.in_words()
     if not whole.are_words(lines=True):
         loop = _of_small_planes(whole, limits) or _of_several_sizes(whole, limits)
-        if loop is None and not cover_badly(whole):
-            loop = shifted_tiles(whole, limits) or picked_tiles(whole, limits)
-        elif loop is None and not plane.are_words(lines=True):
-            loop = _instead_of_shifted(whole, limits) or picked_tiles(whole, limits)
+        if loop is None:
+            loop = _between_words(whole, limits)
         if loop is not None:
             return loop
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
@@ -209,6 +216,22 @@ def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
     if len(plane.operands()) == 1 or not is_small or (words.length > 1 and words.are_words(lines=True)):
         return None
     return permuted_tiles(plane.walk, limits) if sizes != {plane.walk.operands[-1].itemsize} else None
+
+
+def _between_words(plane: Plane, limits: Limits) -> Loop | None:
+    """Return a loop over tiles whose rows and lines may begin between words; None where smaller words do better."""
+    walk, is_small = plane.walk, max(operand.itemsize for operand in plane.walk.operands) <= _SMALL
+    are_covered, is_moved = not cover_badly(plane), reads_one(walk)
+    loop = None
+    if is_small and not are_covered and plane.in_words().are_words(lines=True):
+        return permuted_tiles(walk, limits, only_sectors=True) if is_moved else None
+    if is_moved and (is_small or plane.row > _SHORTER * plane.column):
+        loop = permuted_tiles(walk, limits)
+    elif are_covered:
+        loop = shifted_tiles(plane, limits)
+    elif is_small:
+        loop = _instead_of_shifted(plane, limits)
+    return loop or picked_tiles(plane, limits)
 
 
 def _instead_of_shifted(plane: Plane, limits: Limits) -> Loop | None:
