@@ -292,6 +292,26 @@ def test_tiles_have_layers_where_operands_lie_along_two_other_axes() -> None:
     assert tile(x, z._replace(written=True))[0] == (1,)
 
 
+@pytest.mark.parametrize(
+    ("address", "row", "apart", "expected"),
+    [
+        (0, 4096, 4096, True),  # one after another
+        (64, 512, 640, True),  # lines of the caches
+        (4, 516, 524, False), (0, 512, 516, False), (4, 512, 640, False), (0, 500, 640, False),  # others
+        (4, 8196, 8204, True),
+        (0, 128, 192, False),
+    ],
+)  # fmt: skip
+def test_long_rows_are_stored_past_the_caches(
+    monkeypatch: pytest.MonkeyPatch, address: int, row: int, apart: int, expected: bool
+) -> None:
+    """Rows beside which a margin is left, as of a halo, have two lines each that are stored the usual way."""
+    monkeypatch.undo()
+    shape = row // 4, (1 << 28) // row
+    walk = ElementWalk(shape, (0, 0), (Walked(0, 4, (4, row)), Walked(address, 4, (4, apart), written=True)))
+    assert tiles.tiling_of(walk, registry.get("cpu").limits(0)).is_streamed is expected
+
+
 def test_rows_are_fetched_ahead() -> None:
     # g++ removes calls of functions that do nothing else.
     kernel = add()
