@@ -9,7 +9,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets.cpu import tiled_results
-from gridstride.targets.cpu.tiled_results import in_tiles
+from gridstride.targets.cpu.tiled_results import in_long_rows, in_tiles
 from gridstride.targets.walks import FoldWalk, Walked
 from tests.array_values import values
 from tests.every_target.test_places import kernel
@@ -38,6 +38,58 @@ def test_tiles_of_rows_that_are_folded_across_are_as_long_as_lines() -> None:
 @pytest.mark.parametrize("outputs", [(8, 16384), (32, 2048 * 32)])
 def test_results_that_lie_as_the_inputs_do(outputs: tuple[int, ...]) -> None:
     assert in_tiles(walk((16, 32768), 1, outputs)) == walk((16, 32768), 1, outputs)
+
+
+def test_short_rows_of_inputs_give_way_to_longer_ones_of_results() -> None:
+    """Of two neighbors in memory a row of two would be made, for every five elements that are folded."""
+    short = FoldWalk(
+        (2, 1000, 4099), (5,), (0, 0, 0), (0,), (0,), (1000, 1, 2000),
+        (Walked(0, 1, (1, 2, 10000), (2000,)),), (Walked(0, 1, (1000, 1, 2000), (), True),), False,
+    )  # fmt: skip
+    tiled = in_tiles(short)
+    assert (tiled.kept, tiled.results) == ((250, 2, 4099, 4), (1, 1000, 2000, 250))
+    assert tiled.inputs[0].strides == (2, 1, 10000, 500)
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ((2, 1 << 20), (256, 2, 4096)), ((3, 1021, 5), (1021, 3, 5)),
+        ((8, 1 << 20), (8, 1 << 20)), ((7,), (7,)), ((3, 15), (3, 15)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rows_that_are_too_short_for_a_loop(kept: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    strides = tuple(np.cumprod((1, *kept))[: len(kept)].tolist())
+    folded = FoldWalk(
+        kept,
+        (1,),
+        strides,
+        (0,),
+        (0,),
+        strides,
+        (Walked(0, 1, strides, (0,)),),
+        (Walked(0, 1, strides, (), True),),
+        False,
+    )
+    assert in_long_rows(folded).kept == expected
+
+
+def test_values_of_short_rows() -> None:
+    total = gs.ReductionKernel("T x", "float64 y", "x", "a + b", "y = a", "0", "short_rows_total")
+    numbered = gs.ReductionKernel(
+        "T x", "float64 y", "x * (i % 7)", "a + b", "y = a", "0", "short_rows_numbers"
+    )
+    for shape, seen in (
+        ((200, 1, 4), lambda x: x[..., :3]), ((83, 1, 3), lambda x: x[..., ::2]),
+        ((40, 9, 3, 2), lambda x: x.transpose(1, 3, 0, 2)),
+        ((20, 5, 300, 2), lambda x: x.transpose(0, 3, 2, 1)), ((3, 40, 2, 7), lambda x: x[::-1, :, :, 1:]),
+    ):  # fmt: skip
+        x = seen(values(shape, "int8", 1))
+        numbers = np.arange(x.size).reshape(x.shape) % 7
+        for axis in range(x.ndim):
+            np.testing.assert_array_equal(total(x, axis=axis), x.sum(axis, dtype="f8"))
+            np.testing.assert_array_equal(numbered(x, axis=axis), (x * numbers).sum(axis, dtype="f8"))
 
 
 def test_values(monkeypatch: pytest.MonkeyPatch) -> None:

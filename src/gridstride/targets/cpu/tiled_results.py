@@ -9,8 +9,8 @@ from gridstride.targets.walks import FoldWalk, Ints, Walked
 
 #: Results from which on it is worth it, and how far apart in bytes neighbors lie then.
 _MANY, _APART = 1 << 14, 64
-#: Results of a tile along an axis at most, and at least.
-_TILE, _LEAST = 64, 8
+#: Results of a tile along an axis at most, and at least; at most where others have too short rows for a loop.
+_TILE, _LEAST, _LONG_TILE = 64, 8, 256
 
 
 def in_tiles(walk: FoldWalk) -> FoldWalk:
@@ -21,12 +21,22 @@ def in_tiles(walk: FoldWalk) -> FoldWalk:
     # Where rows are folded those of neighboring results are read, wherever they are; else neighbors are a row.
     first = axis if _folds_rows(walk) else 0
     tile = _tile_of(walk.kept[first])
-    if tile < _LEAST:
+    if tile < _LEAST and walk.kept[0] >= _LEAST:
         return walk
+    if tile < _LEAST:
+        first, tile = axis, _tile_or_all(walk.kept[axis])
     others = [k for k in range(len(walk.kept)) if k != first]
     if first == 0:
         others = [axis, *(k for k in others if k != axis)]
     return _reordered(walk, first, tile, others)
+
+
+def in_long_rows(walk: FoldWalk) -> FoldWalk:
+    """Return the walk along its second kept axis, in tiles, where rows along the first one are too short for a loop."""
+    if len(walk.kept) == 1 or walk.kept[0] >= _LEAST or walk.kept[1] < 2 * _LEAST:
+        return walk
+    others = [k for k in range(len(walk.kept)) if k != 1]
+    return _reordered(walk, 1, _tile_or_all(walk.kept[1]), others)
 
 
 def _axis_of_results(walk: FoldWalk) -> int | None:
@@ -44,8 +54,13 @@ def _folds_rows(walk: FoldWalk) -> bool:
     return all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
 
 
-def _tile_of(length: int) -> int:
-    return next((k for k in range(min(_TILE, length), 0, -1) if length % k == 0), 1)
+def _tile_or_all(length: int) -> int:
+    tile = _tile_of(length, _LONG_TILE)
+    return tile if tile >= _LEAST else length
+
+
+def _tile_of(length: int, most: int = _TILE) -> int:
+    return next((k for k in range(min(most, length), 0, -1) if length % k == 0), 1)
 
 
 def _reordered(walk: FoldWalk, first: int, tile: int, others: Sequence[int]) -> FoldWalk:

@@ -11,7 +11,7 @@ from gridstride.targets.block_loops.fold_loops import WORKSPACE_AT, fold_space_b
 from gridstride.targets.cpu import passages
 from gridstride.targets.cpu.mixed_folds import Block, block_of, mixed_space, outer_fold_first
 from gridstride.targets.cpu.outer_folds import LEAST_ROOM, Outer, outer_of
-from gridstride.targets.cpu.tiled_results import in_tiles
+from gridstride.targets.cpu.tiled_results import in_long_rows, in_tiles
 from gridstride.targets.cpu.tiles import largest_item, tiling_of
 from gridstride.targets.cpu.turned_folds import (
     RESULTS_TOGETHER,
@@ -109,7 +109,7 @@ def _one_axis(walk: FoldWalk, limits: Limits) -> FoldLoop:
     if lies_across_folds(walk):
         return _turned(walk, limits)
     along = folds_innermost(walk) and not has_short_rows(walk) and not lies_across(walk)
-    return _along(walk, limits) if along else _across(walk, limits)
+    return _along(walk, limits) if along else _across(in_long_rows(walk), limits)
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
