@@ -220,17 +220,16 @@ def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
 
 def _between_words(plane: Plane, limits: Limits) -> Loop | None:
     """Return a loop over tiles whose rows and lines may begin between words; None where smaller words do better."""
-    walk, is_small = plane.walk, max(operand.itemsize for operand in plane.walk.operands) <= _SMALL
-    are_covered, is_moved = not cover_badly(plane), reads_one(walk)
-    loop = None
-    if is_small and not are_covered and plane.in_words().are_words(lines=True):
+    walk, is_moved = plane.walk, reads_one(plane.walk)
+    is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
+    if cover_badly(plane) and plane.in_words().are_words(lines=True):
         return permuted_tiles(walk, limits, only_sectors=True) if is_moved else None
     if is_moved and (is_small or plane.row > _SHORTER * plane.column):
         loop = permuted_tiles(walk, limits)
-    elif are_covered:
-        loop = shifted_tiles(plane, limits)
-    elif is_small:
+    elif cover_badly(plane):
         loop = _instead_of_shifted(plane, limits)
+    else:
+        loop = shifted_tiles(plane, limits)
     return loop or picked_tiles(plane, limits)
 
 
