@@ -312,6 +312,17 @@ def test_long_rows_are_stored_past_the_caches(
     assert tiles.tiling_of(walk, registry.get("cpu").limits(0)).is_streamed is expected
 
 
+@pytest.mark.parametrize("side", [16384, 16381])
+def test_results_of_turned_rows_are_stored_past_the_caches(
+    monkeypatch: pytest.MonkeyPatch, side: int
+) -> None:
+    """Rows of a tile are short, but the next tile goes on where they end."""
+    monkeypatch.undo()
+    row, column = (4, 4 * side), (4 * side, 4)
+    walk = ElementWalk((side, side), (0, 0), (Walked(0, 4, column), Walked(0, 4, row, written=True)))
+    assert tiles.tiling_of(walk, registry.get("cpu").limits(0)).is_streamed
+
+
 def test_rows_are_fetched_ahead() -> None:
     # g++ removes calls of functions that do nothing else.
     kernel = add()

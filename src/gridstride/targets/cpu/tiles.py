@@ -42,8 +42,8 @@ _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
 _CHUNK = 384
 #: Results from which on rows of them that lie apart are better written one by one, by the size of the largest.
 _SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
-#: Bytes of a row from which on it is worth storing past the caches: of lines of these, and of others, whose first and
-#: last line are stored the usual way, and come from memory before that.
+#: Bytes of a row from which on it is worth storing past the caches, and of a stretch of results whose first and last
+#: line are stored the usual way, and come from memory before that.
 STREAMED_ROW, _STREAMED_BETWEEN_LINES = 256, 4096
 _LINE_BYTES = 64
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
@@ -303,17 +303,22 @@ def _is_streamed(
     """Return whether a call touches more than the caches hold, in long rows."""
     row = min((each.itemsize for each in results), default=0) * width
     whole = all(each.strides[row_axes] == row for each in results)
-    least = (
-        STREAMED_ROW
-        if all(_is_in_lines(each, row_axes, row) for each in results)
-        else _STREAMED_BETWEEN_LINES
+    if not (row >= STREAMED_ROW or whole) or not outgrows_caches(walk.shape, walk.operands, limits):
+        return False
+    return not any(_has_margins(each, walk.shape) for each in results)
+
+
+def _has_margins(result: Walked, shape: Ints) -> bool:
+    """Return whether results lie in short stretches that begin or end within lines of the caches."""
+    stretch, apart = result.itemsize, []
+    for stride, length in sorted(zip(map(abs, result.strides), shape, strict=True)):
+        if stride == stretch:
+            stretch *= length
+        elif length > 1:
+            apart.append(stride)
+    return stretch < _STREAMED_BETWEEN_LINES and any(
+        each % _LINE_BYTES for each in (result.address, stretch, *apart)
     )
-    return outgrows_caches(walk.shape, walk.operands, limits) and (row >= least or whole)
-
-
-def _is_in_lines(result: Walked, row_axes: int, row: int) -> bool:
-    """Return whether rows begin and end where lines of the caches do."""
-    return all(each % _LINE_BYTES == 0 for each in (result.address, row, *result.strides[row_axes:]))
 
 
 def outgrows_caches(shape: Ints, operands: Sequence[Walked], limits: Limits) -> bool:
