@@ -102,7 +102,7 @@ MOVED = [
         ("exchanged_rows", "float32", (7, 16, 17), lambda x: x.transpose(1, 0, 2)),
         ("permuted_tiles", "float32", (7, 16, 17), lambda x: x.transpose(2, 1, 0)),
         ("picked_strips", "float32", (1000, 3), lambda x: x.T),
-        ("picked_tiles", "float32", (7, 16, 17), lambda x: x.transpose(2, 0, 1)),
+        ("picked_tiles", "float32", (35, 33), lambda x: x.T),
         ("strips", "float64", (1000, 3), lambda x: x.T),
         ("tiles", "int8", (48, 80), lambda x: x.T),
     ),
