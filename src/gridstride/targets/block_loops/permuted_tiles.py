@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.element_loops import element_loop, lies_along
+from gridstride.targets.block_loops.element_loops import element_loop, lies_along, reads_one
 from gridstride.targets.block_loops.planes import Sides
 from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
@@ -83,6 +83,11 @@ def permuted_tiles(
     name = f"permuted_tiles<{', '.join(map(str, numbers))}>"
     tiles = (ceil_div(column, height), ceil_div(row + phases - 1, width))
     return _loop(walk, sides, name, tiles, (row, column), shared(width, height), threads)
+
+
+def moved_by_sectors(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return that loop where one array is read, and rows of results begin at sectors."""
+    return permuted_tiles(walk, limits, only_sectors=True) if reads_one(walk) else None
 
 
 def _phases(walk: ElementWalk, sides: Sides) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import reads_one
-from gridstride.targets.block_loops.permuted_tiles import permuted_tiles
+from gridstride.targets.block_loops.permuted_tiles import moved_by_sectors, permuted_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
 from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, ElementWalk, Loop, Walked, flag
 
@@ -48,8 +48,8 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if strip is None:
         return _of_more_rows(walk, length, limits) if is_moved else None
     if strip.row < _SHORT and is_small:
-        loop = permuted_tiles(walk, limits, only_sectors=True) if is_moved else None
-        if (loop := loop or boxes(walk, limits)) is not None:
+        loop = moved_by_sectors(walk, limits) or boxes(walk, limits)
+        if loop is not None:
             return loop
     loop = interleaving(strip, limits)
     if loop is not None or strip.is_backwards():
@@ -65,7 +65,7 @@ def _in_tiles(strip: Plane, limits: Limits) -> Loop | None:
     """Return the loop over tiles of any axes, where strips of what is only moved take longer."""
     largest = max(operand.itemsize for operand in strip.walk.operands)
     if strip.turned[-1]:
-        return permuted_tiles(strip.walk, limits, only_sectors=True) if largest == 1 else None
+        return moved_by_sectors(strip.walk, limits) if largest == 1 else None
     if strip.column < _FEWEST_LINES or (largest <= LEAST_WORD and strip.are_words(lines=False)):
         return None
     return permuted_tiles(strip.walk, limits)

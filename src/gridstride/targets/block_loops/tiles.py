@@ -11,7 +11,7 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import reads_one
-from gridstride.targets.block_loops.permuted_tiles import filled, permuted_tiles
+from gridstride.targets.block_loops.permuted_tiles import filled, moved_by_sectors, permuted_tiles
 from gridstride.targets.block_loops.picked_tiles import picked_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
 from gridstride.targets.block_loops.shifted_tiles import cover_badly, shifted_tiles
@@ -132,7 +132,7 @@ def _turned(walk: ElementWalk, sides: Sides) -> tuple[bool, ...]:
 
 def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return a loop whose sides are any number of axes: over tiles, or where these are not filled, over boxes."""
-    if reads_one(walk) and (loop := permuted_tiles(walk, limits, only_sectors=True)) is not None:
+    if (loop := moved_by_sectors(walk, limits)) is not None:
         return loop
     is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
     if filled(walk) < _LEAST_FILLED[not is_small]:
@@ -150,8 +150,7 @@ def _of_small_planes(plane: Plane, limits: Limits) -> Loop | None:
         return None
     from gridstride.targets.block_loops.boxes import LONG_RUN, boxes
 
-    loop = permuted_tiles(plane.walk, limits, only_sectors=True) if reads_one(plane.walk) else None
-    return loop or boxes(plane.walk, limits, LONG_RUN)
+    return moved_by_sectors(plane.walk, limits) or boxes(plane.walk, limits, LONG_RUN)
 
 
 def _instead_of_packets(plane: Plane, limits: Limits) -> Loop | None:
@@ -220,11 +219,10 @@ def _of_several_sizes(plane: Plane, limits: Limits) -> Loop | None:
 
 def _between_words(plane: Plane, limits: Limits) -> Loop | None:
     """Return a loop over tiles whose rows and lines may begin between words; None where smaller words do better."""
-    walk, is_moved = plane.walk, reads_one(plane.walk)
-    is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
+    walk, is_small = plane.walk, max(operand.itemsize for operand in plane.walk.operands) <= _SMALL
     if cover_badly(plane) and plane.in_words().are_words(lines=True):
-        return permuted_tiles(walk, limits, only_sectors=True) if is_moved else None
-    if is_moved and (is_small or plane.row > _SHORTER * plane.column):
+        return moved_by_sectors(walk, limits)
+    if reads_one(walk) and (is_small or plane.row > _SHORTER * plane.column):
         loop = permuted_tiles(walk, limits)
     elif cover_badly(plane):
         loop = _instead_of_shifted(plane, limits)

@@ -21,9 +21,9 @@ def in_tiles(walk: FoldWalk) -> FoldWalk:
     # Where rows are folded those of neighboring results are read, wherever they are; else neighbors are a row.
     first = axis if _folds_rows(walk) else 0
     tile = _tile_of(walk.kept[first])
-    if tile < _LEAST and walk.kept[0] >= _LEAST:
-        return walk
     if tile < _LEAST:
+        if walk.kept[0] >= _LEAST:
+            return walk
         first, tile = axis, _tile_or_all(walk.kept[axis])
     others = [k for k in range(len(walk.kept)) if k != first]
     if first == 0:

@@ -45,6 +45,7 @@ _SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
 #: Bytes of a row from which on it is worth storing past the caches, and of a stretch of results whose first and last
 #: line are stored the usual way, and come from memory before that.
 STREAMED_ROW, _STREAMED_BETWEEN_LINES = 256, 4096
+#: Bytes of a line of the caches.
 _LINE_BYTES = 64
 #: Bytes of the last cache that a core may count on: virtual machines of a few cores are told the size of the whole.
 _CACHE_OF_A_CORE = 8 << 20
