@@ -447,11 +447,11 @@ def test_sums_of_small_integers(dtype: str, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     in_turns(
-        [(9, 1999), (4099, 33), (4099, 7), (4101, 3), (4099, 16)],
+        [(9, 1999), (4099, 33), (4099, 129), (4099, 7), (4101, 3), (4099, 16)],
         ["int8", "uint16"],
         others=["uint8", "int16"],
     )
-    + pairs_in_soak([(2, 40_003), (4099, 100)], ["int8", "uint16", "uint8", "int16"]),
+    + pairs_in_soak([(2, 40_003), (4099, 100), (4099, 73)], ["int8", "uint16", "uint8", "int16"]),
 )
 def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int, int]) -> None:
     limits = np.iinfo(dtype)
@@ -466,7 +466,7 @@ def test_sums_of_small_integers_wherever_rows_begin(dtype: str, shape: tuple[int
     ("shape", "dtype"),
     [
         *in_turns(
-            [(301, 371), (70, 19, 13), (4099, 16)],
+            [(301, 371), (70, 19, 13), (4099, 16), (4099, 127)],
             ["uint8"],
             others=["int8"],
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from math import prod
 
 import pytest
@@ -91,6 +92,19 @@ def test_rows_of_places_are_taken_by_the_words_of_which_they_are_made(
 ) -> None:
     loop = fold_of_rows(1 << 20, width, itemsize, address, True, has_identity=False, keeps_places=True)
     assert loop.name.split(":")[0] == name
+
+
+@pytest.mark.parametrize(
+    ("width", "itemsize", "turns"),
+    [(127, 1, 4), (511, 1, 4), (73, 1, 2), (100, 1, 1), (145, 2, 2), (129, 2, 1)],
+)
+def test_how_many_threads_begin_at_different_words_of_their_rows(
+    width: int, itemsize: int, turns: int
+) -> None:
+    loop = fold_of_rows(1 << 20, width, itemsize)
+    assert loop.name.startswith("fold_short<false,")
+    assert loop.name.split(":")[0].endswith("true>")
+    assert struct.unpack_from("<i", loop.space, 44) == (turns,)
 
 
 @pytest.mark.parametrize(

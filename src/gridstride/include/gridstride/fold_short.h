@@ -12,6 +12,9 @@ namespace gridstride {
 // rows do so anyway.
 constexpr unsigned bank_row = 128;
 
+// Words between those that threads begin with which would meet in a bank, as the writer has it.
+constexpr int words_apart = 8;
+
 __device__ constexpr int gap_of(int __size) { return __size < 4 ? 4 : __size; }
 // Room for so many bytes that begin between two words.
 __device__ constexpr int stretch_bytes(int __bytes, int __gap) {
@@ -203,30 +206,38 @@ template <class __input> struct short_rows<true, __input> : short_row<__input> {
 
 template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class... __inputs>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
-                                      const __counted& __from, int __begin, int __first, int __end, int __apart,
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart, int,
                                       __inputs&... __all) {
     short_rows<are_in_quads<__inputs...>(), __inputs...>::add(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __all...);
 }
 
-// The fold of small integers in bytes of a stretch, by words: those at the ends hold bytes of other rows too.
+// The fold of small integers in bytes of a stretch, by words: those at the ends hold bytes of other rows too. It goes round
+// the words between them, from a few times `__turn` on.
 template <class __reduce, class __input>
-GRIDSTRIDE_INLINED int fold_of_bytes(unsigned __byte, unsigned __bytes, unsigned __first, unsigned __apart, __input& __one) {
+GRIDSTRIDE_INLINED int fold_of_bytes(unsigned __byte, unsigned __bytes, unsigned __first, unsigned __apart, int __turn, __input& __one) {
     word_fold<__reduce, typename __input::stored> __fold;
     const unsigned __begin = __byte & ~3u, __end = __byte + __bytes, __last = (__end - 1) & ~3u;
     const unsigned __after_begin = ~0u << __byte % 4 * 8, __before_end = ~0u >> (3 - (__end - 1) % 4) * 8;
     unsigned __bits[most_sums] = {}, __at_begin = 0, __at_end = 0;
     if (__first == 0) __at_begin = __one.four_bytes(__begin);
     if (__first == __apart - 1) __at_end = __one.four_bytes(__last);
-    unsigned __at = __begin + 4 + __first * 4;
-    for (; __at + (most_sums - 1) * __apart * 4 < __last; __at += most_sums * __apart * 4) {
+    const int __from = int(__begin + 4 + __first * 4), __past = int(__last) - (most_sums - 1) * int(__apart) * 4;
+    const int __step = most_sums * int(__apart) * 4;
+    int __at = __from + __turn * __step, __rest = __from;
+    if (__at >= __past) __at = __from;
+    for (; __rest < __past; __rest += __step) {
 #pragma unroll
         for (int __j = 0; __j < most_sums; ++__j) __bits[__j] = __one.four_bytes(__at + __j * __apart * 4);
 #pragma unroll
         for (int __j = 0; __j < most_sums; ++__j) __fold.add(__bits[__j]);
+        __at += __step;
+        if (__at >= __past) __at = __from;
     }
 #pragma unroll
-    for (int __j = 0; __j < most_sums - 1; ++__j)
-        __bits[__j] = __at + __j * __apart * 4 < __last ? __one.four_bytes(__at + __j * __apart * 4) : __fold.only(0, 0);
+    for (int __j = 0; __j < most_sums - 1; ++__j) {
+        const int __own = __rest + __j * int(__apart) * 4;
+        __bits[__j] = __own < int(__last) ? __one.four_bytes(__own) : __fold.only(0, 0);
+    }
 #pragma unroll
     for (int __j = 0; __j < most_sums - 1; ++__j) __fold.add(__bits[__j]);
     __fold.add(__fold.only(__at_begin, __first != 0 ? 0 : __last == __begin ? __after_begin & __before_end : __after_begin));
@@ -237,24 +248,24 @@ GRIDSTRIDE_INLINED int fold_of_bytes(unsigned __byte, unsigned __bytes, unsigned
 template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_integers_of_row(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__sums_count],
                                             const __counted& __from, int __begin, int __first, int __end, int __apart,
-                                            __input& __one) {
+                                            int __turn, __input& __one) {
     constexpr int __size = sizeof(typename __input::stored);
     if (__end <= 0) return;
     if (__one.shift % __size == 0)
         __sums[0].add(__do, static_cast<typename __folding::type>(fold_of_bytes<__reduce>(
-                                __one.shift + __begin * __size, __end * __size, __first, __apart, __one)));
+                                __one.shift + __begin * __size, __end * __size, __first, __apart, __turn, __one)));
     else
         add_each(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
 }
 template <int __sums_count, class __folding, class __map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const integer_sum<__reduce>& __do, __folding (&__sums)[__sums_count],
-                                      const __counted& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
-    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart, int __turn, __input& __one) {
+    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __turn, __one);
 }
 template <int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map& __do_map, const byte_extreme<__reduce, __is_largest>& __do, __folding (&__sums)[__sums_count],
-                                      const __counted& __from, int __begin, int __first, int __end, int __apart, __input& __one) {
-    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __one);
+                                      const __counted& __from, int __begin, int __first, int __end, int __apart, int __turn, __input& __one) {
+    add_integers_of_row(__do_map, __do, __sums, __from, __begin, __first, __end, __apart, __turn, __one);
 }
 
 template <bool __is_alone, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
@@ -262,8 +273,9 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      __inputs&&... __all) {
     constexpr bool __is_costly = is_costly<__folding, __reduce>::value;
-    // `part` rows a block, `group` threads a row.
+    // `part` rows a block, `group` threads a row; where a thread takes a row, so many begin with different words of it.
     const int __row = int(__space.fold_row), __group = __is_alone ? 1 : __space.group, __lane = threadIdx.x & (__group - 1);
+    const int __turn = __is_alone ? (threadIdx.x & (__space.group - 1)) * words_apart / most_sums : 0;
     const long long __first = blockIdx.x * __space.part, __left = __space.outputs - __first;
     const int __rows = __left < __space.part ? int(__left) : int(__space.part);
     place_stretches(__shared, __all...);
@@ -277,7 +289,7 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
         __folding __sums[__is_costly ? 1 : most_sums];
 #pragma unroll
         for (__folding& __sum : __sums) __sum = __start;
-        add_short_row(__do_map, __do, __sums, __from, __result * __row, __lane, __end, __group, __all...);
+        add_short_row(__do_map, __do, __sums, __from, __result * __row, __lane, __end, __group, __turn, __all...);
         join_own(__do, __sums);
         join_warp(__do, __sums[0], __group);
         if (__lane == 0 && __result < __rows) __do_finish(__first + __result, 0, __sums[0]);

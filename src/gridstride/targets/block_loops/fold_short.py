@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import gcd
 
 from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_along, room_of
@@ -35,6 +36,8 @@ _LINE_OF_SMALL = 400
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
 #: Banks of shared memory, and bytes after which there is a gap, as in the header.
 _BANKS, _BANK_ROW = 32, 128
+#: Words between those that threads begin with which would meet in a bank, as in the header.
+_WORDS_APART = 8
 #: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
 _LONGEST = _STRETCH_BYTES * WARP // THREADS
 #: The same of numbers between words from which on a row is long, by the size of an element: threads of `fold_lines`
@@ -98,10 +101,11 @@ def fold_short(walk: FoldWalk) -> FoldLoop:
     rows = _rows_brought(rows, row * max(sizes))
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
-    space = fold_space_bytes(walk, capacity, rows, 1, group, kept_axes, fold_axes, walk.kept_numbers)
-    how = configuration(ceil_div(results, rows), THREADS)
     word = _word_of_rows(walk) if found else 0
     has_gaps = size // word % 2 == 0 if word else _has_gaps(row, sizes, group)
+    turns = _turns(size) if group == 1 and len(sizes) == 1 and not has_gaps else group
+    space = fold_space_bytes(walk, capacity, rows, 1, turns, kept_axes, fold_axes, walk.kept_numbers)
+    how = configuration(ceil_div(results, rows), THREADS)
     name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, how, name + "shared_bytes", tells_places=True,
@@ -129,6 +133,16 @@ def _meeting(row: int, size: int, group: int, gap: int) -> int:
         word = (byte + byte // _BANK_ROW * gap) // LEAST_WORD
         met.setdefault(word % _BANKS, set()).add(word)
     return max(map(len, met.values()))
+
+
+def _turns(row: int) -> int:
+    """Return how many threads, each with a row of so many bytes, begin with words of their own so that few meet."""
+
+    def most_met(turns: int) -> int:
+        words = (thread * row // LEAST_WORD + thread % turns * _WORDS_APART for thread in range(_BANKS))
+        return max(Counter(word % _BANKS for word in words).values())
+
+    return min((1, 2, 4), key=most_met)
 
 
 def _word_of_rows(walk: FoldWalk) -> int:
