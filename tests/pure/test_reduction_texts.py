@@ -8,6 +8,7 @@ import pytest
 import gridstride as gs
 from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 from gridstride._syntax.words import may_name
+from gridstride.targets import registry
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,36 @@ def test_infinity_is_the_limit_of_integers(identity: str | float, dtype: str, te
     with gs.use_target("null"):
         kernel(np.ones(3, dtype))
     assert f'#line 1 "identity of largest"\n{text}\n' in kernel.cached_code
+
+
+@pytest.mark.parametrize(
+    ("map_expr", "reduce_type", "is_known"),
+    [
+        ("x", "long long", True),
+        ("(x)", "int", True),
+        ("(long  long)x", "long long", True),
+        ("(R)(x)", "R", True),
+        ("int( x )", "int", True),
+        ("static_cast<float>(x)", "float", True),
+        ("(float)x", "long long", False),
+        ("(unsigned)x", "long long", False),
+        ("(int)x + 1", "int", False),
+        ("(int)(x + 1)", "int", False),
+        ("x * x", "int", False),
+    ],
+)
+def test_sums_of_elements_are_known_with_a_cast_to_what_they_are_added_in(
+    map_expr: str, reduce_type: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+    null = type(registry.get("null"))
+    compile_ = null.compile
+    monkeypatch.setattr(
+        null,
+        "compile",
+        lambda self, program, arch: texts.append(program.text) or compile_(self, program, arch),
+    )
+    kernel = gs.ReductionKernel("T x", "R y", map_expr, "a + b", "y = a", "0", "known", reduce_type)
+    with gs.use_target("null"):
+        kernel(np.empty(5000, "i1"), np.empty((), "f4" if "float" in reduce_type else "i8"))
+    assert ("as_integer_sum" in texts[-1]) is is_known

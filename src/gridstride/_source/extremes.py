@@ -78,7 +78,7 @@ def placed_extreme_of(
     fits_int : bool
         Whether an int holds every element.
     """
-    declared, mapped, reduced = (_spaced(each) for each in (preamble, map_expr, reduce_expr))
+    declared, mapped, reduced = (spaced(each) for each in (preamble, map_expr, reduce_expr))
     structure = _STRUCTURE.match(declared)
     if (
         structure is None
@@ -103,7 +103,7 @@ def placed_extreme_of(
         return None
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
     """Return the tokens of a text, a space after each."""
     return "".join(f"{token} " for token in _TOKEN.findall(text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
+from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of, spaced
 from gridstride._source.types import Role, folded_ctype, kind_of
 from gridstride._syntax.words import may_name
 from gridstride.targets.walks import flag
@@ -47,7 +48,7 @@ def handed_reduce(
     source: ReductionSource, form: ReductionForm, inputs: Sequence[Role], reduce_type: str
 ) -> str:
     """Return what a loop folds with: it is told where it folds small integers as they are stored, or their places."""
-    expression = "".join(source.reduce_expr.split())
+    expression, reduce_type = "".join(source.reduce_expr.split()), _number_type(form, reduce_type)
     if form.joins_flags and reduce_type == "bool" and expression in _OF_FLAGS:
         return f"gridstride::as_flag_fold<{flag(_OF_FLAGS[expression] == 'any')}>(gridstride_reduce)"
     if len(inputs) != 1:
@@ -56,9 +57,9 @@ def handed_reduce(
     is_byte = only.stored.kind in "iu" and only.stored.itemsize == 1
     if (form.tells_places and is_byte) or (form.finds_places and _keeps_order(only, form)):
         return _reduce_with_places(source, only, bool(form.finds_places))
-    mapped, name = "".join(source.map_expr.split()), only.parameter.name
+    mapped, name = _without_cast(source, reduce_type), only.parameter.name
     if only.stored == only.value and only.stored.kind == "b" and reduce_type == "bool":
-        return _of_bytes(_OF_FLAGS.get(expression) if mapped in (name, f"{name}!=0") else None)
+        return _of_bytes(_OF_FLAGS.get(expression) if mapped in (name, f"{name} != 0") else None)
     is_integer = only.stored == only.value and only.stored.kind in "iu"
     if not is_integer or mapped != name:
         return "gridstride_reduce"
@@ -71,6 +72,23 @@ def handed_reduce(
         )
         return _of_bytes(extreme)
     return "gridstride_reduce"
+
+
+def _without_cast(source: ReductionSource, reduce_type: str) -> str:
+    """Return what is mapped, a space between tokens, without a cast to the type in which it is folded anyway."""
+    mapped = spaced(source.map_expr).strip()
+    for ctype in {reduce_type, source.reduce_type or reduce_type}:
+        of = re.escape(spaced(ctype).strip())
+        cast = re.fullmatch(rf"\( {of} \) (\w+|\( \w+ \))|(?:{of}|static_cast < {of} >) (\( \w+ \))", mapped)
+        if cast:
+            mapped = cast[1] or cast[2]
+    return mapped.removeprefix("( ").removesuffix(" )") if re.fullmatch(r"\( \w+ \)", mapped) else mapped
+
+
+def _number_type(form: ReductionForm, name: str) -> str:
+    """Return the type of numbers that a call binds a name to, or the name."""
+    dtype = dict(form.types).get(name)
+    return name if dtype is None or dtype.names is not None else _dtypes.ctype_of_dtype(dtype)
 
 
 def _of_bytes(kept: str | None) -> str:
