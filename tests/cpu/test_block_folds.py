@@ -60,6 +60,62 @@ def _block_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
+    ("shape", "gap", "dtype"),
+    [
+        ((5000, 3), (0, 1), "int8"),
+        ((6, 4099, 5), (1, 1), "float32"),
+        *cases_in_soak(
+            *(
+                (shape, gap, dtype)
+                for shape, gap in (
+                    ((5000, 3), (1, 0)),
+                    ((5000, 19), (0, 13)),
+                    ((3, 4099, 7), (2, 0)),
+                    ((4099, 15), (1, 0)),
+                )
+                for dtype in ("int8", "uint16", "float16", "float32", "float64", "complex128")
+            )
+        ),
+    ],
+)
+def test_narrow_rows_with_gaps(
+    shape: tuple[int, ...], gap: tuple[int, int], dtype: str, block_folds: list[FoldLoop]
+) -> None:
+    before, after = gap
+    for start in (0, 1):
+        around = flat_view((*shape[:-1], shape[-1] + before + after), dtype, start, 1)
+        around[...] = 100
+        x = around[..., before : before + shape[-1]]
+        x[...] = values(shape, dtype, 2)
+        axis = len(shape) - 2
+        np.testing.assert_array_equal(WIDE(x, axis=axis), x.sum(axis, dtype="c16"))
+        assert block_folds[-1].name.startswith("fold_narrow<")
+        assert block_folds[-1].name.endswith(", true>")
+        np.testing.assert_array_equal(
+            reduction.NUMBERS(x, axis=axis), np.arange(x.size).reshape(shape).sum(axis)
+        )
+        if dtype != "complex128":
+            np.testing.assert_array_equal(
+                SUM_AS_IT_IS(x, np.empty(x.sum(axis).shape), axis=axis), x.sum(axis, dtype="f8")
+            )
+            np.testing.assert_array_equal(SMALLEST(x, axis=axis), np.minimum(x.min(axis), 5))
+            np.testing.assert_array_equal(LOWEST(x, axis=axis), x.argmin(axis))
+            np.testing.assert_array_equal(reduction.PLACE(x, axis=axis)[0], x.argmax(axis))
+
+
+def test_maps_see_no_gaps_of_narrow_rows() -> None:
+    """As numbers of an array's elements these would lead anywhere."""
+    looked_up = gs.ReductionKernel(
+        "T x, raw float64 table", "float64 y", "table[x]", "a + b", "y = a", "0", "looked_up"
+    )
+    around = np.full((5000, 6), 2**62)
+    x = around[:, 2:]
+    x[...] = values(x.shape, "uint8", 1) % 7
+    table = np.arange(7.0) ** 2
+    np.testing.assert_array_equal(looked_up(x, table, axis=0), table[x].sum(0))
+
+
+@pytest.mark.parametrize(
     "shape", [(5000, 3), (6, 4099, 5), *in_soak((4099, 16), (5000, 2), (4100, 33), (4096, 100))]
 )
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "complex128")])

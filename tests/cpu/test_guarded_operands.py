@@ -18,7 +18,7 @@ from gridstride.targets import registry
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops import fold_little, writers
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
-from tests.crosses import cases_in_soak
+from tests.crosses import cases_in_soak, in_soak
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
 
@@ -172,6 +172,19 @@ def test_sums(taken: list[str], loop: str, dtype: str, shape: tuple[int, ...], a
     for at_end in (False, True):
         y = guarded(expected.shape, dtype, at_end)
         np.testing.assert_array_equal(TOTAL(like(x, at_end), y, axis=axis), expected)
+    assert set(taken) == {loop}
+
+
+@pytest.mark.parametrize(("loop", "axis"), [("fold_narrow", 0)])
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float32")])
+def test_sums_of_rows_with_gaps(taken: list[str], loop: str, dtype: str, axis: int) -> None:
+    x = numbers((4100, 7), dtype)
+    for at_end in (False, True):
+        around = guarded((4100, 8), dtype, at_end)
+        part = around[:, 1:] if at_end else around[:, :-1]
+        part[...] = x
+        y = guarded(x.sum(axis).shape, dtype, at_end)
+        np.testing.assert_array_equal(TOTAL(part, y, axis=axis), x.sum(axis, dtype=dtype))
     assert set(taken) == {loop}
 
 

@@ -24,6 +24,7 @@ from gridstride.targets.block_loops.sizes import (
     parts_that_fill,
 )
 from gridstride.targets.walks import (
+    SECTOR,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -42,9 +43,8 @@ _LARGE = 1 << 29
 
 
 def is_narrow(walk: FoldWalk) -> bool:
-    """Return whether rows of a few results lie one after another in all inputs."""
+    """Return whether rows of a few results lie one after another in all inputs, perhaps with gaps."""
     columns = walk.kept[0]
-    length = packet_length(walk.inputs)
     if (
         not walk.inputs
         or len(walk.fold) > 1
@@ -52,16 +52,28 @@ def is_narrow(walk: FoldWalk) -> bool:
         or walk.fold[0] * columns < _MANY
     ):
         return False
-    # Words in which bytes are added have no room for more.
-    are_bytes = has_bytes(walk)
-    if are_bytes and walk.fold[0] * columns >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
+    pitch, length = _pitch(walk), packet_length(walk.inputs)
+    if not columns <= pitch <= _MOST_COLUMNS or _skips_sectors(walk, pitch - columns):
         return False
-    return _period(columns, length) <= THREADS and all(
+    # Words in which bytes are added have no room for more.
+    if has_bytes(walk) and walk.fold[0] * pitch >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
+        return False
+    return _period(pitch, length) <= THREADS and all(
         fits_a_word(each.itemsize)
         and each.strides[0] == each.itemsize
-        and each.fold_strides[0] == columns * each.itemsize
+        and each.fold_strides[0] == pitch * each.itemsize
         for each in walk.inputs
     )
+
+
+def _pitch(walk: FoldWalk) -> int:
+    """Return how many elements a row of the first input begins after the one before it."""
+    return walk.inputs[0].fold_strides[0] // walk.inputs[0].itemsize
+
+
+def _skips_sectors(walk: FoldWalk, gap: int) -> bool:
+    """Return whether gaps of so many elements are more than the rows, and than what is loaded at once anyway."""
+    return gap > walk.kept[0] and any(gap * each.itemsize > SECTOR for each in walk.inputs)
 
 
 def _period(columns: int, length: int) -> int:
@@ -77,11 +89,11 @@ def _has_words(walk: FoldWalk, length: int) -> bool:
 
 def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the fold of all rows of a few columns, which threads take as they lie."""
-    length = packet_length(walk.inputs)
+    length, pitch = packet_length(walk.inputs), _pitch(walk)
     columns, *outer = walk.kept
-    rows, group = walk.fold[0], _period(columns, length)
+    rows, group = walk.fold[0], _period(pitch, length)
     each_round = THREADS // group * group
-    rounds = ceil_div(ceil_div(rows * columns, length), each_round)
+    rounds = ceil_div(ceil_div((rows - 1) * pitch + columns, length), each_round)
     blocks = prod(outer)
     are_bytes = has_bytes(walk)
     is_large = prod(walk.kept) * rows * sum(each.itemsize for each in walk.inputs) >= _LARGE
@@ -98,12 +110,13 @@ def fold_narrow(walk: FoldWalk, limits: Limits) -> FoldLoop:
         axes_bytes(prod(walk.kept), walk.kept, capacity),
     )
     space = fold_space_bytes(
-        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:])
+        walk, capacity, part, parts, group, kept_axes, fold_axes, (0, *walk.kept_numbers[1:]), pitch
     )
     how = configuration(blocks, THREADS, parts)
     # Parts of many results, larger than what is read, are stored together.
     join = joining_of_rows if are_bytes and prod(walk.kept) >= _MANY else None
-    name = f"fold_narrow<4, {flag(join is not None)}, {flag(_has_words(walk, length))}>"
+    has_gaps = ", true" if pitch > columns else ""
+    name = f"fold_narrow<4, {flag(join is not None)}, {flag(_has_words(walk, length))}{has_gaps}>"
     return fold_loop(
         (_HEADER, name), walk, space, inputs, how, "narrow_bytes", join=join, tells_places=True,
         finds_places=found_across(walk),
