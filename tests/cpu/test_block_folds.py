@@ -103,7 +103,49 @@ def test_narrow_rows_with_gaps(
             np.testing.assert_array_equal(reduction.PLACE(x, axis=axis)[0], x.argmax(axis))
 
 
-def test_maps_see_no_gaps_of_narrow_rows() -> None:
+@pytest.mark.parametrize(
+    ("width", "gap", "dtype"),
+    [
+        (7, (1, 0), "int8"),
+        (33, (0, 3), "float16"),
+        (100, (2, 1), "float32"),
+        *cases_in_soak(
+            *(
+                (width, gap, dtype)
+                for width, gap in (
+                    (3, (1, 0)),
+                    (30, (0, 2)),
+                    (127, (2, 0)),
+                    (28, (4, 0)),
+                    (100, (1, 0)),
+                    (65, (0, 30)),
+                )
+                for dtype in ("int8", "uint16", "float16", "float32", "float64", "complex64")
+            )
+        ),
+    ],
+)
+def test_short_rows_with_gaps(
+    width: int, gap: tuple[int, int], dtype: str, block_folds: list[FoldLoop]
+) -> None:
+    before, after = gap
+    for start in (0, 1):
+        around = flat_view((4099, width + before + after), dtype, start, 1)
+        around[...] = 100
+        x = around[:, before : before + width]
+        x[...] = values(x.shape, dtype, 2)
+        np.testing.assert_array_equal(WIDE(x, axis=1), x.sum(1, dtype="c16"))
+        assert block_folds[-1].name.startswith("fold_short<")
+        np.testing.assert_array_equal(reduction.NUMBERS(x, axis=1), np.arange(x.size).reshape(x.shape).sum(1))
+        if dtype != "complex64":
+            expected = x.sum(1, dtype="f8")
+            np.testing.assert_array_equal(SUM_AS_IT_IS(x, np.empty_like(expected), axis=1), expected)
+            np.testing.assert_array_equal(SMALLEST(x, axis=1), np.minimum(x.min(1), 5))
+            np.testing.assert_array_equal(LOWEST(x, axis=1), x.argmin(1))
+            np.testing.assert_array_equal(reduction.PLACE(x, axis=1)[0], x.argmax(1))
+
+
+def test_maps_see_no_gaps_of_rows() -> None:
     """As numbers of an array's elements these would lead anywhere."""
     looked_up = gs.ReductionKernel(
         "T x, raw float64 table", "float64 y", "table[x]", "a + b", "y = a", "0", "looked_up"
@@ -112,7 +154,8 @@ def test_maps_see_no_gaps_of_narrow_rows() -> None:
     x = around[:, 2:]
     x[...] = values(x.shape, "uint8", 1) % 7
     table = np.arange(7.0) ** 2
-    np.testing.assert_array_equal(looked_up(x, table, axis=0), table[x].sum(0))
+    for axis in (0, 1):
+        np.testing.assert_array_equal(looked_up(x, table, axis=axis), table[x].sum(axis))
 
 
 @pytest.mark.parametrize(

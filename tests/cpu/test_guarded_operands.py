@@ -175,7 +175,7 @@ def test_sums(taken: list[str], loop: str, dtype: str, shape: tuple[int, ...], a
     assert set(taken) == {loop}
 
 
-@pytest.mark.parametrize(("loop", "axis"), [("fold_narrow", 0)])
+@pytest.mark.parametrize(("loop", "axis"), [("fold_narrow", 0), ("fold_short", 1)])
 @pytest.mark.parametrize("dtype", ["int8", *in_soak("float32")])
 def test_sums_of_rows_with_gaps(taken: list[str], loop: str, dtype: str, axis: int) -> None:
     x = numbers((4100, 7), dtype)

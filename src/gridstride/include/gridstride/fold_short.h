@@ -273,13 +273,13 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
                                      const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                      __inputs&&... __all) {
     constexpr bool __is_costly = is_costly<__folding, __reduce>::value;
-    // `part` rows a block, `group` threads a row; where a thread takes a row, so many begin with different words of it.
-    const int __row = int(__space.fold_row), __group = __is_alone ? 1 : __space.group, __lane = threadIdx.x & (__group - 1);
+    // `part` rows a block, `width` elements from a row to the next, `group` threads a row; where a thread takes a row, so many begin with different words of it.
+    const int __row = int(__space.fold_row), __pitch = int(__space.width), __group = __is_alone ? 1 : __space.group, __lane = threadIdx.x & (__group - 1);
     const int __turn = __is_alone ? (threadIdx.x & (__space.group - 1)) * words_apart / most_sums : 0;
     const long long __first = blockIdx.x * __space.part, __left = __space.outputs - __first;
     const int __rows = __left < __space.part ? int(__left) : int(__space.part);
     place_stretches(__shared, __all...);
-    swallow(__all.bring(__first * __row, __rows * __row)...);
+    swallow(__all.bring(__first * __pitch, (__rows - 1) * __pitch + __row)...);
     __syncthreads();
     const int __own = threadIdx.x >> (__ffs(__group) - 1), __apart = fold_threads >> (__ffs(__group) - 1);
     // All threads of a group come as often, whether there is a row for them or not.
@@ -289,7 +289,7 @@ GRIDSTRIDE_INLINED void fold_stretch(const __map& __do_map, const __reduce& __do
         __folding __sums[__is_costly ? 1 : most_sums];
 #pragma unroll
         for (__folding& __sum : __sums) __sum = __start;
-        add_short_row(__do_map, __do, __sums, __from, __result * __row, __lane, __end, __group, __turn, __all...);
+        add_short_row(__do_map, __do, __sums, __from, __result * __pitch, __lane, __end, __group, __turn, __all...);
         join_own(__do, __sums);
         join_warp(__do, __sums[0], __group);
         if (__lane == 0 && __result < __rows) __do_finish(__first + __result, 0, __sums[0]);

@@ -79,7 +79,7 @@ GRIDSTRIDE_INLINED void add_some_of_line(const __map&, const found_extreme<__red
 template <int __sums_count, class __folding, class __map, class __reduce, bool __is_largest, bool __is_first, class __value, class __own_map, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map&, const found_extreme<__reduce, __is_largest, __is_first, __value, __own_map>& __do,
                                       __folding (&__sums)[__sums_count], const __counted&, int __begin, int __first, int __end,
-                                      int __apart, __input& __one) {
+                                      int __apart, int, __input& __one) {
     typedef typename __input::stored __stored;
     constexpr int __size = sizeof(__stored), __bytes = larger(4, __input::word), __in_word = __bytes / __size;
     constexpr int __at_once = 16 / __bytes, __parts = __bytes / 4;

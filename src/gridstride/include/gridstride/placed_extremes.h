@@ -247,7 +247,7 @@ GRIDSTRIDE_INLINED __folding fold_of_few(const __map&, const placed_extreme<__ra
 template <int __sums_count, class __folding, class __map, class __ranked, class __value, class __own_map, class __reduce, class __counted, class __input>
 GRIDSTRIDE_INLINED void add_short_row(const __map&, const placed_extreme<__ranked, __value, __own_map, __reduce>& __do,
                                       __folding (&__sums)[__sums_count], const __counted&, int __begin, int __first, int __end,
-                                      int __apart, __input& __one) {
+                                      int __apart, int, __input& __one) {
     const int __byte = __one.shift + __begin, __before = __byte % 4, __last = __end > 0 ? (__before + __end - 1) / 4 : -1;
     const auto __word = [&](int __w) { return __one.four_bytes(__byte - __before + 4 * __w); };
     const unsigned __before_end = ~bytes_from(__before + __end - 4 * __last);

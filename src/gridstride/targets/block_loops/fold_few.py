@@ -31,6 +31,7 @@ def has_few(walk: FoldWalk) -> bool:
     is_small = size <= LARGEST_WORD and (row <= _FEW or size == LARGEST_WORD)
     return (
         row > 1
+        and all(each.strides[0] == row * each.itemsize for each in walk.inputs)
         and (is_small or size == row * 2 == 2 * LARGEST_WORD)
         and row * results * sum(each.itemsize for each in walk.inputs) <= _FEW_BYTES
         and all(_is_at_words_of_few(each, row * results * each.itemsize) for each in walk.inputs)

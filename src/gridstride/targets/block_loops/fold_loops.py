@@ -10,6 +10,7 @@ from gridstride.targets.base import LaunchConfig
 from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
+    SECTOR,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -122,6 +123,11 @@ def _joining(results: int, parts: int, capacity: int) -> Loop:
 def found_along(walk: FoldWalk) -> str:
     """Return the header by which loops look for places along lines and in short rows."""
     return _FOUND_ALONG if _looks_for_places(walk) else ""
+
+
+def skips_sectors(walk: FoldWalk, gap: int, row: int) -> bool:
+    """Return whether gaps of so many elements are longer than rows, and than what is loaded at once anyway."""
+    return gap > row and any(gap * each.itemsize > SECTOR for each in walk.inputs)
 
 
 def found_across(walk: FoldWalk) -> str:

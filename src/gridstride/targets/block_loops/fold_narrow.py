@@ -12,6 +12,7 @@ from gridstride.targets.block_loops.fold_loops import (
     found_across,
     has_words,
     room_of,
+    skips_sectors,
 )
 from gridstride.targets.block_loops.sizes import (
     MOST_BYTE_ROWS,
@@ -24,7 +25,6 @@ from gridstride.targets.block_loops.sizes import (
     parts_that_fill,
 )
 from gridstride.targets.walks import (
-    SECTOR,
     THREADS,
     FoldLoop,
     FoldWalk,
@@ -53,7 +53,7 @@ def is_narrow(walk: FoldWalk) -> bool:
     ):
         return False
     pitch, length = _pitch(walk), packet_length(walk.inputs)
-    if not columns <= pitch <= _MOST_COLUMNS or _skips_sectors(walk, pitch - columns):
+    if not columns <= pitch <= _MOST_COLUMNS or skips_sectors(walk, pitch - columns, columns):
         return False
     # Words in which bytes are added have no room for more.
     if has_bytes(walk) and walk.fold[0] * pitch >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:
@@ -69,11 +69,6 @@ def is_narrow(walk: FoldWalk) -> bool:
 def _pitch(walk: FoldWalk) -> int:
     """Return how many elements a row of the first input begins after the one before it."""
     return walk.inputs[0].fold_strides[0] // walk.inputs[0].itemsize
-
-
-def _skips_sectors(walk: FoldWalk, gap: int) -> bool:
-    """Return whether gaps of so many elements are more than the rows, and than what is loaded at once anyway."""
-    return gap > walk.kept[0] and any(gap * each.itemsize > SECTOR for each in walk.inputs)
 
 
 def _period(columns: int, length: int) -> int:

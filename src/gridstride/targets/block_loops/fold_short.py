@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from math import gcd
 
-from gridstride.targets.block_loops.fold_loops import fold_loop, fold_space_bytes, found_along, room_of
+from gridstride.targets.block_loops.fold_loops import (
+    fold_loop,
+    fold_space_bytes,
+    found_along,
+    room_of,
+    skips_sectors,
+)
 from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
     LARGEST_WORD,
@@ -46,11 +52,13 @@ _LONG_ROWS_BETWEEN_WORDS = {2: _LONGEST, 4: _LONGEST // 2, 8: _LONGEST}
 
 
 def has_short_rows(walk: FoldWalk) -> bool:
-    """Return whether many short folds have their elements one after another in all inputs."""
-    row, results = walk.fold[0], walk.kept[0]
-    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or results < _MANY or _are_lines(walk):
+    """Return whether many short folds have their elements one after another in all inputs, perhaps with gaps."""
+    if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or walk.kept[0] < _MANY:
         return False
-    sizes = [row * each.itemsize for each in walk.inputs]
+    pitch = pitch_of_rows(walk)
+    if pitch < walk.fold[0] or skips_sectors(walk, pitch - walk.fold[0], walk.fold[0]) or _are_lines(walk):
+        return False
+    sizes = [pitch * each.itemsize for each in walk.inputs]
     return (
         all(
             fits_a_word(each.itemsize) and each.fold_strides[0] == each.itemsize and each.strides[0] == size
@@ -59,6 +67,11 @@ def has_short_rows(walk: FoldWalk) -> bool:
         and sum(sizes) <= _LONGEST
         and (max(sizes) < _LONG_ROW or _are_between_words(walk, sizes))
     )
+
+
+def pitch_of_rows(walk: FoldWalk) -> int:
+    """Return how many elements a row of the first input begins after the one before it."""
+    return walk.inputs[0].strides[0] // walk.inputs[0].itemsize
 
 
 def _are_between_words(walk: FoldWalk, sizes: list[int]) -> bool:
@@ -70,11 +83,11 @@ def _are_between_words(walk: FoldWalk, sizes: list[int]) -> bool:
 
 
 def _are_lines(walk: FoldWalk) -> bool:
-    """Return whether rows are whole words of so many elements that threads had better load them than pick them."""
+    """Return whether rows begin with words, of so many elements that threads had better load them than pick them."""
     row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
     if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
         return False
-    if any(row * size % LARGEST_WORD for size in sizes):
+    if any(pitch_of_rows(walk) * size % LARGEST_WORD for size in sizes):
         return False
     if not walk.in_structures and sizes == [2] and row * 2 >= _LINE_OF_SMALL:
         return True
@@ -85,26 +98,26 @@ def _are_lines(walk: FoldWalk) -> bool:
 
 def fold_short(walk: FoldWalk) -> FoldLoop:
     """Return the fold of short rows, which blocks bring to shared memory as they lie."""
-    row, results, capacity = walk.fold[0], walk.kept[0], room_of(walk)
+    row, pitch, results, capacity = walk.fold[0], pitch_of_rows(walk), walk.kept[0], room_of(walk)
     sizes = [each.itemsize for each in walk.inputs]
-    size, stretch, group = row * sum(sizes), _STRETCH_BYTES, 1
+    size, stretch, group = pitch * sum(sizes), _STRETCH_BYTES, 1
     found = found_along(walk) if row >= _LEAST_FOUND else ""
-    if len(sizes) == 1 and (found or size <= row * _IN_FOURS) and THREADS * size > stretch:
+    if len(sizes) == 1 and (found or sizes[0] <= _IN_FOURS) and THREADS * size > stretch:
         # A row a thread, in more room, though not for all threads: so elements are taken by words.
-        stretch = stretch * 2 if size <= row * _IN_FOURS else stretch // 3 * 4
+        stretch = stretch * 2 if sizes[0] <= _IN_FOURS else stretch // 3 * 4
         rows = min(THREADS, stretch // size)
     else:
         while THREADS // group * size > stretch:
             group *= 2
         step = THREADS // group
         rows = max(step, stretch // size // step * step)
-    rows = _rows_brought(rows, row * max(sizes))
+    rows = _rows_brought(rows, pitch * max(sizes))
     inputs = inputs_along(walk, capacity)
     fold_axes, kept_axes = axes_bytes(row, (row,), capacity), axes_bytes(results, (results,), capacity)
     word = _word_of_rows(walk) if found else 0
-    has_gaps = size // word % 2 == 0 if word else _has_gaps(row, sizes, group)
+    has_gaps = size // word % 2 == 0 if word else _has_gaps(pitch, sizes, group)
     turns = _turns(size) if group == 1 and len(sizes) == 1 and not has_gaps else group
-    space = fold_space_bytes(walk, capacity, rows, 1, turns, kept_axes, fold_axes, walk.kept_numbers)
+    space = fold_space_bytes(walk, capacity, rows, 1, turns, kept_axes, fold_axes, walk.kept_numbers, pitch)
     how = configuration(ceil_div(results, rows), THREADS)
     name = f"fold_short<{flag(has_gaps)}, {stretch}, {flag(group == 1)}{f', {word}' if word else ''}>::"
     return fold_loop(
@@ -147,7 +160,13 @@ def _turns(row: int) -> int:
 
 def _word_of_rows(walk: FoldWalk) -> int:
     """Return the bytes of the largest words of which all rows are made; 0 where these are no words."""
-    sizes = (place for each in walk.inputs for place in (walk.fold[0] * each.itemsize, each.address))
+    lengths = walk.fold[0], pitch_of_rows(walk)
+    sizes = (
+        place
+        for each in walk.inputs
+        for length in lengths
+        for place in (length * each.itemsize, each.address)
+    )
     word = gcd(LARGEST_WORD, *sizes)
     return word if word >= LEAST_WORD else 0
 
