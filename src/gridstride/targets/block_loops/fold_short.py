@@ -42,6 +42,8 @@ _LINE_OF_SMALL = 400
 _STRETCH_BYTES, _IN_FOURS = 18432, 2
 #: Banks of shared memory, and bytes after which there is a gap, as in the header.
 _BANKS, _BANK_ROW = 32, 128
+#: Bytes of the words of two-byte and larger numbers in rows with gaps, which threads had better load themselves.
+_WORDS_OF_NUMBERS = (4, 8)
 #: Words between those that threads begin with which would meet in a bank, as in the header.
 _WORDS_APART = 8
 #: Bytes of a row in all inputs, of which no more than a warp takes one: so much of a block's room.
@@ -58,6 +60,8 @@ def has_short_rows(walk: FoldWalk) -> bool:
     pitch = pitch_of_rows(walk)
     if pitch < walk.fold[0] or skips_sectors(walk, pitch - walk.fold[0], walk.fold[0]) or _are_lines(walk):
         return False
+    if pitch > walk.fold[0] and _are_words(walk):
+        return False
     sizes = [pitch * each.itemsize for each in walk.inputs]
     return (
         all(
@@ -67,6 +71,12 @@ def has_short_rows(walk: FoldWalk) -> bool:
         and sum(sizes) <= _LONGEST
         and (max(sizes) < _LONG_ROW or _are_between_words(walk, sizes))
     )
+
+
+def _are_words(walk: FoldWalk) -> bool:
+    """Return whether rows are as long as one word, of a few numbers that are no bytes."""
+    sizes = [each.itemsize for each in walk.inputs]
+    return min(sizes) > 1 and max(sizes) * walk.fold[0] in _WORDS_OF_NUMBERS
 
 
 def pitch_of_rows(walk: FoldWalk) -> int:

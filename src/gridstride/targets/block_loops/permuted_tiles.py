@@ -22,6 +22,9 @@ from gridstride.targets.walks import (
 
 #: Width and height of tiles by the bytes of the largest element.
 _SHAPES = {1: (128, 256), 2: (128, 128), 4: (64, 64), 8: (64, 32), 16: (32, 16)}
+#: The same where several arrays are read, and where one of them lies along neither side.
+_SHAPES_OF_SEVERAL = {**_SHAPES, 1: (128, 128), 2: (128, 64)}
+_SHAPES_OF_ANYWHERE = {1: (64, 32), 2: (64, 32), 4: (64, 32), 8: (32, 32), 16: (16, 16)}
 #: The same of blocks of more threads, for sides that fill these, and how many such tiles a multiprocessor must have.
 _LARGE_SHAPES = {2: (128, 256), 4: (128, 64), 8: (64, 64)}
 _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
@@ -29,8 +32,10 @@ _LARGE_THREADS, _LEAST_LARGE, _MOST_COVERED = 2 * THREADS, 8, 1.15
 _OF_SECTORS = {1: (256, 256, 2 * THREADS), 2: (128, 128, THREADS)}
 #: Heights of tiles of shorter sides, and the largest width of those.
 _HEIGHTS, _MOST_WIDTH = (16, 24, 32, 40, 48, 64, 96, 128, 192, 256), 512
+#: How much longer what wider tiles cover may be.
+_MOST_WIDENED = 1.04
 #: Which part of tiles lies within the plane at least where other loops do well, too.
-_LEAST_FILLED = 0.51
+_LEAST_FILLED = 0.6
 #: Bytes of shared memory that a block needs for itself.
 _RESERVED = 1024
 #: Shorter sides are not worth a tile, and sides of so many tiles need no further axis.
@@ -53,13 +58,13 @@ def permuted_tiles(
     sides = _sides(walk, _SHAPES[largest])
     if sides is None or (only_large and largest not in _OF_SECTORS):
         return None
-    if only_sectors and (_phases(walk, sides) > 1 or filled(walk) < _LEAST_FILLED):
+    phases = _phases(walk, sides)
+    if only_sectors and (phases > 1 or filled(walk) < _LEAST_FILLED):
         return None
     kinds = [_kind(operand, walk.shape, sides) for operand in walk.operands]
     if any(operand.written and kind for operand, kind in zip(walk.operands, kinds, strict=True)):
         return None
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    phases = _phases(walk, sides)
 
     def shared(width: int, height: int) -> int:
         return height * 4 + sum(
@@ -67,14 +72,18 @@ def permuted_tiles(
             for operand, kind in zip(walk.operands, kinds, strict=True)
         )
 
+    is_moved = reads_one(walk)
     width, height, threads = (*_LARGE_SHAPES.get(largest, (0, 0)), _LARGE_THREADS)
     if phases == 1 and largest in _OF_SECTORS:
         width, height, threads = _OF_SECTORS[largest]
+    elif not is_moved and largest <= LEAST_WORD:
+        width = 0
     room = limits.shared_memory_per_block_optin // 2 - _RESERVED
     if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
         if only_large:
             return None
-        threads, (width, height) = THREADS, _tile(row + phases - 1, column, largest)
+        shape = _shape(largest, is_moved, _ANYWHERE in kinds)
+        threads, (width, height) = THREADS, _tile(row + phases - 1, column, largest, shape)
         while shared(width, height) > limits.shared_memory_per_block and height >= _SHORT:
             height //= 2
         if height < _SHORT:
@@ -88,6 +97,19 @@ def permuted_tiles(
 def moved_by_sectors(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return that loop where one array is read, and rows of results begin at sectors."""
     return permuted_tiles(walk, limits, only_sectors=True) if reads_one(walk) else None
+
+
+def are_small_planes(walk: ElementWalk, most: int) -> bool:
+    """Return whether there are several planes of so many elements at most, of which both sides are whole."""
+    sides = _sides(walk, _SHAPES[LARGEST_WORD]) if _are_elements(walk.operands) else None
+    lengths = () if sides is None else tuple(prod(walk.shape[axis] for axis in side) for side in sides)
+    return bool(lengths) and prod(lengths) <= min(most, prod(walk.shape) - 1)
+
+
+def rows_go_on(walk: ElementWalk, only_sectors: bool = False) -> bool:
+    """Return whether rows of results go on along further axes, and perhaps begin at sectors then."""
+    sides = _sides(walk, _SHAPES[1]) if _are_elements(walk.operands) else None
+    return sides is not None and len(sides.x) > 1 and (not only_sectors or _phases(walk, sides) == 1)
 
 
 def _phases(walk: ElementWalk, sides: Sides) -> int:
@@ -118,8 +140,8 @@ def filled(walk: ElementWalk) -> float:
     if sides is None:
         return 0.0
     row, column = (prod(walk.shape[axis] for axis in side) for side in sides)
-    shifted = row + SECTOR // walk.operands[-1].itemsize - 1
-    width, height = _tile(shifted, column, largest)
+    shifted = row + _phases(walk, sides) - 1
+    width, height = _tile(shifted, column, largest, _SHAPES[largest])
     return row * column / (ceil_div(shifted, width) * width * ceil_div(column, height) * height)
 
 
@@ -180,19 +202,32 @@ def _kind(operand: Walked, shape: Ints, sides: Sides) -> int:
     return _ALONG_Y if not operand.written and lies_along(operand, shape, sides.y) else _ANYWHERE
 
 
-def _tile(row: int, column: int, largest: int) -> tuple[int, int]:
+def _shape(largest: int, is_moved: bool, has_others: bool) -> tuple[int, int]:
+    """Return the width and the height of tiles that sides fill."""
+    shapes = _SHAPES_OF_ANYWHERE if has_others else _SHAPES if is_moved else _SHAPES_OF_SEVERAL
+    return shapes[largest]
+
+
+def _tile(row: int, column: int, largest: int, shape: tuple[int, int]) -> tuple[int, int]:
     """Return the width and the height of tiles, which are as short as the sides are, and then longer the other way."""
-    width, height = _SHAPES[largest]
+    width, height = shape
     area, narrowest, highest = width * height, SECTOR, 256 // min(largest, 4)
     while width >= 2 * row and width > narrowest:
         width //= 2
-    if column < height:
-        height = min(height, next(each for each in _HEIGHTS if each >= column))
+    if column < height or (column <= height * 3 // 2 and column * width <= area):
+        height = next(each for each in _HEIGHTS if each >= column)
     while 2 * width * height <= area and 2 * width <= min(row, _MOST_WIDTH):
+        if _covered(row, 2 * width) > _MOST_WIDENED * _covered(row, width):
+            break
         width *= 2
     while 2 * width * height <= area and 2 * height <= min(column, highest):
         height *= 2
     return width, height
+
+
+def _covered(side: int, edge: int) -> int:
+    """Return how long so many edges are that cover a side."""
+    return ceil_div(side, edge) * edge
 
 
 def _shared_bytes(lines: int, height: int, itemsize: int, kind: int) -> int:

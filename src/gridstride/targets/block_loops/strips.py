@@ -20,8 +20,8 @@ _MOST_BETWEEN_WORDS = 200
 _FEW_ROWS = 4
 #: Strips that are shorter do not fill blocks, of elements of so many bytes at most.
 _SHORT, _SMALL = 2 * THREADS, 2
-#: The fewest lines that fill tiles; how long lines in planes are that boxes do not take.
-_FEWEST_LINES, _LONG_PIECE = 20, 1024
+#: The fewest lines that fill tiles, and of bytes in words; how long lines in planes are that boxes do not take.
+_FEWEST_LINES, _FEWEST_LINES_OF_WORDS, _LONG_PIECE = 20, 32, 1024
 #: Bytes of what a block turns in a strip, and how long strips are at least.
 _STRETCH, _LEAST_WIDTH = 24576, 32
 #: Lines in planes are so long at least, of pixels of so many parts at most, and rows of so many bytes: of lines made of
@@ -54,19 +54,20 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     loop = interleaving(strip, limits)
     if loop is not None or strip.is_backwards():
         return loop
-    return (
-        _picked_strips(strip, limits)
-        or (_in_tiles(strip, limits) if is_moved else None)
-        or _strips(strip, limits)
-    )
+    return _picked_strips(strip, limits) or _in_tiles(strip, limits) or _strips(strip, limits)
 
 
 def _in_tiles(strip: Plane, limits: Limits) -> Loop | None:
-    """Return the loop over tiles of any axes, where strips of what is only moved take longer."""
-    largest = max(operand.itemsize for operand in strip.walk.operands)
+    """Return the loop over tiles of any axes, where strips take longer."""
+    largest, words = max(operand.itemsize for operand in strip.walk.operands), strip.are_words(lines=False)
+    if not reads_one(strip.walk):
+        is_short = largest == 1 and strip.column < _FEWEST_LINES
+        return None if is_short else permuted_tiles(strip.walk, limits, only_sectors=True)
     if strip.turned[-1]:
-        return moved_by_sectors(strip.walk, limits) if largest == 1 else None
-    if strip.column < _FEWEST_LINES or (largest <= LEAST_WORD and strip.are_words(lines=False)):
+        return moved_by_sectors(strip.walk, limits) if largest <= _SMALL else None
+    if largest == 1 and words and strip.column > _FEWEST_LINES_OF_WORDS:
+        return moved_by_sectors(strip.walk, limits)
+    if strip.column < _FEWEST_LINES or (largest <= LEAST_WORD and words):
         return None
     return permuted_tiles(strip.walk, limits)
 

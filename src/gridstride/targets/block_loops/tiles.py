@@ -11,7 +11,13 @@ from math import prod
 
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import reads_one
-from gridstride.targets.block_loops.permuted_tiles import filled, moved_by_sectors, permuted_tiles
+from gridstride.targets.block_loops.permuted_tiles import (
+    are_small_planes,
+    filled,
+    moved_by_sectors,
+    permuted_tiles,
+    rows_go_on,
+)
 from gridstride.targets.block_loops.picked_tiles import picked_tiles
 from gridstride.targets.block_loops.planes import Plane, Sides
 from gridstride.targets.block_loops.shifted_tiles import cover_badly, shifted_tiles
@@ -33,8 +39,8 @@ _OF_WORDS = {16: ((128, 128),), 8: ((64, 128),), 2: ((64, 32), (32, 64))}
 _OF_HALF_WORDS = (64, 128)
 #: Width and height of tiles of large elements one by one.
 _SHAPES_OF_ANY = ((64, 64), (32, 32), (16, 16))
-#: Bytes of small elements at most.
-_SMALL = 2
+#: Bytes of small elements at most, and of wide ones.
+_SMALL, _WIDE = 2, 8
 #: Sides shorter than this are not worth turning in tiles, and than these not in tiles of one axis a side.
 _SHORT, _MOST_ROWS = 16, 64
 #: Rows from which on packets of large elements do without further axes.
@@ -47,8 +53,12 @@ _MOST_COVERED, _MOST_COVERED_SPLIT, _MOST_COVERED_SMALL = 2.5, 1.5, 4
 _FAR_FEWER, _FEWER = 0.5, 0.75
 #: How many times as long as lines rows are, of which tiles of any axes are better, of large elements between words.
 _SHORTER = 2
-#: The longest side of planes of which boxes are made rather than tiles that begin between words.
-_SMALL_PLANE = 128
+#: The longest side of planes of small elements of which boxes are made rather than tiles that begin between words, and
+#: how many elements planes have of which boxes are better than any tiles.
+_SMALL_PLANE, _FEW_OF_PLANE = 128, 8192
+#: Where several arrays are read: the longest shorter side of which tiles of any axes are better, of small elements
+#: between words, and how many elements planes of others have.
+_SHORTER_SIDE, _FEW_OF_SEVERAL = 1024, 1 << 17
 #: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
 _LEAST_FILLED = (0.6, 0.51)
 
@@ -132,7 +142,7 @@ def _turned(walk: ElementWalk, sides: Sides) -> tuple[bool, ...]:
 
 def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return a loop whose sides are any number of axes: over tiles, or where these are not filled, over boxes."""
-    if (loop := moved_by_sectors(walk, limits)) is not None:
+    if (loop := _boxes_of_small_planes(walk, limits) or moved_by_sectors(walk, limits)) is not None:
         return loop
     is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
     if filled(walk) < _LEAST_FILLED[not is_small]:
@@ -143,8 +153,21 @@ def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     return permuted_tiles(walk, limits)
 
 
+def _boxes_of_small_planes(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return a loop over boxes of whole planes, where these are so small that tiles are cut by their ends."""
+    largest = max(operand.itemsize for operand in walk.operands)
+    if largest > _WIDE or not are_small_planes(walk, _FEW_OF_PLANE):
+        return None
+    from gridstride.targets.block_loops.boxes import LONG_RUN, boxes
+
+    loop = moved_by_sectors(walk, limits) if largest == LEAST_WORD else None
+    return loop or boxes(walk, limits, LONG_RUN)
+
+
 def _of_small_planes(plane: Plane, limits: Limits) -> Loop | None:
-    """Return a loop over boxes of whole planes, where these are small and of small elements."""
+    """Return a loop over boxes of whole planes, where these are small, or larger and of small elements."""
+    if (loop := _boxes_of_small_planes(plane.walk, limits)) is not None:
+        return loop
     largest = max(operand.itemsize for operand in plane.walk.operands)
     if largest > _SMALL or max(plane.row, plane.column) > _SMALL_PLANE:
         return None
@@ -185,6 +208,12 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
         if loop is not None:
             return loop
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
+    if (
+        words
+        and _are_halves_between_sectors(plane)
+        and (loop := permuted_tiles(walk, limits, only_sectors=True))
+    ):
+        return loop
     rooms = {
         shape: sum(_tile_bytes(*shape, plane.length, operand.itemsize) for operand in plane.operands())
         for shape in _shapes(plane, length, is_split)
@@ -221,8 +250,8 @@ def _between_words(plane: Plane, limits: Limits) -> Loop | None:
     """Return a loop over tiles whose rows and lines may begin between words; None where smaller words do better."""
     walk, is_small = plane.walk, max(operand.itemsize for operand in plane.walk.operands) <= _SMALL
     if cover_badly(plane) and plane.in_words().are_words(lines=True):
-        return moved_by_sectors(walk, limits)
-    if reads_one(walk) and (is_small or plane.row > _SHORTER * plane.column):
+        return moved_by_sectors(walk, limits) or (permuted_tiles(walk, limits) if rows_go_on(walk) else None)
+    if _are_of_any_axes(plane, is_small):
         loop = permuted_tiles(walk, limits)
     elif cover_badly(plane):
         loop = _instead_of_shifted(plane, limits)
@@ -231,11 +260,26 @@ def _between_words(plane: Plane, limits: Limits) -> Loop | None:
     return loop or picked_tiles(plane, limits)
 
 
+def _are_of_any_axes(plane: Plane, is_small: bool) -> bool:
+    """Return whether tiles of any axes are better for planes between words."""
+    if reads_one(plane.walk):
+        return is_small or plane.row > _SHORTER * plane.column or rows_go_on(plane.walk, only_sectors=True)
+    if len(plane.walk.shape) == 2:
+        return is_small and min(plane.row, plane.column) <= _SHORTER_SIDE
+    return plane.row * plane.column <= _FEW_OF_SEVERAL
+
+
 def _instead_of_shifted(plane: Plane, limits: Limits) -> Loop | None:
     """Return a loop over tiles for planes of bytes that those between words cover badly, or over these."""
     if max(operand.itemsize for operand in plane.walk.operands) == 1:
         return permuted_tiles(plane.walk, limits)
     return shifted_tiles(plane, limits)
+
+
+def _are_halves_between_sectors(plane: Plane) -> bool:
+    """Return whether packets are words of elements of two bytes, and some lines begin between sectors."""
+    sectors = plane._replace(length=2 * plane.length)
+    return plane.length == 8 and not sectors.are_words(lines=True)
 
 
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
