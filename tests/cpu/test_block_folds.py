@@ -40,6 +40,9 @@ SHARES = gs.ReductionKernel(
     "T x", "float64 y", "double(x) / _fold_size", "a + b",
     "y = a * _fold_size * _out_ind.size() / _in_ind.size()", "0", "shares", reduce_type="double",
 )  # fmt: skip
+POSITIONS = gs.ReductionKernel(
+    "T x", "float64 y", "double(x) * _J", "a + b", "y = a", "0", "positions_times", reduce_type="double"
+)
 SMALLEST = gs.ReductionKernel("T x", "T y", "x", "(b < a) ? b : a", "y = a", "5", "smallest_below_6")
 
 #: Sums in small numbers, which lose what does not fit, and sizes: texts to which another type would make a difference.
@@ -361,6 +364,37 @@ def test_results_of_a_few_rows_that_lie_anywhere(dtype: str, shape: tuple[int, .
                 around[start : start + size].reshape(results), expected.astype(kind)
             )
             np.testing.assert_array_equal(np.delete(around, np.s_[start : start + size]), 77)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((2, 2, 900, 2, 16), "int8"),
+        ((2, 3, 500, 2, 8), "float32"),
+        *pairs_in_soak(
+            [(2, 2, 900, 2, 16), (2, 4, 400, 4, 16), (2, 2, 300, 3, 48)],
+            ["int8", "uint16", "float16", "float32", "float64", "complex128"],
+        ),
+    ],
+)
+def test_squares_of_pixels(shape: tuple[int, ...], dtype: str, block_folds: list[FoldLoop]) -> None:
+    for start in (0, 1):
+        x, axes = flat_view(shape, dtype, start, 1), (1, 3)
+        x[...] = values(shape, dtype, 2)
+        np.testing.assert_array_equal(WIDE(x, axis=axes), x.sum(axes, dtype="c16"))
+        assert block_folds[-1].name.startswith("fold_few_rows<")
+        np.testing.assert_array_equal(
+            reduction.NUMBERS(x, axis=axes), np.arange(x.size).reshape(shape).sum(axes)
+        )
+        if dtype != "complex128":
+            expected = x.sum(axes, dtype="f8")
+            np.testing.assert_array_equal(SUM_AS_IT_IS(x, np.empty_like(expected), axis=axes), expected)
+            np.testing.assert_array_equal(SMALLEST(x, axis=axes), np.minimum(x.min(axes), 5))
+            pixels = x.transpose(0, 2, 4, 1, 3).reshape(*expected.shape, -1)
+            np.testing.assert_array_equal(LOWEST(x, axis=axes), pixels.argmin(-1))
+            weighted = np.empty(expected.shape)
+            POSITIONS(x, weighted, axis=axes)
+            np.testing.assert_array_equal(weighted, (pixels * np.arange(pixels.shape[-1])).sum(-1))
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,12 @@ struct few_rows_input {
     typedef typename __operand::stored stored;
 
     const __operand& source;
-    const char* base;
+    const char *base, *first;
     word_of<stored, __length> words[__count];
     arriving<__length, stored> others[__count];
     packet<stored, __length> packets[__count];
 
-    GRIDSTRIDE_INLINED few_rows_input(const __operand& __source) : source(__source), base(__source.data) {}
+    GRIDSTRIDE_INLINED few_rows_input(const __operand& __source) : source(__source), base(__source.data), first(base) {}
     GRIDSTRIDE_INLINED int begin() {
         base = source.data;
         return 0;
@@ -65,15 +65,38 @@ struct few_rows_input {
         base += __rows * source.strides[0];
         return 0;
     }
+    // Go from the first rows to those that are so many further along the second axis.
+    GRIDSTRIDE_INLINED int stand() {
+        first = base;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int move_further(int __further) {
+        base = first + __further * source.strides[1];
+        return 0;
+    }
+};
+
+// Rows that are folded one after another: where there are two axes, those along the first one.
+template <bool __has_further, int __axes>
+GRIDSTRIDE_INLINED int rows_at_once(const fold_space<__axes>& __space) {
+    return int(__has_further ? __space.fold.length[0] : __space.fold.count);
+}
+
+// Where rows are along the second axis, if there is one.
+struct few_further {
+    long long number, position;
+    template <int __axes>
+    GRIDSTRIDE_INLINED few_further(const fold_space<__axes>& __space, long long __number, int __at)
+        : number(__number + __at * __space.fold_numbers.strides[1]), position(__at * __space.position.strides[1]) {}
+    GRIDSTRIDE_INLINED explicit few_further(long long __number) : number(__number), position(0) {}
 };
 
 // Add rows, `__count` at a time, of which the first is number `__row`; return the first that is left.
 template <int __length, int __count, few_loading __how, class __folding, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
-                               const fold_space<__axes>& __space, long long __number, int __row, int __last,
+                               const fold_space<__axes>& __space, const few_further& __from, int __row, int __rows, int __last,
                                __inputs&... __all) {
     // Where packets are no words, so many texts of them would be long: so the last turn has fewer.
-    const int __rows = int(__space.fold.count);
     constexpr bool __is_full = !are_between(__how) && __how != few_elements;
     for (; __is_full ? __row + __count <= __rows : __row < __rows; __row += __count) {
 #pragma unroll
@@ -88,9 +111,9 @@ GRIDSTRIDE_INLINED int add_few_rows(const __map& __do_map, const __reduce& __do,
             // Beyond the end of a row there are values of nothing, whose sums nobody asks for.
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j)
-                __sums[__j].add(__do, __do_map(__number + (__row + __k) * __space.fold_numbers.strides[0] +
+                __sums[__j].add(__do, __do_map(__from.number + (__row + __k) * __space.fold_numbers.strides[0] +
                                                    (__j < __last ? __j : 0) * __space.kept_numbers.step,
-                                               (__row + __k) * __space.position.strides[0],
+                                               __from.position + (__row + __k) * __space.position.strides[0],
                                                element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
         }
         swallow(__all.move(__count)...);
@@ -154,22 +177,35 @@ private:
 // The values of a thread's packet of results. `__how` whole packets are loaded.
 template <bool __are_bytes>
 struct few_values {
-    template <few_loading __how, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
+    template <few_loading __how, bool __has_further, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class... __inputs>
     static GRIDSTRIDE_INLINED void fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
                                         const fold_space<__axes>& __space, long long __number, int __last,
                                         __folding (&__sums)[__length], __inputs&... __all) {
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-        int __row = 0;
-        if (__last < __length) {
-            add_few_rows<__length, 1, few_of_packet>(__do_map, __do, __sums, __space, __number, __row, __last, __all...);
-        } else if (__how == few_words) {
-            __row = add_few_rows<__length, __count, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            if (__count > 4) __row = add_few_rows<__length, 4, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            if (__count > 2) __row = add_few_rows<__length, 2, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-            add_few_rows<__length, 1, few_words>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
-        } else {
-            __row = add_few_rows<__length, few_at_once(__how), __how>(__do_map, __do, __sums, __space, __number, __row, __length, __all...);
+        const int __rows = rows_at_once<__has_further>(__space);
+        const auto __fold_rows = [&](const few_further& __from) {
+            int __row = 0;
+            if (__last < __length) {
+                add_few_rows<__length, 1, few_of_packet>(__do_map, __do, __sums, __space, __from, __row, __rows, __last, __all...);
+            } else if (__how == few_words) {
+                __row = add_few_rows<__length, __count, few_words>(__do_map, __do, __sums, __space, __from, __row, __rows, __length, __all...);
+                if (__count > 4) __row = add_few_rows<__length, 4, few_words>(__do_map, __do, __sums, __space, __from, __row, __rows, __length, __all...);
+                if (__count > 2) __row = add_few_rows<__length, 2, few_words>(__do_map, __do, __sums, __space, __from, __row, __rows, __length, __all...);
+                add_few_rows<__length, 1, few_words>(__do_map, __do, __sums, __space, __from, __row, __rows, __length, __all...);
+            } else {
+                add_few_rows<__length, few_at_once(__how), __how>(__do_map, __do, __sums, __space, __from, __row, __rows, __length, __all...);
+            }
+        };
+        if (!__has_further) {
+            __fold_rows(few_further(__number));
+            return;
+        }
+        swallow(__all.stand()...);
+#pragma unroll 1
+        for (int __at = 0; __at < int(__space.fold.length[1]); ++__at) {
+            swallow(__all.move_further(__at)...);
+            __fold_rows(few_further(__space, __number, __at));
         }
     }
 };
@@ -193,17 +229,22 @@ GRIDSTRIDE_INLINED void add_few_words(__columns_type& __columns, int __rows, __i
 }
 template <>
 struct few_values<true> {
-    template <few_loading __how, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
+    template <few_loading __how, bool __has_further, int __length, int __count, class __folding, class __map, class __reduce, int __axes, class __input>
     static GRIDSTRIDE_INLINED void fold(const __map&, const __reduce&, const __folding&, const fold_space<__axes>& __space,
                                         long long, int __last,
                                         typename columns_in_words<__reduce, typename __input::stored, __length>::type::kept (&__sums)[__length],
                                         __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
         __columns_type __columns;
-        const int __rows = int(__space.fold.count);
+        const int __rows = rows_at_once<__has_further>(__space), __times = __has_further ? int(__space.fold.length[1]) : 1;
         const char* const __begin = __one.base;
         if (__last == __length) {
-            add_few_words<__count, __how>(__columns, __rows, __one);
+            if (__has_further) __one.stand();
+#pragma unroll 1
+            for (int __at = 0; __at < __times; ++__at) {
+                if (__has_further) __one.move_further(__at);
+                add_few_words<__count, __how>(__columns, __rows, __one);
+            }
 #pragma unroll
             for (int __j = 0; __j < __length; ++__j) __sums[__j] = with_any(__columns.value(__j, 0, 1), __begin + __j * __one.source.step, 0);
             return;
@@ -214,9 +255,10 @@ struct few_values<true> {
             const char* const __first = __from;
             __sums[__j] = __columns_type::nothing();
 #pragma unroll 1
-            for (int __row = 0; __row < __rows; ++__row) {
+            for (int __row = 0; __row < __rows * __times; ++__row) {
                 __columns_type::add_one(__sums[__j], *reinterpret_cast<const typename __input::stored*>(__from), __row);
                 __from += __one.source.strides[0];
+                if (__has_further && (__row + 1) % __rows == 0) __from += __one.source.strides[1] - __rows * __one.source.strides[0];
             }
             __sums[__j] = with_any(__sums[__j], __first, 0);
         }
@@ -285,7 +327,7 @@ struct few_handed<true> {
 };
 
 // A thread takes packets of `__length` results and stores packets of `__stored`, as many as make a word.
-template <few_loading __how, int __length, int __stored, int __count, bool __are_bytes, bool __has_room, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
+template <few_loading __how, bool __has_further, int __length, int __stored, int __count, bool __are_bytes, bool __has_room, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __reduce& __do, const __finish& __do_finish,
                                                 const __folding& __start, const fold_space<__axes>& __space, char* __shared,
                                                 __inputs&&... __all) {
@@ -303,7 +345,7 @@ GRIDSTRIDE_INLINED void fold_packets_of_results(const __map& __do_map, const __r
             swallow(__all.begin()...);
             const long long __number = settle(__space, __own.outer, 1, __all...) + __own.element * __space.kept_numbers.step;
             swallow((__all.base += __own.element * __all.source.step)...);
-            few_values<__are_bytes>::template fold<__how, __length, __count>(__do_map, __do, __start, __space, __number,
+            few_values<__are_bytes>::template fold<__how, __has_further, __length, __count>(__do_map, __do, __start, __space, __number,
                                                                                   __own.loaded, __sums, __all...);
         }
         few_handed<__has_room>::template hand<__how, __length, __stored>(__do, __do_finish, __start, __space, __sums, __own,
@@ -316,7 +358,8 @@ constexpr int few_bytes = 64;
 // Shared memory in which values are handed on, if there is that much.
 constexpr int most_few_bytes = 32768;
 
-template <int __length, int __stored, few_loading __how>
+// `__has_further`: whether rows lie along two axes.
+template <int __length, int __stored, few_loading __how, bool __has_further = false>
 struct fold_few_rows {
     template <class __value>
     __device__ static constexpr bool has_room() {
@@ -337,7 +380,7 @@ struct fold_few_rows {
         constexpr int __count = __bytes >= few_bytes / 2 ? 2 : __bytes * 16 <= few_bytes ? 16 : few_bytes / __bytes;
         constexpr bool __are_bytes = folds_bytes<__reduce, __operands...>::value &&
                                      (__length % 4 == 0 || larger(int(sizeof(typename __operands::stored))...) > 1);
-        fold_packets_of_results<__how, __length, __stored, __count, __are_bytes,
+        fold_packets_of_results<__how, __has_further, __length, __stored, __count, __are_bytes,
                                 has_room<typename few_value<__are_bytes, __length, __folding, __reduce, __operands...>::type>()>(
             __do_map, __do, __do_finish, __start, __space, __shared, few_rows_input<__operands, __length, larger(__count, few_at_once(__how))>(__inputs)...);
     }

@@ -45,6 +45,14 @@ def has_few_rows(walk: FoldWalk, limits: Limits) -> bool:
     )
 
 
+def has_few_rows_of_two_axes(walk: FoldWalk) -> bool:
+    """Return whether a thread may fold all rows along two axes, as of what is averaged in squares of pixels."""
+    if len(walk.fold) != 2 or prod(walk.fold) > _FEW_ROWS or walk.in_structures or not walk.inputs:
+        return False
+    are_rows = all(each.strides[0] == each.itemsize for each in walk.inputs)
+    return are_rows and walk.kept[0] % packet_length(walk.inputs) == 0
+
+
 def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     """Return the fold of a few rows, of which a thread takes a packet of results."""
     stored = _length_of_results(walk)
@@ -62,11 +70,11 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     behind = _behind_words(walk, length) if are_rows and not are_words else None
     packets = ceil_div(row if behind is None else row + length - 1, length)
     count = packets * prod(outer)
-    fold_axes = axes_bytes(walk.fold[0], walk.fold, capacity := room_of(walk))
+    fold_axes = axes_bytes(prod(walk.fold), walk.fold, capacity := room_of(walk, 2))
     kept_axes = axes_bytes(count, (packets, *outer), capacity)
     most = _PACKETS
     if begins_with_words(walk, 0):
-        most = min(most, _FEW_ROWS // max(1, walk.fold[0]))
+        most = min(most, _FEW_ROWS // max(1, prod(walk.fold)))
     each = max(1, min(most, count // (THREADS * MOST_BLOCKS * limits.multiprocessors)))
     is_one_row = row % length == 0 and behind is None and results_make_a_row(walk)
     kept_row, numbers = prod(walk.kept) if is_one_row else row, (0, *walk.kept_numbers[1:])
@@ -76,7 +84,8 @@ def fold_few_rows(walk: FoldWalk, limits: Limits) -> FoldLoop:
     grid = configuration(ceil_div(count, THREADS * each), THREADS)
     between = "between" if behind is None else "into_words"
     how = "words" if are_words else between if are_rows else "elements"
-    name = f"fold_few_rows<{length}, {stored}, gridstride::few_{how}>::"
+    has_further = ", true" if len(walk.fold) > 1 else ""
+    name = f"fold_few_rows<{length}, {stored}, gridstride::few_{how}{has_further}>::"
     inputs = inputs_across(walk, capacity)
     return fold_loop(
         (_HEADER, name + "fold"), walk, space, inputs, grid, name + "shared_bytes", tells_places=True,

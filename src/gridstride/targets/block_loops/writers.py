@@ -16,7 +16,7 @@ from gridstride.targets.block_loops.fold_across import fold_across
 from gridstride.targets.block_loops.fold_boxes import fold_boxes
 from gridstride.targets.block_loops.fold_columns import fold_columns, fold_stacked, has_stretches
 from gridstride.targets.block_loops.fold_few import fold_few, has_few
-from gridstride.targets.block_loops.fold_few_rows import fold_few_rows, has_few_rows
+from gridstride.targets.block_loops.fold_few_rows import fold_few_rows, has_few_rows, has_few_rows_of_two_axes
 from gridstride.targets.block_loops.fold_lines import fold_lines
 from gridstride.targets.block_loops.fold_little import fold_little, reads_little
 from gridstride.targets.block_loops.fold_loops import folds_innermost
@@ -102,6 +102,8 @@ class BlockLoops:
 
 def _across(walk: FoldWalk, limits: Limits, in_boxes: bool) -> FoldLoop:
     """Return a fold across rows, in which threads take packets of results."""
+    if has_few_rows_of_two_axes(walk):
+        return fold_few_rows(walk, limits)
     if len(walk.fold) > 1:
         return (fold_boxes(walk, limits) if in_boxes else None) or fold_across(walk, limits)
     if in_boxes and _has_odd_rows(walk) and (boxes := fold_boxes(walk, limits, in_rows=True)):
