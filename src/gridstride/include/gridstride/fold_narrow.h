@@ -15,55 +15,27 @@ struct narrow_place {
     long long number, number_step, number_row, position_row;
     int kept;  // columns that are no gap
 
-    // A bit for each element of the thread's packets that is none of a gap.
-    template <int __length>
-    GRIDSTRIDE_INLINED unsigned kept_elements() const {
-        unsigned __bits = 0;
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j) __bits |= unsigned((first_column + __j) % row < kept) << __j;
-        return __bits;
-    }
+    // Whether element `__j` of the thread's packets is none of a gap.
+    GRIDSTRIDE_INLINED bool keeps(int __j) const { return (first_column + __j) % row < kept; }
     GRIDSTRIDE_INLINED long long packet(long long __round) const { return __round * threads + threadIdx.x; }
     // Which row of a round has element `__j` of the thread's packet.
     GRIDSTRIDE_INLINED int row_of(int __j) const { return first_row + (first_column + __j) / row; }
     // Call `__add(number of the element, position in the fold)` for element `__j` of the thread's packet of a round.
     template <class __add>
     GRIDSTRIDE_INLINED void at(long long __round, int __j, const __add& __do_add) const {
-        const int __below = (first_column + __j) / row, __column = first_column + __j - __below * row;
+        const int __below = (first_column + __j) / row;
         const long long __row = __round * rows + first_row + __below;
-        __do_add(number + __row * number_row + (__column < kept ? __column : 0) * number_step, __row * position_row);
+        __do_add(number + __row * number_row + (first_column + __j - __below * row) * number_step, __row * position_row);
     }
 };
 
-// An input whose elements in gaps, which nobody asked for, are replaced by one that is in none.
-template <class __operand, int __length, int __count, bool __has_gaps>
-struct narrow_input : line_input<__operand, __length, __count> {
-    typedef typename __operand::stored stored;
-    unsigned kept;
-    stored filling;
-
-    GRIDSTRIDE_INLINED narrow_input(const __operand& __source) : line_input<__operand, __length, __count>(__source) {}
-    GRIDSTRIDE_INLINED int begin(const narrow_place& __place) {
-        if (!__has_gaps) return 0;
-        kept = __place.template kept_elements<__length>();
-        copy(filling, *reinterpret_cast<const stored*>(this->base));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int fill_gaps(int __k) {
-#pragma unroll
-        for (int __j = 0; __j < __length; ++__j)
-            if (__has_gaps && !(kept >> __j & 1)) copy(this->packets[__k].items[__j], filling);
-        return 0;
-    }
-};
-
-template <int __length, class __folding, class __map, class __reduce, class... __inputs>
+template <bool __has_gaps, int __length, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_narrow(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                    const narrow_place& __place, long long __round, int __last, int __k,
                                    __inputs&... __all) {
 #pragma unroll
     for (int __j = 0; __j < __length; ++__j)
-        if (__j < __last)
+        if (__j < __last && (!__has_gaps || __place.keeps(__j)))
             __place.at(__round, __j, [&](long long __number, long long __position) {
                 __sums[__j].add(__do, __do_map(__number, __position,
                                                element<typename __inputs::operand>(__all.packets[__k].items[__j]).get()...));
@@ -71,7 +43,7 @@ GRIDSTRIDE_INLINED void add_narrow(const __map& __do_map, const __reduce& __do, 
 }
 
 // The thread's packets of rounds from `__first` to before `__end`; the first round that is left.
-template <int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
+template <bool __has_gaps, int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                         const narrow_place& __place, long long __first, long long __end,
                                         __inputs&... __all) {
@@ -82,20 +54,20 @@ GRIDSTRIDE_INLINED long long add_rounds(const __map& __do_map, const __reduce& _
             swallow(__all.template load_as<__how>(__k, __packet + __k * __place.threads)...);
 #pragma unroll
         for (int __k = 0; __k < __count; ++__k) {
-            swallow(__all.template unpack_as<__how>(__k)..., __all.fill_gaps(__k)...);
-            add_narrow<__length>(__do_map, __do, __sums, __place, __first + __k, __length, __k, __all...);
+            swallow(__all.template unpack_as<__how>(__k)...);
+            add_narrow<__has_gaps, __length>(__do_map, __do, __sums, __place, __first + __k, __length, __k, __all...);
         }
     }
     return __first;
 }
 
 // All of the thread's whole packets of rounds from `__first` to before `__end`; `__end`, or `__first` where that is more.
-template <int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
+template <bool __has_gaps, int __length, int __count, loading __how, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED long long add_all_rounds(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                             const narrow_place& __place, long long __first, long long __end,
                                             __inputs&... __all) {
-    __first = add_rounds<__length, __count, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
-    return __count == 1 ? __first : add_rounds<__length, 1, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
+    __first = add_rounds<__has_gaps, __length, __count, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
+    return __count == 1 ? __first : add_rounds<__has_gaps, __length, 1, __how>(__do_map, __do, __sums, __place, __first, __end, __all...);
 }
 
 template <int __length, int __count, loading __how, class __columns_type, class __input>
@@ -178,35 +150,35 @@ __device__ constexpr loading loading_of() {
          : all_of(__inputs::are_pairs()...) ? by_shifting : by_elements;
 }
 
-template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+template <bool __are_words, bool __has_gaps, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
 GRIDSTRIDE_INLINED void add_thread(const __map& __do_map, const __reduce& __do, __folding (&__sums)[__length],
                                    const narrow_place& __place, const narrow_rounds& __rounds, __inputs&... __all) {
     constexpr loading __how = loading_of<__are_words, __inputs...>();
     long long __round = __rounds.first;
     if (__how == by_words || (__how == by_elements && all_of(__all.has_words()...)))
-        __round = add_all_rounds<__length, __count, by_words>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
+        __round = add_all_rounds<__has_gaps, __length, __count, by_words>(__do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
     else
-        __round = add_all_rounds<__length, __how == by_pieces ? __count : __how == by_shifting ? 2 : 1, __how>(
+        __round = add_all_rounds<__has_gaps, __length, __how == by_pieces ? __count : __how == by_shifting ? 2 : 1, __how>(
             __do_map, __do, __sums, __place, __round, __rounds.words_end, __all...);
     if (__rounds.has_last && __round < __rounds.end && __place.packet(__round) == __rounds.whole) {
         const int __last = int(__rounds.elements - __rounds.whole * __length);
         swallow(__all.load(0, __rounds.whole, __last)...);
-        swallow(__all.unpack(0)..., __all.fill_gaps(0)...);
-        add_narrow<__length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
+        swallow(__all.unpack(0)...);
+        add_narrow<__has_gaps, __length>(__do_map, __do, __sums, __place, __round, __last, 0, __all...);
     }
 }
 
 // The value of the thread's column.
 template <bool __are_bytes>
 struct narrow_block {
-    template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
+    template <bool __are_words, bool __has_gaps, int __length, int __count, class __folding, class __map, class __reduce, class... __inputs>
     static GRIDSTRIDE_INLINED __folding fold(const __map& __do_map, const __reduce& __do, const __folding& __start,
                                              const narrow_place& __place, const narrow_rounds& __rounds, int __period,
                                              char* __shared, __inputs&... __all) {
         __folding __sums[__length];
 #pragma unroll
         for (int __j = 0; __j < __length; ++__j) __sums[__j] = __start;
-        add_thread<__are_words, __length, __count>(__do_map, __do, __sums, __place, __rounds, __all...);
+        add_thread<__are_words, __has_gaps, __length, __count>(__do_map, __do, __sums, __place, __rounds, __all...);
         __folding* __columns = reinterpret_cast<__folding*>(__shared);
         join_narrow<__length>(__do, __sums, __place.row, __period, __place.threads, __columns);
         return __columns[threadIdx.x];
@@ -215,7 +187,7 @@ struct narrow_block {
 // Of bytes that are folded in words, which have room for the rounds of a part.
 template <>
 struct narrow_block<true> {
-    template <bool __are_words, int __length, int __count, class __folding, class __map, class __reduce, class __input>
+    template <bool __are_words, bool, int __length, int __count, class __folding, class __map, class __reduce, class __input>
     static GRIDSTRIDE_INLINED __folding fold(const __map&, const __reduce& __do, __folding __start, const narrow_place& __place,
                                              const narrow_rounds& __rounds, int, char* __shared, __input& __one) {
         typedef typename columns_in_words<__reduce, typename __input::stored, __length>::type __columns_type;
@@ -269,8 +241,7 @@ GRIDSTRIDE_INLINED void fold_narrow_block(const __map& __do_map, const __reduce&
     const long long __full = __x < __threads && __x < __whole ? (__whole - __x - 1) / __threads + 1 : 0;
     const narrow_rounds __rounds = {__round, __end < __full ? __end : __full, __end, __whole, __elements,
                                     __x < __threads && __whole * __length < __elements};
-    swallow(__all.begin(__place)...);
-    const __folding __column = narrow_block<__are_bytes>::template fold<__are_words, __length, __count>(
+    const __folding __column = narrow_block<__are_bytes>::template fold<__are_words, __has_gaps, __length, __count>(
         __do_map, __do, __start, __place, __rounds, __period, __shared, __all...);
     const long long __result = static_cast<long long>(blockIdx.x) * __kept + __x;
     if (__x >= __kept) return;
@@ -286,7 +257,7 @@ GRIDSTRIDE_INLINED void fold_narrow(const __map& __do_map, const __reduce& __do,
                                     const __operands&... __inputs) {
     constexpr int __length = packet_length<__operands...>();
     fold_narrow_block<__are_outermost, __are_words, __has_gaps, folds_bytes<__reduce, __operands...>::value, __length, __count>(__do_map, __do, __do_finish, __start, __space, __shared,
-                                         narrow_input<__operands, __length, __count, __has_gaps>(__inputs)...);
+                                         line_input<__operands, __length, __count>(__inputs)...);
 }
 
 }

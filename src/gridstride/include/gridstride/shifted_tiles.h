@@ -7,7 +7,6 @@
 #ifndef GRIDSTRIDE_SHIFTED_TILES_H
 #define GRIDSTRIDE_SHIFTED_TILES_H
 
-#include <gridstride/packet_edges.h>
 #include <gridstride/turning.h>
 #include <gridstride/word_squares.h>
 
@@ -218,58 +217,25 @@ struct shifted<__operand, along_y, __shape> : shifted_place<__operand, __shape> 
     GRIDSTRIDE_INLINED stored& in_place(int __x, int __y) const { return *reinterpret_cast<stored*>(waiting_at(__x, __y)); }
 };
 
-template <int __axes>
-GRIDSTRIDE_INLINED long long number_in(const element_space<__axes>& __space, const plane_part<false>& __part, int __x, int __y) {
+template <class __shape, class __operation, int __axes, class... __shifted>
+GRIDSTRIDE_INLINED void do_shifted(const __operation& __do, const element_space<__axes>& __space,
+                                   const plane_part<false>& __part, int __k, int __first, int __y, int __phase, bool __is_whole,
+                                   __shifted&... __all) {
     const numbering<__axes>& __numbers = __space.numbers;
-    return __part.number + (__part.x + __x) * __numbers.step + (__part.y + __y) * __numbers.strides[0];
-}
-
-template <class __shape, class __operation, int __axes, class... __shifted>
-GRIDSTRIDE_INLINED void do_packets(const __operation& __do, const element_space<__axes>& __space,
-                                   const plane_part<false>& __part, __shifted&... __all) {
-    constexpr int __at_once = __shape::rows_at_once, __rows = __shape::rows;
-    const int __x = threadIdx.x % __shape::packets * __shape::length;
-    int __y = threadIdx.x / __shape::packets;
-    if (__y >= __rows) return;
-    swallow(__all.stand(__x, __y)...);
-#pragma unroll 1
-    for (; __y < __part.height; __y += __rows * __at_once) {
-        int __phases[__at_once];
-        bool __are_whole[__at_once];
+    const long long __number = __part.number + (__part.x + __first) * __numbers.step + (__part.y + __y) * __numbers.strides[0];
+    if (__is_whole) {
+        swallow(__all.unpack(__k, __phase)...);
 #pragma unroll
-        for (int __k = 0; __k < __at_once; ++__k) {
-            __phases[__k] = last_of(__all...).phase(__y + __k * __rows);
-            __are_whole[__k] = __part.has(__x - __phases[__k], __shape::length) && __y + __k * __rows < __part.height;
-            if (__are_whole[__k]) swallow(__all.load(__k, __phases[__k])...);
-        }
-#pragma unroll
-        for (int __k = 0; __k < __at_once; ++__k) {
-            if (!__are_whole[__k]) continue;
-            const long long __number = number_in(__space, __part, __x - __phases[__k], __y + __k * __rows);
-            swallow(__all.unpack(__k, __phases[__k])...);
-#pragma unroll
-            for (int __j = 0; __j < __shape::length; ++__j)
-                __do(__number + __j * __space.numbers.step,
-                     element<typename __shifted::operand>(__all.items.items[__j]).get()...);
-            swallow(__all.store(__k, __phases[__k])...);
-        }
-        swallow(__all.go_on()...);
+        for (int __j = 0; __j < __shape::length; ++__j)
+            __do(__number + __j * __numbers.step, element<typename __shifted::operand>(__all.items.items[__j]).get()...);
+        swallow(__all.store(__k, __phase)...);
+        return;
     }
-}
-
-template <class __shape, class __operation, int __axes, class... __shifted>
-GRIDSTRIDE_INLINED void do_edges(const __operation& __do, const element_space<__axes>& __space,
-                                 const plane_part<false>& __part, __shifted&... __all) {
-    typedef packet_edges<__shape::length> edges;
 #pragma unroll 1
-    for (int __k = threadIdx.x; __k < __part.height * edges::most; __k += turning_threads) {
-        const int __y = __k / edges::most, __own = __k % edges::most;
-        const edges __edges(-last_of(__all...).phase(__y), __shape::width, __part.from, __part.to);
-        const int __x = __edges.element(__own);
-        if (__edges.has(__own))
-            __do(number_in(__space, __part, __x, __y),
-                 element<typename __shifted::operand>(__all.in_place(__x, __y)).get()...);
-    }
+    for (int __j = 0; __j < __shape::length; ++__j)
+        if (__part.has(__first + __j))
+            __do(__number + __j * __numbers.step,
+                 element<typename __shifted::operand>(__all.in_place(__first + __j, __y)).get()...);
 }
 
 template <class __shape, class __operation, int __axes, class... __shifted>
@@ -280,8 +246,27 @@ GRIDSTRIDE_INLINED void run_shifted(const __operation& __do, const element_space
     swallow(__all.take_memory(__shared, __part)...);
     swallow(__all.bring(__part)...);
     __syncthreads();
-    do_packets<__shape>(__do, __space, __part, __all...);
-    if (__part.from == 0 || __part.to < __shape::width) do_edges<__shape>(__do, __space, __part, __all...);
+    const int __x = threadIdx.x % __shape::packets * __shape::length;
+    int __y = threadIdx.x / __shape::packets;
+    if (__y >= __shape::rows) return;
+    swallow(__all.stand(__x, __y)...);
+#pragma unroll 1
+    for (; __y < __part.height; __y += __shape::rows * __shape::rows_at_once) {
+        int __phases[__shape::rows_at_once];
+        bool __are_whole[__shape::rows_at_once];
+#pragma unroll
+        for (int __k = 0; __k < __shape::rows_at_once; ++__k) {
+            __phases[__k] = last_of(__all...).phase(__y + __k * __shape::rows);
+            __are_whole[__k] = __part.has(__x - __phases[__k], __shape::length) && __y + __k * __shape::rows < __part.height;
+            if (__are_whole[__k]) swallow(__all.load(__k, __phases[__k])...);
+        }
+#pragma unroll
+        for (int __k = 0; __k < __shape::rows_at_once; ++__k)
+            if (__y + __k * __shape::rows < __part.height)
+                do_shifted<__shape>(__do, __space, __part, __k, __x - __phases[__k], __y + __k * __shape::rows, __phases[__k],
+                                    __are_whole[__k], __all...);
+        swallow(__all.go_on()...);
+    }
 }
 
 // Width: of tiles, in elements; kinds: how each operand lies.

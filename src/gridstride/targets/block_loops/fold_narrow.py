@@ -38,6 +38,8 @@ from gridstride.targets.walks import (
 _HEADER = "gridstride/fold_narrow.h"
 #: Columns that are still few, and results that are many, as elements are.
 _MOST_COLUMNS, _MANY = 256, 4096
+#: From how many columns on, those in gaps too, elements of two bytes are no longer taken as they lie.
+_MOST_WITH_GAPS = 128
 #: Bytes from which on there are twice as many blocks; where elements are bytes there always are.
 _LARGE = 1 << 29
 
@@ -54,6 +56,8 @@ def is_narrow(walk: FoldWalk) -> bool:
         return False
     pitch, length = _pitch(walk), packet_length(walk.inputs)
     if not columns <= pitch <= _MOST_COLUMNS or skips_sectors(walk, pitch - columns, columns):
+        return False
+    if columns < pitch > _MOST_WITH_GAPS and any(each.itemsize == 2 for each in walk.inputs):
         return False
     # Words in which bytes are added have no room for more.
     if has_bytes(walk) and walk.fold[0] * pitch >= MOST_PARTS * MOST_BYTE_ROWS * THREADS:

@@ -56,7 +56,7 @@ _SHORTER = 2
 #: The longest side of planes of small elements of which boxes are made rather than tiles that begin between words, and
 #: how many elements planes have of which boxes are better than any tiles.
 _SMALL_PLANE, _FEW_OF_PLANE = 128, 8192
-#: Where several arrays are read: the longest shorter side of which tiles of any axes are better, of small elements
+#: Where several arrays are read: the longest shorter side of which tiles of any axes are better, of two-byte elements
 #: between words, and how many elements planes of others have.
 _SHORTER_SIDE, _FEW_OF_SEVERAL = 1024, 1 << 17
 #: Which part of tiles of any axes lies within the plane at least, of small elements and of others, or boxes are better.
@@ -210,7 +210,7 @@ def _tiles(walk: ElementWalk, sides: Sides, length: int, limits: Limits) -> Loop
     is_split, words = max(map(len, sides)) > 1, plane.are_words(lines=True)
     if (
         words
-        and _are_halves_between_sectors(plane)
+        and _are_halves_for_any_axes(plane)
         and (loop := permuted_tiles(walk, limits, only_sectors=True))
     ):
         return loop
@@ -265,7 +265,8 @@ def _are_of_any_axes(plane: Plane, is_small: bool) -> bool:
     if reads_one(plane.walk):
         return is_small or plane.row > _SHORTER * plane.column or rows_go_on(plane.walk, only_sectors=True)
     if len(plane.walk.shape) == 2:
-        return is_small and min(plane.row, plane.column) <= _SHORTER_SIDE
+        largest = max(operand.itemsize for operand in plane.walk.operands)
+        return largest == _SMALL and min(plane.row, plane.column) <= _SHORTER_SIDE
     return plane.row * plane.column <= _FEW_OF_SEVERAL
 
 
@@ -276,10 +277,12 @@ def _instead_of_shifted(plane: Plane, limits: Limits) -> Loop | None:
     return shifted_tiles(plane, limits)
 
 
-def _are_halves_between_sectors(plane: Plane) -> bool:
-    """Return whether packets are words of elements of two bytes, and some lines begin between sectors."""
+def _are_halves_for_any_axes(plane: Plane) -> bool:
+    """Return whether packets are words of two-byte elements, and some lines begin between sectors, or rows go on."""
     sectors = plane._replace(length=2 * plane.length)
-    return plane.length == 8 and not sectors.are_words(lines=True)
+    if plane.length != LARGEST_WORD // _SMALL:
+        return False
+    return not sectors.are_words(lines=True) or (not reads_one(plane.walk) and rows_go_on(plane.walk))
 
 
 def _shapes(plane: Plane, length: int, is_split: bool) -> tuple[tuple[int, int], ...]:
