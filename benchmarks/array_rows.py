@@ -146,7 +146,7 @@ def layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
 
 
 def _planes(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
-    """Yield many planes that are turned, and images whose lines go backwards, from pixels into planes."""
+    """Yield planes that are turned, images whose lines go backwards, from pixels into planes, and many channels."""
     n = x.shape[0]
     side = 200 if n >> 20 else 20
     count = n // side // side
@@ -161,6 +161,14 @@ def _planes(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
     yield Layout(
         "flipped_pixels", "increment", (permuted(pixels, (0, 3, 1, 2)), out), 2 * size * itemsize, None
     )
+    side, channels = (56 * 56, 64) if n >> 20 else (49, 16)
+    count = n // side // channels
+    size = count * side * channels
+    for name, shape in (("into_pixels", (count, channels, side)), ("of_pixels", (count, side, channels))):
+        source = permuted(x[:size].reshape(*shape), (0, 2, 1))
+        yield Layout(
+            name, "increment", (source, z[:size].reshape(*source.shape)), 2 * size * itemsize, None
+        )  # fmt: skip
 
 
 def _odd_permuted(x: Any, z: Any, itemsize: int) -> Iterator[Layout]:
