@@ -12,6 +12,7 @@ from gridstride.targets.cpu import tiled_results
 from gridstride.targets.cpu.tiled_results import in_long_rows, in_tiles
 from gridstride.targets.walks import FoldWalk, Walked
 from tests.array_values import values
+from tests.crosses import in_soak
 from tests.every_target.test_places import kernel
 
 
@@ -52,18 +53,20 @@ def test_short_rows_of_inputs_give_way_to_longer_ones_of_results() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "expected"),
+    ("kept", "folded", "expected"),
     [
-        ((2, 1 << 20), (256, 2, 4096)), ((3, 1021, 5), (1021, 3, 5)),
-        ((8, 1 << 20), (8, 1 << 20)), ((7,), (7,)), ((3, 15), (3, 15)),
+        ((2, 1 << 20), 1, (256, 2, 4096)), ((3, 1021, 5), 1, (1021, 3, 5)), ((3, 1021, 5), 128, (1021, 3, 5)),
+        ((8, 1 << 20), 1, (8, 1 << 20)), ((7,), 1, (7,)), ((3, 15), 1, (3, 15)), ((3, 1021, 5), 129, (3, 1021, 5)),
     ],
     ids=str,
 )  # fmt: skip
-def test_rows_that_are_too_short_for_a_loop(kept: tuple[int, ...], expected: tuple[int, ...]) -> None:
+def test_rows_that_are_too_short_for_a_loop(
+    kept: tuple[int, ...], folded: int, expected: tuple[int, ...]
+) -> None:
     strides = tuple(np.cumprod((1, *kept))[: len(kept)].tolist())
-    folded = FoldWalk(
+    walk = FoldWalk(
         kept,
-        (1,),
+        (folded,),
         strides,
         (0,),
         (0,),
@@ -72,7 +75,19 @@ def test_rows_that_are_too_short_for_a_loop(kept: tuple[int, ...], expected: tup
         (Walked(0, 1, strides, (), True),),
         False,
     )
-    assert in_long_rows(folded).kept == expected
+    assert in_long_rows(walk).kept == expected
+
+
+@pytest.mark.parametrize("dtype", ["int8", *in_soak("float16", "float32", "complex64")])
+@pytest.mark.parametrize(
+    "shape",
+    [(7, 1024, 3), (9, 70, 3), *in_soak((19, 511, 4), (3, 5000, 1), (40, 100, 6), (5, 257, 3), (5, 65, 5))],
+)
+def test_many_short_rows_make_each_of_many_results(shape: tuple[int, ...], dtype: str) -> None:
+    total = gs.ReductionKernel("T x", "complex128 y", "x", "a + b", "y = a", "0", "short_rows_in_batches")
+    around = values((*shape[:2], shape[2] + 1), dtype, 1)
+    for x in (around[..., :-1], np.ascontiguousarray(around[..., 1:]), around[..., ::-1]):
+        np.testing.assert_allclose(total(x, axis=1), x.sum(1, dtype="c16"), 1e-12)
 
 
 def test_values_of_short_rows() -> None:

@@ -11,6 +11,8 @@ from gridstride.targets.walks import FoldWalk, Ints, Walked
 _MANY, _APART = 1 << 14, 64
 #: Results of a tile along an axis at most, and at least; at most where others have too short rows for a loop.
 _TILE, _LEAST, _LONG_TILE = 64, 8, 256
+#: Bytes of the elements of a result for which results far from each other are folded side by side.
+_FOLDED_BYTES = 128
 
 
 def in_tiles(walk: FoldWalk) -> FoldWalk:
@@ -22,7 +24,7 @@ def in_tiles(walk: FoldWalk) -> FoldWalk:
     first = axis if _folds_rows(walk) else 0
     tile = _tile_of(walk.kept[first])
     if tile < _LEAST:
-        if walk.kept[0] >= _LEAST:
+        if walk.kept[0] >= _LEAST or _folds_many(walk):
             return walk
         first, tile = axis, _tile_or_all(walk.kept[axis])
     others = [k for k in range(len(walk.kept)) if k != first]
@@ -32,8 +34,13 @@ def in_tiles(walk: FoldWalk) -> FoldWalk:
 
 
 def in_long_rows(walk: FoldWalk) -> FoldWalk:
-    """Return the walk along its second kept axis, in tiles, where rows along the first one are too short for a loop."""
+    """Return the walk along its second kept axis, in tiles, where rows along the first one are too short for a loop.
+
+    Not where many of them make a result: these are near each other, and tiles of far ones push them out of the cache.
+    """
     if len(walk.kept) == 1 or walk.kept[0] >= _LEAST or walk.kept[1] < 2 * _LEAST:
+        return walk
+    if _folds_many(walk):
         return walk
     others = [k for k in range(len(walk.kept)) if k != 1]
     return _reordered(walk, 1, _tile_or_all(walk.kept[1]), others)
@@ -52,6 +59,10 @@ def _axis_of_results(walk: FoldWalk) -> int | None:
 
 def _folds_rows(walk: FoldWalk) -> bool:
     return all(each.fold_strides[0] == each.itemsize for each in walk.inputs)
+
+
+def _folds_many(walk: FoldWalk) -> bool:
+    return prod(walk.fold) * max((each.itemsize for each in walk.inputs), default=1) > _FOLDED_BYTES
 
 
 def _tile_or_all(length: int) -> int:

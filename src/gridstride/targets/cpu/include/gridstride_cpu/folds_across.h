@@ -9,6 +9,7 @@
 namespace gridstride {
 
 constexpr int elements_together = 2048;  // at most, of rows that lie one after another
+constexpr int fewest_together = 4;       // rows
 
 // How many rows, and how much of them, is brought to where it can be folded, where it does not lie so.
 template <class... __operands>
@@ -235,18 +236,18 @@ GRIDSTRIDE_INLINED void fold_batch(__row_of_sums __sums, const __map& __do_map, 
 }
 
 // How many rows are folded as one: of few elements that lie one after another so many that loops are worth it. Then
-// elements have no numbers.
-template <class __map, int __widest, int __elements, int __axes, class... __inputs>
+// elements have no numbers. What is folded together is joined as batches are, so there are several of these.
+template <class __map, class __batches, int __elements, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int rows_together(const fold_space<__axes>& __space, long long __rows, __inputs&... __all) {
     const long long __width = __space.kept_row;
-    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > __widest)
+    if (asks_for_numbers<__map>::value || __space.fold.ndim > 1 || __width > __batches::together || __rows <= __batches::rows)
         return 1;
     long long __number = 0, __position = 0;
     step_into(__space, 0, 0, __number, __position, __all...);
+    const int __most = __rows < 8 * 256 ? power_of_two_up_to(int(__rows / 8)) : 256;
     // Those that are left are no more than sums of small integers have room for.
-    const int __fitting = smaller(power_of_two_up_to(__elements / int(__width)), 256);
-    // What is folded together is joined as batches are, so there are several of these.
-    return __rows < larger(8 * __fitting, 1024) || !all_of(__all.is_continuous(__width)...) ? 1 : __fitting;
+    const int __fitting = smaller(power_of_two_up_to(__elements / int(__width)), __most);
+    return __fitting < fewest_together || !all_of(__all.is_continuous(__width)...) ? 1 : __fitting;
 }
 
 template <class __inputs_brought, class __folding, class __map, class __reduce, class __finish, int __axes, class... __inputs>
@@ -278,7 +279,7 @@ GRIDSTRIDE_INLINED void run_across(const __map& __do_map, const __reduce& __do, 
         const long long __corner = settle(__space, __row, 1, __all...);
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        const int __together = rows_together<__map, __batches::together, __elements>(__space, __end - __begin, __all...);
+        const int __together = rows_together<__map, __batches, __elements>(__space, __end - __begin, __all...);
         const long long __end_of_together = __end - (__end - __begin) % __together;
         for (long long __element = __first; __element < __last; __element += __width) {
             const int __count = int(__last - __element < __width ? __last - __element : __width);
