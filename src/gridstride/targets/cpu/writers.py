@@ -59,7 +59,8 @@ _RESULTS, _LINE = 8192, 64
 #: Elements of a row that are too few for lanes, by the size of the largest (else the last), and neighboring results
 #: that make lanes instead: the smaller elements are, the more of them are brought apart by one instruction.
 _FEW, _MANY = {1: 128, 2: 96, 4: 64, 8: 32, 16: 24}, 64
-#: The same where numbers lie in order.
+#: The same where numbers lie in order, or so many elements apart at most.
+_CLOSE = 4
 _FEW_IN_ORDER = {1: 31, 2: 16, 4: 15, 8: 4, 16: 3}
 #: The same where one element is in place of each row of an input.
 _FEW_OF_REPEATED = {**_FEW_IN_ORDER, 1: 128, 2: 32, 8: 7}
@@ -130,10 +131,10 @@ def has_short_rows(walk: FoldWalk) -> bool:
 
 
 def _are_in_order(walk: FoldWalk) -> bool:
-    """Return whether folded elements follow each other, or are the same along a row, where they have no numbers."""
-    steps = [(each.fold_strides[0], each.itemsize) for each in walk.inputs]
+    """Return whether folded elements are close to each other, or the same along a row, where they have no numbers."""
+    steps = [(abs(each.fold_strides[0]), each.itemsize) for each in walk.inputs]
     are_numbered = any((*walk.kept_numbers, *walk.fold_numbers, *walk.positions))
-    return all(step == size or (step == 0 and not are_numbered) for step, size in steps)
+    return all(0 < step <= _CLOSE * size or (step == 0 and not are_numbered) for step, size in steps)
 
 
 def _along(walk: FoldWalk, limits: Limits) -> FoldLoop:
