@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
 import pytest
 
 from gridstride._array_pipeline.choosing import bytes_moved, chosen_loop
@@ -100,3 +103,31 @@ def test_a_device_that_does_not_know_its_cache_has_loops_of_its_own() -> None:
         assert chosen_loop("kernel without a cache", writers, walk, limits) == writers.elementwise(
             walk, limits
         )
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_loop_is_found_for_arrays_that_are_turned_any_way(itemsize: int, inputs: int) -> None:
+    random_ = random.Random(itemsize * inputs)
+    for _ in range(600):
+        count = random_.randint(2, 4)
+        shape = tuple(random_.choice((2, 3, 7, 16, 31, 64, 100, 300, 1000, 4096)) for _ in range(count))
+        operands = [
+            Walked(
+                1 << 20, itemsize, strides_in(random_.sample(range(count), count), shape, itemsize), (), False
+            )
+            for _ in range(inputs)
+        ]
+        result = Walked(1 << 20, itemsize, strides_in(range(count), shape, itemsize), (), True)
+        loop = BlockLoops().elementwise(ElementWalk(shape, (0,) * count, (*operands, result)), LIMITS)
+        assert 1 <= loop.configuration.grid[0] < 2**31
+        assert loop.configuration.shared_mem <= LIMITS.shared_memory_per_block_optin
+
+
+def strides_in(order: Sequence[int], shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides of an array whose axes lie in an order, the innermost one first."""
+    strides, step = [0] * len(shape), itemsize
+    for axis in order:
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)

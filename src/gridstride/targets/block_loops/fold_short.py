@@ -57,7 +57,7 @@ def has_short_rows(walk: FoldWalk) -> bool:
     """Return whether many short folds have their elements one after another in all inputs, perhaps with gaps."""
     if not walk.inputs or len(walk.fold) > 1 or len(walk.kept) > 1 or walk.kept[0] < _MANY:
         return False
-    pitch = pitch_of_rows(walk)
+    pitch = _pitch(walk)
     if pitch < walk.fold[0] or skips_sectors(walk, pitch - walk.fold[0], walk.fold[0]) or _are_lines(walk):
         return False
     if pitch > walk.fold[0] and _are_words(walk):
@@ -79,7 +79,7 @@ def _are_words(walk: FoldWalk) -> bool:
     return min(sizes) > 1 and max(sizes) * walk.fold[0] in _WORDS_OF_NUMBERS
 
 
-def pitch_of_rows(walk: FoldWalk) -> int:
+def _pitch(walk: FoldWalk) -> int:
     """Return how many elements a row of the first input begins after the one before it."""
     return walk.inputs[0].strides[0] // walk.inputs[0].itemsize
 
@@ -97,7 +97,7 @@ def _are_lines(walk: FoldWalk) -> bool:
     row, sizes = walk.fold[0], [each.itemsize for each in walk.inputs]
     if row < _MANY_ELEMENTS or (walk.in_structures and max(sizes) == 1) or found_along(walk):
         return False
-    if any(pitch_of_rows(walk) * size % LARGEST_WORD for size in sizes):
+    if any(_pitch(walk) * size % LARGEST_WORD for size in sizes):
         return False
     if not walk.in_structures and sizes == [2] and row * 2 >= _LINE_OF_SMALL:
         return True
@@ -108,7 +108,7 @@ def _are_lines(walk: FoldWalk) -> bool:
 
 def fold_short(walk: FoldWalk) -> FoldLoop:
     """Return the fold of short rows, which blocks bring to shared memory as they lie."""
-    row, pitch, results, capacity = walk.fold[0], pitch_of_rows(walk), walk.kept[0], room_of(walk)
+    row, pitch, results, capacity = walk.fold[0], _pitch(walk), walk.kept[0], room_of(walk)
     sizes = [each.itemsize for each in walk.inputs]
     size, stretch, group = pitch * sum(sizes), _STRETCH_BYTES, 1
     found = found_along(walk) if row >= _LEAST_FOUND else ""
@@ -170,7 +170,7 @@ def _turns(row: int) -> int:
 
 def _word_of_rows(walk: FoldWalk) -> int:
     """Return the bytes of the largest words of which all rows are made; 0 where these are no words."""
-    lengths = walk.fold[0], pitch_of_rows(walk)
+    lengths = walk.fold[0], _pitch(walk)
     sizes = (
         place
         for each in walk.inputs

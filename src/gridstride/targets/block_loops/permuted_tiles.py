@@ -215,7 +215,7 @@ def _tile(row: int, column: int, largest: int, shape: tuple[int, int]) -> tuple[
     while width >= 2 * row and width > narrowest:
         width //= 2
     if column < height or (column <= height * 3 // 2 and column * width <= area):
-        height = next(each for each in _HEIGHTS if each >= column)
+        height = next((each for each in _HEIGHTS if each >= column), height)
     while 2 * width * height <= area and 2 * width <= min(row, _MOST_WIDTH):
         if _covered(row, 2 * width) > _MOST_WIDENED * _covered(row, width):
             break
