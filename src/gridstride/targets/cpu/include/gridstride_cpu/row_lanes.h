@@ -294,9 +294,11 @@ GRIDSTRIDE_INLINED void fold_rest(folded_chunk<__type, __lanes>& __sums, const _
         GRIDSTRIDE_LANES
         for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __brief(__value_at(__lane));
         for (__k = __lanes; __k + __lanes <= __count; __k += __lanes) {
+            alignas(64) __brief __more[__lanes];
             GRIDSTRIDE_LANES
-            for (long long __lane = 0; __lane < __lanes; ++__lane)
-                __some[__lane] = __do_briefly(__some[__lane], __brief(__value_at(__k + __lane)));
+            for (long long __lane = 0; __lane < __lanes; ++__lane) __more[__lane] = __brief(__value_at(__k + __lane));
+            GRIDSTRIDE_LANES
+            for (long long __lane = 0; __lane < __lanes; ++__lane) __some[__lane] = __do_briefly(__some[__lane], __more[__lane]);
         }
         __sums.add_lanes(__do, __some);
     }
