@@ -75,63 +75,116 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<1>, const __map& __do_map, const __r
     return __sums.whole(__do);
 }
 
-// How often blocks add to a lane; bytes between places from which a processor fetches what follows.
-constexpr int rounds_of_block = 8, far_apart = 4096;
+// How often blocks add to a lane; bytes that are folded of one of several rows before it is another's turn.
+constexpr int rounds_of_block = 8, slice_bytes = 1024;
+
+// Elements of a row on their way into the sums of a chunk; `number` and `position` are those of its first one.
+template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
+struct elements_of_row {
+    typedef brief<__type, __reduce, typename __inputs::operand...> briefly;
+    static constexpr int largest = largest_stored<typename __inputs::operand...>();
+    static constexpr int lanes = lanes_of<__type, typename briefly::type, typename __inputs::operand...>::count;
+    typedef folded_chunk<__type, lanes> chunk;
+    typedef in_quarters<lanes> quarters;
+    typedef side_by_side<lanes> beside;
+    static constexpr int slice = larger(slice_bytes / (largest * beside::step), 1) * beside::step;
+    const __map& do_map;
+    const __reduce& reduce;
+    const fold_space<__axes>& space;
+    long long number, position;
+
+    // So many elements are a quarter of a chunk where it is read in four places, or none.
+    GRIDSTRIDE_INLINED static long long quarter_of(long long __count) {
+        const long long __quarter = __count / (4 * quarters::step) * quarters::step;
+        return lanes > 1 && fetches_by_itself && __quarter * largest >= far_apart ? __quarter : 0;
+    }
+    GRIDSTRIDE_INLINED void add_quarters(chunk& __sums, long long __from, long long __quarter, __inputs&... __all) const {
+        constexpr int __most = rounds_of_block * quarters::step;
+        for (long long __done = 0; __done < __quarter; __done += __most) {
+            const int __count = int(__quarter - __done < __most ? __quarter - __done : __most);
+            add_block(__sums, __from + __done, __count, quarters{__quarter}, __all...);
+        }
+    }
+    GRIDSTRIDE_APART void add(chunk& __sums, long long __from, long long __to, __inputs&... __all) const {
+        if (lanes > 1) {
+            constexpr int __most = smaller(__block, rounds_of_block * beside::step);
+            const long long __in_rounds = __from + (__to - __from) / beside::step * beside::step;
+            for (; __from < __in_rounds; __from += __most) {
+                const int __count = int(__in_rounds - __from < __most ? __in_rounds - __from : __most);
+                add_block(__sums, __from, __count, beside(), __all...);
+            }
+            __from = __in_rounds;
+        }
+        for (; __from < __to; __from += __block) {
+            const int __count = int(__to - __from < __block ? __to - __from : __block);
+            swallow(__all.begin(__from, __count)...);
+            fold_rest<typename briefly::type>(__sums, briefly::reduce(reduce), reduce, __count, values(__from, __all.items...));
+        }
+    }
+
+private:
+    GRIDSTRIDE_INLINED auto values(long long __element, const typename __inputs::stored* const... __items) const {
+        const long long __step = space.fold_numbers.step, __position_step = space.position.step;
+        return values_of<__type, __map, typename __inputs::operand...>(
+            do_map, number + __element * __step, __step, position + __element * __position_step, __position_step, __items...);
+    }
+    template <class __places>
+    GRIDSTRIDE_INLINED void add_block(chunk& __sums, long long __first, int __count, const __places& __its, __inputs&... __all) const {
+        constexpr bool __in_trees = joins_in_trees<__type, typename __inputs::operand...>();
+        typedef lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value> __way;
+        swallow(__all.begin(__first, __count)...);
+        alignas(64) typename briefly::type __some[lanes];
+        __way::template fold<typename briefly::type, lanes, __in_trees>(
+            __some, briefly::reduce(reduce), __count, __its, values(__first, __all.items...), __all...);
+        __sums.add_lanes(reduce, __some);
+    }
+};
+
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                      long long __number, long long __position, long long __from, long long __to,
                                      __inputs&... __all) {
-    typedef brief<__type, __reduce, typename __inputs::operand...> __briefly;
-    constexpr int __lanes = lanes_of<__type, typename __briefly::type, typename __inputs::operand...>::count;
-    constexpr bool __in_trees = joins_in_trees<__type, typename __inputs::operand...>();
-    const long long __step = __space.fold_numbers.step, __position_step = __space.position.step;
-    auto __values = [&](long long __element, const typename __inputs::stored* const... __items) {
-        return values_of<__type, __map, typename __inputs::operand...>(
-            __do_map, __number + __element * __step, __step, __position + __element * __position_step, __position_step, __items...);
-    };
-    folded_chunk<__type, __lanes> __sums;
-    typedef lanes_by<adds_words<__type, __reduce, typename __inputs::operand...>::value> __way;
-    auto __add_block = [&](long long __first, int __count, auto __its) {
-        swallow(__all.begin(__first, __count)...);
-        alignas(64) typename __briefly::type __some[__lanes];
-        __way::template fold<typename __briefly::type, __lanes, __in_trees>(
-            __some, __briefly::reduce(__do), __count, __its, __values(__first, __all.items...), __all...);
-        __sums.add_lanes(__do, __some);
-    };
-    typedef in_quarters<__lanes> __quarters;
-    typedef side_by_side<__lanes> __beside;
-    const long long __quarter = (__to - __from) / (4 * __quarters::step) * __quarters::step;
-    long long __in_rounds = __from;
-    if (__lanes > 1 && fetches_by_itself && __quarter * largest_stored<typename __inputs::operand...>() >= far_apart &&
-        all_of(__all.is_direct()...)) {
-        constexpr int __most = rounds_of_block * __quarters::step;
-        for (long long __done = 0; __done < __quarter; __done += __most) {
-            const int __count = int(__quarter - __done < __most ? __quarter - __done : __most);
-            __add_block(__from + __done, __count, __quarters{__quarter});
-        }
-        __in_rounds += 4 * __quarter;
-    } else if (__lanes > 1) {
-        constexpr int __most = smaller(__block, rounds_of_block * __beside::step);
-        __in_rounds += (__to - __from) / __beside::step * __beside::step;
-        for (long long __first = __from; __first < __in_rounds; __first += __most) {
-            const int __count = int(__in_rounds - __first < __most ? __in_rounds - __first : __most);
-            __add_block(__first, __count, __beside());
-        }
-    }
-    for (long long __first = __in_rounds; __first < __to; __first += __block) {
-        const int __count = int(__to - __first < __block ? __to - __first : __block);
-        swallow(__all.begin(__first, __count)...);
-        fold_rest<typename __briefly::type>(__sums, __briefly::reduce(__do), __do, __count, __values(__first, __all.items...));
-    }
+    typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
+    const __elements __its{__do_map, __do, __space, __number, __position};
+    typename __elements::chunk __sums;
+    const long long __quarter = all_of(__all.is_direct()...) ? __elements::quarter_of(__to - __from) : 0;
+    if (__quarter) __its.add_quarters(__sums, __from, __quarter, __all...);
+    __its.add(__sums, __from + 4 * __quarter, __to, __all...);
     return __sums.whole(__do);
 }
+
+// Fold four rows at once, one of each quarter of them, a slice of each in turn; return how many have been folded. Rows that
+// are read in quarters of themselves are left.
+template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
+GRIDSTRIDE_APART int fold_quarters(places<true>, const row_of_values<__type>& __values, int __rows, const __map& __do_map, const __reduce& __do,
+                                   const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
+    typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
+    const long long __length = __space.fold_row;
+    const int __quarter = __elements::quarter_of(__length) ? 0 : quarter_of_rows(__rows, __length, __all...);
+    for (int __k = 0; __k < __quarter; ++__k) {
+        typename __elements::chunk __sums[4];
+        for (long long __from = 0; __from < __length; __from += __elements::slice)
+            for (int __q = 0; __q < 4; ++__q) {
+                const long long __row = __k + __q * __quarter;
+                swallow((__all.row = __all.base + __row * __all.source.kept_strides[0])...);
+                const __elements __its{__do_map, __do, __space, __number + __row * __space.kept_numbers.strides[0], 0};
+                __its.add(__sums[__q], __from, __length - __from < __elements::slice ? __length : __from + __elements::slice, __all...);
+            }
+        for (int __q = 0; __q < 4; ++__q) __values.set(__k + __q * __quarter, __sums[__q].whole(__do));
+    }
+    return 4 * __quarter;
+}
+template <int __block, class __type, class... __others>
+GRIDSTRIDE_INLINED int fold_quarters(places<false>, const row_of_values<__type>&, __others&&...) { return 0; }
+
+template <class __type, int __block>
+constexpr bool is_by_members() { return lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0; }
 
 // Fold the chunks from one index to another.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __do, const fold_space<__axes>& __space,
                                       long long __number, long long __begin, long long __end, __inputs&... __all) {
     constexpr int __most = fold_chunk_bytes / largest_stored<typename __inputs::operand...>(), __chunk = larger(__most, 1);
-    constexpr bool __by_members = lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0;
     pairs<__type> __joined;
     for (long long __q = __begin;;) {
         long long __rest = __q, __numbers = __number, __position = 0;
@@ -140,7 +193,7 @@ GRIDSTRIDE_INLINED __type fold_chunks(const __map& __do_map, const __reduce& __d
         step_into(__space, __rest, 1, __numbers, __position, __all...);
         const long long __to = __space.fold_row - __from < __chunk ? __space.fold_row : __from + __chunk;
         const __type __value = fold_chunk<__block, __type>(
-            places<finds_places<__reduce>::value ? 2 : __by_members>(), __do_map, __do, __space, __numbers, __position, __from, __to, __all...);
+            places<finds_places<__reduce>::value ? 2 : is_by_members<__type, __block>()>(), __do_map, __do, __space, __numbers, __position, __from, __to, __all...);
         if (__end - __begin == 1) return __value;
         __joined.push(__do, __value);
         if (++__q == __end) return __joined.whole(__do);
@@ -158,6 +211,8 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
     __row __values(__room, __most);
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
+    constexpr bool __are_in_lanes = __short::lanes > 1 && !finds_places<__reduce>::value && !is_by_members<__type, __block>();
+    constexpr bool __may_quarter = fetches_by_itself && __are_in_lanes && largest_stored<typename __inputs::operand...>() >= 4;
     // One element in place of a row is repeated in a buffer, for all lanes and as far as a vector reaches.
     const bool __may_repeat = __short::may_repeat && __space.fold_row + 2 * __short::lanes + line_bytes <= __block;
     swallow(__all.look_ahead(__space.fold_row, __space.fold.count > 1 ? __all.source.strides[1] : __all.source.kept_strides[0])...);
@@ -172,15 +227,26 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         }
         const long long __begin = __part * __space.part;
         const long long __end = __begin + __space.part < __whole ? __begin + __space.part : __whole;
-        if (__space.parts == 1 && __space.fold.count == 1 && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest &&
-            all_of((is_direct<typename __inputs::stored>(__all.base, __may_repeat && __all.source.step == 0 ? sizeof(typename __inputs::stored) : __all.source.step))...) &&
-            all_of((__all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...))
+        const bool __is_one_row = __space.parts == 1 && __space.fold.count == 1;
+        auto __are_direct = [&](bool __may_be_repeated) {
+            return all_of((is_direct<typename __inputs::stored>(
+                               __all.base, __may_be_repeated && __all.source.step == 0 ? sizeof(typename __inputs::stored) : __all.source.step) &&
+                           __all.source.kept_strides[0] % long(alignof(typename __inputs::stored)) == 0)...);
+        };
+        if (__is_one_row && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest && __are_direct(__may_repeat)) {
             __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
-        else for (int __k = 0; __k < __count; ++__k) {
-            __values.set(__k, __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
-                                              : __start.value);
-            __number += __space.kept_numbers.strides[0];
-            swallow((__all.base += __all.source.kept_strides[0])...);
+        } else {
+            int __folded = 0;
+            if (__may_quarter && __is_one_row && __are_direct(false))
+                __folded = fold_quarters<__block, __type>(places<__may_quarter>(), __values, int(__count), __do_map, __do, __space, __number, __all...);
+            __number += __folded * __space.kept_numbers.strides[0];
+            swallow((__all.base += __folded * __all.source.kept_strides[0])...);
+            for (int __k = __folded; __k < __count; ++__k) {
+                __values.set(__k, __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
+                                                  : __start.value);
+                __number += __space.kept_numbers.strides[0];
+                swallow((__all.base += __all.source.kept_strides[0])...);
+            }
         }
         __do_finish(__result, int(__part), neighbors<__folding, false, typename __row::shown_type>{__values.shown(), int(__count)});
         __piece += __count;

@@ -180,6 +180,13 @@ struct lanes_of_row<added::in_bytes, __type, __lanes, __map, __reduce, __input> 
 };
 #endif
 
+// In what order rows are visited: one of each quarter of them in turn, or one after another.
+struct visits {
+    int quarter;  // so many rows, or 0
+
+    GRIDSTRIDE_INLINED int row(int __visit) const { return __visit < 4 * quarter ? __visit % 4 * quarter + __visit / 4 : __visit; }
+};
+
 // Fold rows of a few times as many elements as there are lanes, which lie in order, one for each of neighboring results.
 template <class __type, class __map, class __reduce, class... __inputs>
 struct short_rows {
@@ -211,7 +218,9 @@ private:
     GRIDSTRIDE_INLINED static void fold(places<false>, row_of_values<__type> __values, int __rows, long long, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
         const long long __whole = __space.fold_row - __space.fold_row % lanes;
-        for (int __k = 0; __k < __rows; ++__k) {
+        const visits __visits{quarter_of_rows(__rows, __space.fold_row, __all...)};
+        for (int __visit = 0; __visit < __rows; ++__visit) {
+            const int __k = __visits.row(__visit);
             swallow(__all.find_row(__k)...);
             auto __at = values_of<__type, __map, typename __inputs::operand...>(
                 __do_map, __number + __k * __space.kept_numbers.strides[0], __space.fold_numbers.step, 0, __space.position.step, __all.items...);
@@ -228,29 +237,33 @@ private:
     GRIDSTRIDE_INLINED static void fold(places<true>, row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
         if (!all_of((__all.is_held() || __all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
-        fold_lanes_of_rows(__values, __rows, __followed, __do_map, __do, __space.fold_row,
+        fold_lanes_of_rows(__values, __rows, visits{quarter_of_rows(__rows, __space.fold_row, __all...)}, __followed, __do_map, __do, __space.fold_row,
                            __all.template rows<may_repeat>(__space.fold_row, __space.fold_row + 2 * lanes)...);
     }
     template <class... __in_order>
-    GRIDSTRIDE_INLINED static void fold_lanes_of_rows(row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
-                                                      long long __length, __in_order... __all) {
+    GRIDSTRIDE_INLINED static void fold_lanes_of_rows(row_of_values<__type> __values, int __rows, const visits& __visits, long long __followed,
+                                                      const __map& __do_map, const __reduce& __do, long long __length, __in_order... __all) {
         typedef lanes_of_row<how, __type, lanes, __map, __reduce, __in_order...> __row;
         typedef rows_of_lanes<typename __row::lane, __row::count> __turned;
         const long long __seen = __followed - __row::reach(__length);  // rows behind which are enough others
         const __row __folded(__length);
         alignas(64) typename __row::lane __rows_of_lanes[__row::count * __row::count] = {};
+        if (__visits.quarter) swallow((__all.ahead = 0)...);
         for (int __first = 0; __first < __rows; __first += __row::count) {
             const int __some_rows = smaller(__row::count, __rows - __first);
             for (int __k = 0; __k < __some_rows; ++__k) {
-                swallow(__all.find_row(__first + __k)...);
-                if (__first + __k >= __seen) swallow(__all.bring(__length)...);
+                const int __number = __visits.row(__first + __k);
+                swallow(__all.find_row(__number)...);
+                if (__number >= __seen) swallow(__all.bring(__length)...);
                 alignas(64) typename __row::lane __some[__row::count];
                 __folded.fold(__some, __do_map, __do, __all...);
                 for (int __from = 0; __from < __row::count; __from += __turned::length)
                     __turned::copy(__rows_of_lanes + __k * __row::count + __from, __some + __from);
             }
             __turned::join(__row::reduce(__do), __rows_of_lanes);
-            for (int __from = 0; __from < __row::count; __from += __turned::length) {
+            if (__visits.quarter) {
+                for (int __k = 0; __k < __some_rows; ++__k) __values.set(__visits.row(__first + __k), __folded.result(__rows_of_lanes[__k]));
+            } else for (int __from = 0; __from < __row::count; __from += __turned::length) {
                 const row_of_values<__type> __to = __values.from(__first + __from);
                 GRIDSTRIDE_LANES
                 for (long long __k = 0; __k < __turned::length; ++__k) __to.set(__k, __folded.result(__rows_of_lanes[__from + __k]));
