@@ -105,7 +105,7 @@ struct elements_of_row {
             add_block(__sums, __from + __done, __count, quarters{__quarter}, __all...);
         }
     }
-    GRIDSTRIDE_APART void add(chunk& __sums, long long __from, long long __to, __inputs&... __all) const {
+    GRIDSTRIDE_INLINED void add(chunk& __sums, long long __from, long long __to, __inputs&... __all) const {
         if (lanes > 1) {
             constexpr int __most = smaller(__block, rounds_of_block * beside::step);
             const long long __in_rounds = __from + (__to - __from) / beside::step * beside::step;
@@ -160,7 +160,7 @@ GRIDSTRIDE_APART int fold_quarters(places<true>, const row_of_values<__type>& __
                                    const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
     typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
     const long long __length = __space.fold_row;
-    const int __quarter = __elements::quarter_of(__length) ? 0 : quarter_of_rows(__rows, __length, __all...);
+    const int __quarter = __elements::quarter_of(__length) ? 0 : quarter_of_rows(__space, __rows, __all...);
     for (int __k = 0; __k < __quarter; ++__k) {
         typename __elements::chunk __sums[4];
         for (long long __from = 0; __from < __length; __from += __elements::slice)

@@ -101,7 +101,8 @@ constexpr bool fetches_by_itself = true;
 #else
 constexpr bool fetches_by_itself = false;
 #endif
-constexpr int far_apart = 4096;  // bytes between such places
+constexpr int far_apart = 4096;                    // bytes between such places
+constexpr long long larger_than_caches = 1 << 24;  // bytes of rows: in caches they are read faster in order
 // Bytes of rows from which on it is faster to read one of each quarter of them in turn, of one input or several.
 constexpr int shortest_apart = 256, shortest_of_several = 1024;
 constexpr int fold_chunk_bytes = 65536;  // of the largest input, as in writers.py
@@ -309,12 +310,13 @@ GRIDSTRIDE_INLINED void fold_rest(folded_chunk<__type, __lanes>& __sums, const _
 }
 
 // A quarter of so many rows, where one of each quarter in turn is read faster than one after another, else 0.
-template <class... __inputs>
-GRIDSTRIDE_INLINED int quarter_of_rows(int __rows, long long __length, const __inputs&... __all) {
-    if (!fetches_by_itself || largest_stored<typename __inputs::operand...>() < 4) return 0;
+template <int __axes, class... __inputs>
+GRIDSTRIDE_INLINED int quarter_of_rows(const fold_space<__axes>& __space, int __rows, const __inputs&... __all) {
+    constexpr int __largest = largest_stored<typename __inputs::operand...>();
+    if (!fetches_by_itself || __largest < 4 || __space.outputs * __space.fold_row * __largest < larger_than_caches) return 0;
     constexpr int __shortest = sizeof...(__inputs) > 1 ? shortest_of_several : shortest_apart;
     auto __is_far = [&](long long __step, long long __stride) {
-        return __length * __step >= __shortest && (__stride < 0 ? -__stride : __stride) * (__rows / 4) >= far_apart;
+        return __space.fold_row * __step >= __shortest && (__stride < 0 ? -__stride : __stride) * (__rows / 4) >= far_apart;
     };
     return all_of((__all.is_held() || __all.source.step == 0 || __is_far(__all.source.step, __all.source.kept_strides[0]))...) ? __rows / 4 : 0;
 }

@@ -218,7 +218,7 @@ private:
     GRIDSTRIDE_INLINED static void fold(places<false>, row_of_values<__type> __values, int __rows, long long, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
         const long long __whole = __space.fold_row - __space.fold_row % lanes;
-        const visits __visits{quarter_of_rows(__rows, __space.fold_row, __all...)};
+        const visits __visits{quarter_of_rows(__space, __rows, __all...)};
         for (int __visit = 0; __visit < __rows; ++__visit) {
             const int __k = __visits.row(__visit);
             swallow(__all.find_row(__k)...);
@@ -237,7 +237,7 @@ private:
     GRIDSTRIDE_INLINED static void fold(places<true>, row_of_values<__type> __values, int __rows, long long __followed, const __map& __do_map, const __reduce& __do,
                                         const fold_space<__axes>& __space, long long, __inputs&... __all) {
         if (!all_of((__all.is_held() || __all.source.kept_strides[0] >= __space.fold_row * __all.source.step)...)) __followed = 0;
-        fold_lanes_of_rows(__values, __rows, visits{quarter_of_rows(__rows, __space.fold_row, __all...)}, __followed, __do_map, __do, __space.fold_row,
+        fold_lanes_of_rows(__values, __rows, visits{quarter_of_rows(__space, __rows, __all...)}, __followed, __do_map, __do, __space.fold_row,
                            __all.template rows<may_repeat>(__space.fold_row, __space.fold_row + 2 * lanes)...);
     }
     template <class... __in_order>
