@@ -42,7 +42,7 @@ def between_words(x: Array) -> Array:
     return made
 
 
-@pytest.mark.parametrize(("length", "count"), in_turns(LENGTHS, COUNTS, 2))
+@pytest.mark.parametrize(("length", "count"), in_turns(LENGTHS, COUNTS))
 @pytest.mark.parametrize("dtype", ["float32", *in_soak("complex64", "float64", "int32")])
 def test_every_row_has_its_result(dtype: str, length: int, count: int) -> None:
     x = numbers(count + 1, length, dtype, 2)[:, :count]
