@@ -153,26 +153,29 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
     return __sums.whole(__do);
 }
 
-// Fold four rows at once, one of each quarter of them, a slice of each in turn; return how many have been folded. Rows that
-// are read in quarters of themselves are left.
+// Fold rows in slices, four at once where one of each quarter of them is read in turn; return how many have been folded. Rows
+// that are read in quarters of themselves are left.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
 GRIDSTRIDE_APART int fold_quarters(places<true>, const row_of_values<__type>& __values, int __rows, const __map& __do_map, const __reduce& __do,
                                    const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
     typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
     const long long __length = __space.fold_row;
-    const int __quarter = __elements::quarter_of(__length) ? 0 : quarter_of_rows(__space, __rows, __all...);
-    for (int __k = 0; __k < __quarter; ++__k) {
+    if (__elements::quarter_of(__length) || !are_read_apart(__space, __all...)) return 0;
+    const int __quarter = quarter_of_rows(__space, __rows, __all...);
+    for (int __k = 0; __k < __rows; ++__k) {
+        const int __together = __k < __quarter ? 4 : 1;
         typename __elements::chunk __sums[4];
         for (long long __from = 0; __from < __length; __from += __elements::slice)
-            for (int __q = 0; __q < 4; ++__q) {
+            for (int __q = 0; __q < __together; ++__q) {
                 const long long __row = __k + __q * __quarter;
                 swallow((__all.row = __all.base + __row * __all.source.kept_strides[0])...);
                 const __elements __its{__do_map, __do, __space, __number + __row * __space.kept_numbers.strides[0], 0};
                 __its.add(__sums[__q], __from, __length - __from < __elements::slice ? __length : __from + __elements::slice, __all...);
             }
-        for (int __q = 0; __q < 4; ++__q) __values.set(__k + __q * __quarter, __sums[__q].whole(__do));
+        for (int __q = 0; __q < __together; ++__q) __values.set(__k + __q * __quarter, __sums[__q].whole(__do));
+        if (__k + 1 == __quarter) __k = 4 * __quarter - 1;
     }
-    return 4 * __quarter;
+    return __rows;
 }
 template <int __block, class __type, class... __others>
 GRIDSTRIDE_INLINED int fold_quarters(places<false>, const row_of_values<__type>&, __others&&...) { return 0; }

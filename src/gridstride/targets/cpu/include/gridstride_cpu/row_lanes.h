@@ -309,16 +309,22 @@ GRIDSTRIDE_INLINED void fold_rest(folded_chunk<__type, __lanes>& __sums, const _
     for (; __k < __count; ++__k) __sums.add(__do, __value_at(__k));
 }
 
+// Whether rows are long enough to be read in several places, and more than caches hold: for all rows of a fold or for none, so
+// that no sum depends on which rows a thread has.
+template <int __axes, class... __inputs>
+GRIDSTRIDE_INLINED bool are_read_apart(const fold_space<__axes>& __space, const __inputs&... __all) {
+    constexpr int __largest = largest_stored<typename __inputs::operand...>();
+    constexpr int __shortest = sizeof...(__inputs) > 1 ? shortest_of_several : shortest_apart;
+    if (!fetches_by_itself || __largest < 4 || __space.outputs * __space.fold_row * __largest < larger_than_caches) return false;
+    return all_of((__all.is_held() || __all.source.step == 0 || __space.fold_row * __all.source.step >= __shortest)...);
+}
+
 // A quarter of so many rows, where one of each quarter in turn is read faster than one after another, else 0.
 template <int __axes, class... __inputs>
 GRIDSTRIDE_INLINED int quarter_of_rows(const fold_space<__axes>& __space, int __rows, const __inputs&... __all) {
-    constexpr int __largest = largest_stored<typename __inputs::operand...>();
-    if (!fetches_by_itself || __largest < 4 || __space.outputs * __space.fold_row * __largest < larger_than_caches) return 0;
-    constexpr int __shortest = sizeof...(__inputs) > 1 ? shortest_of_several : shortest_apart;
-    auto __is_far = [&](long long __step, long long __stride) {
-        return __space.fold_row * __step >= __shortest && (__stride < 0 ? -__stride : __stride) * (__rows / 4) >= far_apart;
-    };
-    return all_of((__all.is_held() || __all.source.step == 0 || __is_far(__all.source.step, __all.source.kept_strides[0]))...) ? __rows / 4 : 0;
+    auto __is_far = [&](long long __stride) { return (__stride < 0 ? -__stride : __stride) * (__rows / 4) >= far_apart; };
+    const bool __are_far = all_of((__all.is_held() || __all.source.step == 0 || __is_far(__all.source.kept_strides[0]))...);
+    return __are_far && are_read_apart(__space, __all...) ? __rows / 4 : 0;
 }
 
 template <class __type, class __map, class... __operands>
