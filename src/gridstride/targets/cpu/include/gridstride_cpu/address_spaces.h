@@ -14,11 +14,11 @@ GRIDSTRIDE_INLINE unsigned __isShared(const void* __pointer) {
     return static_cast<const char*>(__pointer) >= __block->static_shared && static_cast<const char*>(__pointer) < __block->shared_end;
 }
 GRIDSTRIDE_INLINE unsigned __isCtaShared(const void* __pointer) { return __isShared(__pointer); }
-// Everything on the stack lies between the place of this frame and the stack's end, less than its size away.
+// Everything on the stack lies between the place of this frame and the stack's end, less than its size away. So may shared memory.
 GRIDSTRIDE_INLINE unsigned __isLocal(const void* __pointer) {
     const char* __frame = static_cast<const char*>(__builtin_frame_address(0));
     const char* __address = static_cast<const char*>(__pointer);
-    return __address > __frame - (256 << 10) && __address < __frame + (256 << 10);
+    return __address > __frame - (256 << 10) && __address < __frame + (256 << 10) && !__isShared(__pointer);
 }
 GRIDSTRIDE_INLINE unsigned __isGlobal(const void* __pointer) { return !__isShared(__pointer) && !__isLocal(__pointer); }
 
