@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from itertools import product, starmap
 from typing import NamedTuple, TypeAlias
 
+from gridstride._syntax.words import spaced
+
 #: The larger or the smaller of a and b, without spaces.
 _CHOICE = re.compile(r"\(?([ab])([<>]=?)([ab])\)?\?([ab]):([ab])")
 _CALLED = re.compile(r"(max|min)\(([ab]),([ab])\)")
 
-_TOKEN = re.compile(r"\w+|&&|\|\||[<>=!]=|\S")
 _STRUCTURE = re.compile(r"struct (\w+) { ([\w ]+?) (\w+) ; long long (\w+) ; } ; ")
 _FUNCTION = re.compile(
     r"(?:(?:__device__|__host__|__forceinline__|inline|static|constexpr) )*(\w+) (\w+) "
@@ -101,11 +102,6 @@ def placed_extreme_of(
         return _kept(_choices(reduced.split(), names, {structure[3]: 0, structure[4]: 1}))
     except (LookupError, ValueError):
         return None
-
-
-def spaced(text: str) -> str:
-    """Return the tokens of a text, a space after each."""
-    return "".join(f"{token} " for token in _TOKEN.findall(text))
 
 
 def _kept(first: _Outcomes) -> PlacedExtreme | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of, spaced
+from gridstride._source.extremes import PlacedExtreme, extreme_of, placed_extreme_of
 from gridstride._source.types import Role, folded_ctype, kind_of
-from gridstride._syntax.words import may_name
+from gridstride._syntax.words import may_name, spaced
 from gridstride.targets.walks import flag
 
 if TYPE_CHECKING:

@@ -23,6 +23,15 @@ def words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text))
 
 
+#: Names, numbers and operators of one or two characters, as far as choices between values need them.
+_TOKEN = re.compile(r"\w+|&&|\|\||[<>=!]=|\S")
+
+
+def spaced(text: str) -> str:
+    """Return the tokens of a text, a space after each."""
+    return "".join(f"{token} " for token in _TOKEN.findall(text))
+
+
 def without_comments(text: str) -> str:
     """Blank out comments and the insides of strings, which most texts have not; all else keeps its place."""
     if not any(mark in text for mark in ("'", '"', "//", "/*")):
