@@ -73,11 +73,7 @@ def permuted_tiles(
         )
 
     is_moved = reads_one(walk)
-    width, height, threads = (*_LARGE_SHAPES.get(largest, (0, 0)), _LARGE_THREADS)
-    if phases == 1 and largest in _OF_SECTORS:
-        width, height, threads = _OF_SECTORS[largest]
-    elif not is_moved and largest <= LEAST_WORD:
-        width = 0
+    width, height, threads = _large_shape(largest, phases == 1, is_moved)
     room = limits.shared_memory_per_block_optin // 2 - _RESERVED
     if not _fills(walk, (row, column), (width, height), limits) or shared(width, height) > room:
         if only_large:
@@ -200,6 +196,14 @@ def _kind(operand: Walked, shape: Ints, sides: Sides) -> int:
     if lies_along(operand, shape, sides.x):
         return _ALONG_X
     return _ALONG_Y if not operand.written and lies_along(operand, shape, sides.y) else _ANYWHERE
+
+
+def _large_shape(largest: int, at_sectors: bool, is_moved: bool) -> tuple[int, int, int]:
+    """Return the width and the height of large tiles, no elements where there are none, and the threads of a block."""
+    if at_sectors and largest in _OF_SECTORS:
+        return _OF_SECTORS[largest]
+    has_large = is_moved or largest > LEAST_WORD
+    return (*(_LARGE_SHAPES.get(largest, (0, 0)) if has_large else (0, 0)), _LARGE_THREADS)
 
 
 def _shape(largest: int, is_moved: bool, has_others: bool) -> tuple[int, int]:

@@ -153,16 +153,16 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
     return __sums.whole(__do);
 }
 
-// Fold rows in slices, four at once where one of each quarter of them is read in turn; return how many have been folded. Rows
-// that are read in quarters of themselves are left.
+// Fold rows in slices, four at once where one of each quarter of them is read in turn, and return whether it was done: not where
+// rows are read in quarters of themselves.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_APART int fold_quarters(places<true>, const row_of_values<__type>& __values, int __rows, const __map& __do_map, const __reduce& __do,
+GRIDSTRIDE_APART bool fold_in_slices(places<true>, const row_of_values<__type>& __values, int __rows, const __map& __do_map, const __reduce& __do,
                                    const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
     typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
     const long long __length = __space.fold_row;
-    if (__elements::quarter_of(__length) || !are_read_apart(__space, __all...)) return 0;
+    if (__elements::quarter_of(__length) || !are_read_apart(__space, __all...)) return false;
     const int __quarter = quarter_of_rows(__space, __rows, __all...);
-    for (int __k = 0; __k < __rows; ++__k) {
+    for (int __k = 0; __k < __rows; __k = __k + 1 == __quarter ? 4 * __quarter : __k + 1) {
         const int __together = __k < __quarter ? 4 : 1;
         typename __elements::chunk __sums[4];
         for (long long __from = 0; __from < __length; __from += __elements::slice)
@@ -173,12 +173,11 @@ GRIDSTRIDE_APART int fold_quarters(places<true>, const row_of_values<__type>& __
                 __its.add(__sums[__q], __from, __length - __from < __elements::slice ? __length : __from + __elements::slice, __all...);
             }
         for (int __q = 0; __q < __together; ++__q) __values.set(__k + __q * __quarter, __sums[__q].whole(__do));
-        if (__k + 1 == __quarter) __k = 4 * __quarter - 1;
     }
-    return __rows;
+    return true;
 }
 template <int __block, class __type, class... __others>
-GRIDSTRIDE_INLINED int fold_quarters(places<false>, const row_of_values<__type>&, __others&&...) { return 0; }
+GRIDSTRIDE_INLINED bool fold_in_slices(places<false>, const row_of_values<__type>&, __others&&...) { return false; }
 
 template <class __type, int __block>
 constexpr bool is_by_members() { return lanes_of_members<__type>() > 1 && __block % lanes_of_members<__type>() == 0; }
@@ -215,7 +214,7 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
     const share_of_pieces __share(__space.outputs * __space.parts);
     const long long __whole = __space.fold.count;
     constexpr bool __are_in_lanes = __short::lanes > 1 && !finds_places<__reduce>::value && !is_by_members<__type, __block>();
-    constexpr bool __may_quarter = fetches_by_itself && __are_in_lanes && largest_stored<typename __inputs::operand...>() >= 4;
+    constexpr bool __may_slice = fetches_by_itself && __are_in_lanes && largest_stored<typename __inputs::operand...>() >= 4;
     // One element in place of a row is repeated in a buffer, for all lanes and as far as a vector reaches.
     const bool __may_repeat = __short::may_repeat && __space.fold_row + 2 * __short::lanes + line_bytes <= __block;
     swallow(__all.look_ahead(__space.fold_row, __space.fold.count > 1 ? __all.source.strides[1] : __all.source.kept_strides[0])...);
@@ -238,13 +237,9 @@ GRIDSTRIDE_INLINED void run_along(const __map& __do_map, const __reduce& __do, c
         };
         if (__is_one_row && __space.fold_row >= __short::lanes && __space.fold_row <= __short::longest && __are_direct(__may_repeat)) {
             __short::fold(__values, int(__count), __space.kept_row - __result % __space.kept_row, __do_map, __do, __space, __number, __all...);
-        } else {
-            int __folded = 0;
-            if (__may_quarter && __is_one_row && __are_direct(false))
-                __folded = fold_quarters<__block, __type>(places<__may_quarter>(), __values, int(__count), __do_map, __do, __space, __number, __all...);
-            __number += __folded * __space.kept_numbers.strides[0];
-            swallow((__all.base += __folded * __all.source.kept_strides[0])...);
-            for (int __k = __folded; __k < __count; ++__k) {
+        } else if (!(__may_slice && __is_one_row && __are_direct(false) &&
+                     fold_in_slices<__block, __type>(places<__may_slice>(), __values, int(__count), __do_map, __do, __space, __number, __all...))) {
+            for (int __k = 0; __k < __count; ++__k) {
                 __values.set(__k, __begin < __end ? fold_chunks<__block, __type>(__do_map, __do, __space, __number, __begin, __end, __all...)
                                                   : __start.value);
                 __number += __space.kept_numbers.strides[0];
