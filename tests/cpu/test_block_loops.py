@@ -37,6 +37,12 @@ NUMBERS_AS_ELEMENTS = gs.ElementwiseKernel("T x", "T y", "y = T(i % 101)", "numb
 ADD_TO = gs.ElementwiseKernel("T x", "T y", "y += x", "add_to")
 MIXED_SUM = gs.ElementwiseKernel("A x, B y", "C z", "z = C(x + y)", "mixed_sum")
 LESS = gs.ElementwiseKernel("T x, U y", "bool z", "z = x < y", "less_than")
+NEIGHBORS = gs.ElementwiseKernel(
+    "T x, T left, T right, T up, T down",
+    "T z",
+    "z = left + right + up + down - T(4) * x + T(i % 5)",
+    "neighbors",
+)
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "numbered_sum")
 
 
@@ -466,6 +472,47 @@ def test_only_sectors_with_gaps_are_fetched(step: int, gaps: int) -> None:
     limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
     loop = writers.BlockLoops().elementwise(ElementWalk((1 << 20,), (1,), operands), limits)
     assert loop.name == f"striped_rows<1, 8, {gaps}>"
+
+
+def neighbors(x: Any) -> tuple[Any, ...]:
+    """Return the inner elements of the last two axes, and those before and behind each along either."""
+    inner, before, behind = slice(1, -1), slice(None, -2), slice(2, None)
+    places = (inner, inner), (inner, before), (inner, behind), (before, inner), (behind, inner)
+    return tuple(x[..., row, column] for row, column in places)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+@pytest.mark.parametrize("shape", [(39, 303), (3, 8, 66), (2, 3, 6, 131)])
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_neighbors_of_elements(
+    dtype: str, shape: tuple[int, ...], has_gaps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = values(shape, dtype, 1)
+    inner, *around = operands = neighbors(x)
+    numbers = (np.arange(inner.size).reshape(inner.shape) % 5).astype(dtype)
+    room = np.full(shape if has_gaps else inner.shape, 77, dtype)
+    out = neighbors(room)[0] if has_gaps else room
+    with taken_loops(monkeypatch, "stacked_rows", sys.modules[__name__]) as names:
+        NEIGHBORS(*operands, out)
+    assert names == ["stacked_rows<4>"]
+    np.testing.assert_allclose(out, sum(around) - 4 * inner + numbers, rtol=1e-2)
+    assert (room == 77).sum() >= room.size - out.size
+
+
+@pytest.mark.parametrize(
+    ("itemsize", "row", "apart", "is_stacked"),
+    [(4, 64, 4, True), (8, 8000, 8, True), (1, 8000, 1, False), (4, 63, 4, False), (4, 8000, 1 << 33, False)],
+)
+def test_rows_are_stacked_where_inputs_are_neighbors(
+    itemsize: int, row: int, apart: int, is_stacked: bool
+) -> None:
+    pitch = (row + 2) * itemsize
+    inputs = [Walked((1 << 20) + each * apart, itemsize, (itemsize, pitch)) for each in range(3)]
+    out = Walked(1 << 19, itemsize, (itemsize, row * itemsize), (), True)
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    for some, expected in ((inputs, is_stacked), (inputs[:2], False)):
+        loop = writers.BlockLoops().elementwise(ElementWalk((row, 100), (1, row), (*some, out)), limits)
+        assert (loop.name == "stacked_rows<4>") is expected, loop.name
 
 
 @pytest.mark.parametrize("gap", [1, 2])

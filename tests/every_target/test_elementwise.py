@@ -145,6 +145,24 @@ def test_outputs_that_are_blocks_of_one_array(xp: ModuleType, dtype: str) -> Non
         both(xp.asarray(x), out[left], out[:, 34:69])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("shape", [(70, 300), (5, 12, 131)])
+def test_neighbors_in_one_array(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
+    stencil = gs.ElementwiseKernel(
+        "T x, T a, T b, T c, T d", "T z", "z = a + b + c + d - T(4) * x", "stencil"
+    )
+    x, inner, before, behind = values(shape, dtype, 1), slice(1, -1), slice(None, -2), slice(2, None)
+    places = [(inner, inner), (inner, before), (inner, behind), (before, inner), (behind, inner)]
+    middle, *around = (x[..., row, column] for row, column in places)
+    given = xp.asarray(x)
+    result = stencil(*(given[..., row, column] for row, column in places))
+    expected = sum(around) - np.dtype(dtype).type(4) * middle
+    np.testing.assert_allclose(gs.asnumpy(result), expected, rtol=1e-2)
+    stencil(*(given[..., row, column] for row, column in places), given[..., inner, inner])
+    np.testing.assert_allclose(gs.asnumpy(given)[..., inner, inner], expected, rtol=1e-2)
+    np.testing.assert_array_equal(gs.asnumpy(given)[..., 0], x[..., 0])
+
+
 def test_axes_without_limit(xp: ModuleType) -> None:
     shape = (2, 1, 3, 1, 2, 2, 1, 2, 2, 3)
     x = values(shape, "f4", 1)[:, :, ::-1].transpose(9, 3, 5, 1, 7, 0, 2, 8, 6, 4)

@@ -63,6 +63,30 @@ struct stripes {
     }
 };
 
+// Take a thread's elements, of rows that begin with `__row` and are `__rows` apart, before `__last`. All are loaded before
+// one is used.
+template <int __width, int __count, class __operation, class... __stripes>
+GRIDSTRIDE_INLINED void take_stripes(const __operation& __do, const row_numbers& __numbers, long long __next_number,
+                                     unsigned __row, unsigned __rows, unsigned __last, bool __is_fetched, __stripes&... __all) {
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) swallow(__all.load(__k, __row + __k * __rows < __last)...);
+    if (__is_fetched)
+#pragma unroll
+        for (int __k = 0; __k < __count; ++__k)
+            if (__row + __k * __rows < __last) swallow(__all.fetch_gap(__k)...);
+#pragma unroll
+    for (int __k = 0; __k < __count; ++__k) {
+        if (__row + __k * __rows >= __last) break;
+#pragma unroll
+        for (int __j = 0; __j < __width; ++__j) {
+            __do(__numbers.of(__j) + __k * __next_number,
+                 element<typename __stripes::operand>(__all.loaded(__k, __j)).get()...);
+            swallow(__all.store(__k, __j)...);
+        }
+        swallow(__all.step()...);
+    }
+}
+
 template <int __width, int __count, int __gaps, class __operation, int __axes, class... __stripes>
 GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space<__axes>& __space, __stripes&&... __all) {
     const unsigned __length = unsigned(__space.column), __pieces = __length / __width, __rows = unsigned(__space.width);
@@ -77,23 +101,9 @@ GRIDSTRIDE_INLINED void run_stripes(const __operation& __do, const element_space
     const long long __left = __space.row - __first;
     const unsigned __last = __left < __count * __rows ? unsigned(__left) : __count * __rows;
     swallow(__all.move(__begin, __element, __rows)...);
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k) swallow(__all.load(__k, __row + __k * __rows < __last)...);
-    if (__gaps == gaps_within || (__gaps == gaps_between && (__element == 0 || __element + __width == __length)))
-#pragma unroll
-        for (int __k = 0; __k < __count; ++__k)
-            if (__row + __k * __rows < __last) swallow(__all.fetch_gap(__k)...);
-#pragma unroll
-    for (int __k = 0; __k < __count; ++__k) {
-        if (__row + __k * __rows >= __last) break;
-#pragma unroll
-        for (int __j = 0; __j < __width; ++__j) {
-            __do(__number + __k * (__rows * __numbers.step) + __j * __numbers.strides[0],
-                 element<typename __stripes::operand>(__all.loaded(__k, __j)).get()...);
-            swallow(__all.store(__k, __j)...);
-        }
-        swallow(__all.step()...);
-    }
+    const bool __is_fetched = __gaps == gaps_within || (__gaps == gaps_between && (__element == 0 || __element + __width == __length));
+    take_stripes<__width, __count>(__do, row_numbers{__number, __numbers.strides[0]}, __rows * __numbers.step, __row, __rows, __last,
+                                   __is_fetched, __all...);
 }
 
 // There are `row` rows of `column` elements, which are `strides[0]` apart. A block takes `width` of them at once, and

@@ -31,6 +31,7 @@ from gridstride.targets.block_loops.fold_small import fold_small, is_small
 from gridstride.targets.block_loops.fold_turned import fold_turned
 from gridstride.targets.block_loops.rows import packets_of_rows, rows
 from gridstride.targets.block_loops.sizes import packet_length
+from gridstride.targets.block_loops.stacked_rows import stacked_rows
 from gridstride.targets.block_loops.strips import strip_loop
 from gridstride.targets.block_loops.tiles import any_tiles, turned_tiles
 from gridstride.targets.walks import LEAST_WORD, THREADS, WARP, ElementWalk, FoldLoop, FoldWalk, Loop
@@ -53,6 +54,7 @@ class BlockLoops:
         length = packet_length(walk.operands)
         return (
             exchanged_rows(walk, limits)
+            or stacked_rows(walk)
             or flat_rows(walk, length)
             or strip_loop(walk, length, limits)
             or turned_tiles(walk, length, limits)
