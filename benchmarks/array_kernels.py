@@ -20,7 +20,7 @@ import gridstride as gs
 
 #: The last ones are those of which peers have the slowest rows: what others leave of the time is theirs.
 DTYPES = ("float32", "bfloat16", "int32", "complex64", "float64", "float16", "int8")
-FAMILIES = ("elementwise", "reductions")
+FAMILIES = ("elementwise", "reductions", "everyday")
 SCALAR = 3
 
 _TEXTS = {
@@ -28,6 +28,12 @@ _TEXTS = {
     "add": ("T x, T y", "T z", "z = x + y"),
     "multiply": ("T x, T y", "T z", "z = x * y"),
     "increment": ("T x", "T z", "z = x + T(1)"),
+    "copy": ("T x", "T z", "z = x"),
+    "subtract": ("T x, T y", "T z", "z = x - y"),
+    "add3": ("T x, T y, T w", "T z", "z = x + y + w"),
+    "affine": ("T x, T s, T b", "T z", "z = s * x + b"),
+    "stencil5": ("T x, T a, T b, T c, T d", "T z", "z = a + b + c + d - T(4) * x"),
+    "stencil7": ("T x, T a, T b, T c, T d, T e, T f", "T z", "z = a + b + c + d + e + f - T(6) * x"),
 }
 _PLACE = """
 struct candidate { T value; long long place; };

@@ -23,7 +23,7 @@ class Layout(NamedTuple):
     ----------
     id : str
     operation : str
-        "axpy", "add", "multiply", "increment" or "distances"; the last operand is the output.
+        A key of `array_kernels`' texts, or "distances"; the last operand is the output.
     operands : tuple of array
     bytes : int
         That must move.
@@ -32,6 +32,8 @@ class Layout(NamedTuple):
     operations : int
         Additions, subtractions and multiplications that numbers take together, a multiplication that is added as one,
         where these may take longer than memory does; 0: where memory always does.
+    of_one : bool
+        Whether the inputs are parts of one array, of which each has about all.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Layout(NamedTuple):
     bytes: int
     goal: float | None
     operations: int = 0
+    of_one: bool = False
 
 
 class Fold(NamedTuple):

@@ -16,6 +16,7 @@ import array_kernels
 import numpy as np
 from array_kernels import SCALAR, Case
 from array_rows import Fold, Layout, folds, layouts, takes
+from everyday_rows import everyday_layouts
 from measure import interleave, medians, one_line
 from peers import arrays_by_numba, arrays_by_numexpr, arrays_by_torch
 from supervise import Plan
@@ -25,6 +26,8 @@ import gridstride as gs
 ELEMENTS = 1 << int(os.environ.get("LOG2_ELEMENTS", "25"))
 REPEATS = int(os.environ.get("REPEATS", "15"))
 _PEERS = {"numexpr": arrays_by_numexpr, "numba": arrays_by_numba, "PyTorch": arrays_by_torch}
+#: Operations that all peers have.
+_OF_ALL = ("axpy", "add", "multiply", "increment")
 #: What a row may take of the time in which a copy moves its bytes.
 _GOAL, _GOAL_TRANSPOSED = 1.3, 2.0
 _TRANSPOSED_ORDERS = ("41302", "24031", "30421", "021", "04213", "210")
@@ -35,6 +38,12 @@ _NUMPY = {
     "multiply": lambda x, y, z: np.multiply(x, y, out=z),
     "increment": lambda x, z: np.add(x, x.dtype.type(1), out=z),
     "distances": lambda x, y, z: np.sum((x - y) ** 2, axis=2, dtype=z.dtype, out=z),
+    "copy": lambda x, z: np.copyto(z, x),
+    "subtract": lambda x, y, z: np.subtract(x, y, out=z),
+    "add3": lambda x, y, w, z: np.add(x + y, w, out=z),
+    "affine": lambda x, s, b, z: np.add(np.multiply(x, s, out=z), b, out=z),
+    "stencil5": lambda x, a, b, c, d, z: np.subtract(a + b + c + d, 4 * x, out=z),
+    "stencil7": lambda x, a, b, c, d, e, f, z: np.subtract(a + b + c + d + e + f, 6 * x, out=z),
 }
 
 
@@ -54,7 +63,9 @@ def cases(dtype: str, plan: Plan) -> Iterator[Case]:
     """Yield the rows of a dtype."""
     flat = [_random(_dtype(dtype)) for _ in range(3)]
     if "elementwise" in plan.families:
-        yield from _elementwise(_dtype(dtype), flat)
+        yield from _elementwise(_dtype(dtype), flat, layouts, _goal)
+    if "everyday" in plan.families:
+        yield from _elementwise(_dtype(dtype), flat, everyday_layouts, _everyday_goal)
     if "reductions" in plan.families:
         yield from _reductions(dtype, flat[0], plan)
 
@@ -79,20 +90,29 @@ def _random(dtype: np.dtype[Any]) -> Any:
     return found.astype(dtype) * dtype.type(1 + 0.5j) if dtype.kind == "c" else found.astype(dtype)
 
 
-def _elementwise(dtype: np.dtype[Any], flat: Sequence[Any]) -> Iterator[Case]:
+def _elementwise(
+    dtype: np.dtype[Any],
+    flat: Sequence[Any],
+    rows: Callable[..., Iterator[Layout]],
+    goal: Callable[[Layout], float],
+) -> Iterator[Case]:
     ours = array_kernels.elementwise_kernels(gs)
-    for layout in layouts(*flat, dtype.itemsize):
+    for layout in rows(*flat, dtype.itemsize):
         scalar = (dtype.type(SCALAR),) if layout.operation == "axpy" else ()
         by_numpy = partial(_NUMPY[layout.operation], *scalar, *layout.operands)
         peers = {"NumPy": by_numpy}
         for name, module in _PEERS.items():
-            run = module.elementwise(layout, scalar) if layout.operation != "distances" else None
+            run = module.elementwise(layout, scalar) if layout.operation in _OF_ALL else None
             if run is not None:
                 peers[name] = run
         yield Case(
             f"cpu.{layout.id}.{dtype.name}", array_kernels.call(ours[layout.operation], layout), peers,
-            partial(_check_elements, by_numpy, layout), layout.bytes, layout.bytes, _goal(layout),
+            partial(_check_elements, by_numpy, layout), layout.bytes, layout.bytes, goal(layout),
         )  # fmt: skip
+
+
+def _everyday_goal(_: Layout) -> float:
+    return _GOAL_TRANSPOSED
 
 
 def _goal(layout: Layout) -> float:

@@ -14,7 +14,8 @@ import array_kernels
 import cupy
 import torch
 from array_kernels import SCALAR, Case
-from array_rows import FLIPPED, Fold, folds, layouts, sectors, takes
+from array_rows import FLIPPED, Fold, Layout, folds, layouts, sectors, takes
+from everyday_rows import everyday_layouts
 from measure import one_line
 from peers import arrays_by_cupy
 from supervise import Plan
@@ -45,7 +46,15 @@ _TORCH = {
     "multiply": lambda x, y, z: torch.mul(x, y, out=z),
     "increment": lambda x, z: torch.add(x, 1, out=z),
     "distances": lambda x, y, z: z.copy_(((x - y) ** 2).sum(2)),
+    "copy": lambda x, z: z.copy_(x),
+    "subtract": lambda x, y, z: torch.sub(x, y, out=z),
+    "add3": lambda x, y, w, z: torch.add(x + y, w, out=z),
+    "affine": lambda x, s, b, z: torch.addcmul(b, x, s, out=z),
+    "stencil5": lambda x, a, b, c, d, z: torch.sub(a + b + c + d, x, alpha=4, out=z),
+    "stencil7": lambda x, a, b, c, d, e, f, z: torch.sub(a + b + c + d + e + f, x, alpha=6, out=z),
 }
+#: By how much results of two-byte floats may differ, of which PyTorch rounds each step of several.
+_ROUNDED = {"float16": 0.1, "bfloat16": 0.5}
 _TORCH_REDUCTIONS = {
     "sum": torch.sum, "max": torch.amax, "mean": torch.mean, "var": partial(torch.var, correction=0),
     "argmax": torch.argmax,
@@ -100,7 +109,9 @@ def cases(dtype: str, plan: Plan) -> Iterator[Case]:
     """Yield the rows of a dtype."""
     flat = [_random(dtype, SIZE // getattr(torch, dtype).itemsize) for _ in range(3)]
     if "elementwise" in plan.families:
-        yield from _elementwise(dtype, flat)
+        yield from _elementwise(dtype, flat, layouts)
+    if "everyday" in plan.families:
+        yield from _elementwise(dtype, flat, everyday_layouts)
     if "reductions" in plan.families:
         yield from _reductions(dtype, flat[0])
 
@@ -228,18 +239,19 @@ def _cupy(tensor: Any) -> Any:
     return tensor if tensor.dtype == torch.bfloat16 else cupy.asarray(tensor)
 
 
-def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
+def _elementwise(dtype: str, flat: Sequence[Any], rows: Callable[..., Iterator[Layout]]) -> Iterator[Case]:
     ours = array_kernels.elementwise_kernels(gs)
     itemsize = flat[0].element_size()
-    of_cupy = layouts(*map(_cupy, flat), itemsize)
-    for layout, tensors in zip(of_cupy, layouts(*flat, itemsize), strict=True):
+    of_cupy = rows(*map(_cupy, flat), itemsize)
+    for layout, tensors in zip(of_cupy, rows(*flat, itemsize), strict=True):
         scalar = (SCALAR,) if layout.operation == "axpy" else ()
         by_torch = partial(_TORCH[layout.operation], *scalar, *tensors.operands)
         peers = arrays_by_cupy.elementwise(layout) if arrays_by_cupy.has(dtype) else {}
         if layout.id not in FLIPPED:
             peers["torch"] = by_torch
         *inputs, output = layout.operands
-        touched = sum(map(_sectors, inputs)) + _sectors(output, is_written=True)
+        read = inputs[:1] if layout.of_one else inputs
+        touched = sum(map(_sectors, read)) + _sectors(output, is_written=True)
         yield Case(
             f"cuda.{layout.id}.{dtype}", array_kernels.call(ours[layout.operation], layout), peers,
             partial(_check_elements, by_torch, tensors.operands[-1]), layout.bytes, touched, layout.goal,
@@ -250,8 +262,8 @@ def _elementwise(dtype: str, flat: Sequence[Any]) -> Iterator[Case]:
 def _check_elements(by_torch: Callable[[], Any], out: Any, _: Any) -> None:
     own = out.clone()
     by_torch()
-    # PyTorch rounds each step of several to two bytes.
-    assert torch.allclose(own, out, rtol=2e-2, atol=1e-2), "another result than PyTorch's"
+    tolerance = _ROUNDED.get(str(out.dtype).removeprefix("torch."), 1e-2)
+    assert torch.allclose(own, out, rtol=2e-2, atol=tolerance), "another result than PyTorch's"
 
 
 def _reductions(dtype: str, flat: Any) -> Iterator[Case]:

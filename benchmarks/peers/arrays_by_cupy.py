@@ -9,10 +9,11 @@ from typing import Any
 import array_kernels
 import cupy
 from array_rows import Fold, Layout, folds, layouts, takes
+from everyday_rows import everyday_layouts
 
 #: Lengths beyond which CuPy takes the same text for every fold.
 _LONGEST = 4096
-_ELEMENTS = 1 << 16
+_ELEMENTS, _EVERYDAY_ELEMENTS = 1 << 16, 1 << 20
 
 
 def has(dtype: str) -> bool:
@@ -41,9 +42,10 @@ def compile_ahead(dtype: str) -> None:
     """Fill CuPy's cache with the texts that the rows need, by calls on a few elements."""
     if not has(dtype):
         return
-    flat = [cupy.ones(_ELEMENTS, dtype) for _ in range(3)]
-    for layout in layouts(*flat, flat[0].itemsize):
-        _run(elementwise(layout))
+    for rows, elements in ((layouts, _ELEMENTS), (everyday_layouts, _EVERYDAY_ELEMENTS)):
+        flat = [cupy.ones(elements, dtype) for _ in range(3)]
+        for layout in rows(*flat, flat[0].itemsize):
+            _run(elementwise(layout))
     for fold in folds(1 << 28):
         if takes(fold.kind, dtype):
             _run(reduction(fold, cupy.ones(_shortened(fold), dtype)))

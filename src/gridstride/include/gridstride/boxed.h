@@ -8,7 +8,9 @@
 
 namespace gridstride {
 
-constexpr int in_order_x = 0, in_order_y = 1;
+// How an operand lies: in the order of outputs, or in the other; or it repeats elements, of which a table says where they
+// are: the one that writes the table, and others that lie as it does.
+constexpr int in_order_x = 0, in_order_y = 1, repeated = 2, repeated_alike = 3;
 
 // Words that a thread does at once, and bytes of what it holds of them.
 template <int __layers>
@@ -21,8 +23,8 @@ struct boxed {
     typedef typename __operand::stored stored;
     typedef layers_of<stored, __layers> squares;
     typedef typename squares::cell cell;
-    static constexpr int size = sizeof(stored);
-    static constexpr bool is_turned = __kind == in_order_y;
+    static constexpr int size = sizeof(stored), kind = __kind;
+    static constexpr bool is_turned = __kind == in_order_y, is_repeated = __kind >= repeated;
 
     const __operand& source;
     char* base;       // the first layer's box
@@ -30,12 +32,17 @@ struct boxed {
     long long* runs;  // where they begin
     char* here;       // the run at which it stands
     char* waiting;  // cells, and before them the runs of layers as they lie in memory
+    const unsigned short* table;     // for each element in order x the element of one that repeats them
+    const unsigned short* repeats;   // the part of the run at which it stands
+    int run_length;
     packet<stored, __layers> items[box_words<__layers>::items];
 
     GRIDSTRIDE_INLINED boxed(const __operand& __source) : source(__source), base(__source.data) {}
     template <int __axes>
     GRIDSTRIDE_INLINED int begin(const box_space<__axes>& __space, char*& __shared) {
         apart = __space.distance * source.strides[0];
+        run_length = __space.x.length;
+        if (is_repeated) return 0;
         const int __elements = __space.elements, __runs = is_turned ? __space.y.runs : __space.x.runs;
         runs = reinterpret_cast<long long*>(__shared);
         __shared += (__runs + 1) / 2 * 16;
@@ -69,7 +76,8 @@ struct boxed {
     }
     static GRIDSTRIDE_INLINED int place(int __y) { return __y + static_cast<unsigned>(__y) / __gap; }
     GRIDSTRIDE_INLINED int stand_at(int __run) {
-        if (!is_turned) here = base + runs[__run];
+        if (is_repeated) repeats = table + __run * run_length;
+        else if (!is_turned) here = base + runs[__run];
         return 0;
     }
     template <int __axes>
@@ -189,7 +197,11 @@ struct boxed {
     static GRIDSTRIDE_INLINED int bytes_of_run(const box_space<__axes>& __space) { return (__space.y.length * size + 30) / 16 * 16; }
     GRIDSTRIDE_INLINED char* at(int __layer, int __e) const { return here + __layer * apart + __e * size; }
     GRIDSTRIDE_INLINED char* picked(int __place) const { return waiting + __place * int(sizeof(cell)); }
+    GRIDSTRIDE_INLINED stored& repeated_at(int __layer, int __e) const {
+        return *reinterpret_cast<stored*>(base + __layer * apart + repeats[__e] * size);
+    }
     GRIDSTRIDE_INLINED stored& in_place(int __layer, int __e, int __place) const {
+        if (is_repeated) return repeated_at(__layer, __e);
         return *(is_turned ? reinterpret_cast<stored*>(picked(__place)) + __layer : reinterpret_cast<stored*>(at(__layer, __e)));
     }
     // Take words from shared memory, or load one of them.
@@ -211,7 +223,10 @@ struct boxed {
         }
     }
     GRIDSTRIDE_INLINED int load(int __to, int __layer, int __e) {
-        if (__operand::is_read && !is_turned) load_packet<__layers>(items[__to], at(__layer, __e), size, 0, __layers);
+        if (is_repeated)
+#pragma unroll
+            for (int __j = 0; __j < __layers; ++__j) copy(items[__to].items[__j], repeated_at(__layer, __e + __j));
+        else if (__operand::is_read && !is_turned) load_packet<__layers>(items[__to], at(__layer, __e), size, 0, __layers);
         return 0;
     }
     GRIDSTRIDE_INLINED void store(int __from, int __layer, int __e) const {

@@ -172,31 +172,50 @@ template <> struct box_loop<false> {
     static GRIDSTRIDE_INLINED void run(__arguments&... __all) { do_elements(__all...); }
 };
 
-// Write the table: for each element in order x where its cell is, as `boxed::picked` takes it.
-template <class __boxed, int __axes>
-GRIDSTRIDE_INLINED void write_places(const box_space<__axes>& __space, unsigned short* __places) {
-    const int __row = int(__space.box.length[0]), __step = __space.y_step[0];
+// Write a table: for each element in order x what is said of the sum of its steps along the axes.
+template <int __axes, class __step, class __said>
+GRIDSTRIDE_INLINED void write_table(const box_space<__axes>& __space, unsigned short* __table, const __step& __step_along, const __said& __say) {
+    const int __row = int(__space.box.length[0]), __step_of_row = __step_along(0);
 #pragma unroll 1
     for (unsigned __k = threadIdx.x; __k < static_cast<unsigned>(__space.written); __k += blockDim.x) {
         unsigned __rest = (__umulhi(__k, __space.multiplier) + __k) >> __space.shift;
         const int __first = int(__k - __rest * __space.parts) * __space.part;
         const int __end = __row < __first + __space.part ? __row : __first + __space.part;
-        unsigned short* const __to = __places + __rest * __row;
-        int __y = __first * __step;
+        unsigned short* const __to = __table + __rest * __row;
+        int __sum = __first * __step_of_row;
 #pragma unroll
         for (int __axis = 1; __axis < __axes; ++__axis) {
             if (__axis >= __space.box.ndim) break;
-            __y += int(remainder_of(__space.box, __rest, __axis)) * __space.y_step[__axis];
+            __sum += int(remainder_of(__space.box, __rest, __axis)) * __step_along(__axis);
         }
 #pragma unroll 4
-        for (int __e = __first; __e < __end; ++__e, __y += __step) __to[__e] = static_cast<unsigned short>(__boxed::place(__y));
+        for (int __e = __first; __e < __end; ++__e, __sum += __step_of_row) __to[__e] = static_cast<unsigned short>(__say(__sum));
     }
 }
 
-template <int __layers, class __operation, int __axes, class... __boxed>
+// The table of where cells are, as `boxed::picked` takes them.
+template <class __boxed, int __axes>
+GRIDSTRIDE_INLINED void write_places(const box_space<__axes>& __space, unsigned short* __places) {
+    write_table(__space, __places, [&](int __axis) { return __space.y_step[__axis]; }, [](int __y) { return __boxed::place(__y); });
+}
+
+// The table of where an operand is that repeats elements.
+template <class __boxed, int __axes>
+GRIDSTRIDE_INLINED int take_table(const box_space<__axes>& __space, unsigned short* __table, __boxed& __one) {
+    __one.table = __table;
+    if (__boxed::kind == repeated)
+        write_table(
+            __space, __table,
+            [&](int __axis) { return int(__one.template stride_along<__axes>(__space.x_way[__axis])) / __boxed::size; },
+            [](int __elements) { return __elements; });
+    return 0;
+}
+
+template <int __layers, bool __has_table, class __operation, int __axes, class... __boxed>
 GRIDSTRIDE_INLINED void run_boxes(const __operation& __do, const box_space<__axes>& __space, char* __shared, __boxed&&... __all) {
     unsigned short* const __places = reinterpret_cast<unsigned short*>(__shared);
-    __shared += (__space.elements + 7) / 8 * 16;
+    const int __table = (__space.elements + 7) / 8 * 8;
+    __shared += (__has_table ? 4 : 2) * __table;
     swallow(__all.begin(__space, __shared)...);
     box_part __part;
     unsigned __rest = blockIdx.x;
@@ -211,15 +230,16 @@ GRIDSTRIDE_INLINED void run_boxes(const __operation& __do, const box_space<__axe
     __syncthreads();
     swallow(__all.bring(__space, __part)...);
     write_places<typename plain<decltype(last_of(__all...))>::type>(__space, __places);
+    if (__has_table) swallow(take_table(__space, __places + __table, __all)...);
     await_words();
     const long long __number = __part.number + __first * __space.numbers.strides[0];
     box_loop<(__layers > 1)>::template run<__layers>(__do, __space, __part, __number, __places, __all...);
 }
 
-// Kinds: in which order each operand lies.
+// Kinds: how each operand lies.
 template <int __layers, int __gap, int __squares, int... __kinds, class __operation, int __axes, class... __operands>
 GRIDSTRIDE_INLINED void boxes(const __operation& __do, const box_space<__axes>& __space, char* __shared, const __operands&... __all) {
-    run_boxes<__layers>(__do, __space, __shared, boxed<__operands, __layers, __gap, __squares, __kinds>(__all)...);
+    run_boxes<__layers, (larger(__kinds...) >= repeated)>(__do, __space, __shared, boxed<__operands, __layers, __gap, __squares, __kinds>(__all)...);
 }
 
 }

@@ -33,21 +33,31 @@ _LINE_WORDS, _PIECE, _PIECES = 32, 32, 8
 _MOST_WRITTEN = 24
 
 
+#: How operands lie, as the header has it: in either order, or with elements again and again, the first such and others.
+IN_ORDER_X, IN_ORDER_Y, REPEATED, REPEATED_ALIKE = range(4)
+
+
 class Sides(NamedTuple):
-    """Hold the axes in the orders of outputs and of turned inputs, inner ones first, and which operands are turned."""
+    """Hold the axes in the orders of outputs and of turned inputs, inner ones first, and how operands lie."""
 
     x: Ints
     y: Ints
-    turned: tuple[bool, ...]
+    kinds: Ints
 
     def of(self, operands: Sequence[Walked]) -> Iterator[tuple[Walked, Ints]]:
-        """Return each operand with its order."""
-        for operand, turned in zip(operands, self.turned, strict=True):
-            yield operand, self.y if turned else self.x
+        """Return each operand that has one of the orders, with it."""
+        for operand, kind in zip(operands, self.kinds, strict=True):
+            if kind < REPEATED:
+                yield operand, self.y if kind == IN_ORDER_Y else self.x
 
     def turned_of(self, operands: Sequence[Walked]) -> list[Walked]:
         """Return the operands that are turned."""
         return [operand for operand, order in self.of(operands) if order == self.y]
+
+    @property
+    def has_table(self) -> bool:
+        """Whether there is a table of where repeated elements are."""
+        return REPEATED in self.kinds
 
 
 class Taken(NamedTuple):
@@ -128,7 +138,7 @@ def box_loop(walk: ElementWalk, sides: Sides, box: Box) -> Loop | None:
     how = configuration(count, box.taken.threads)
     return Loop(
         _HEADER,
-        f"boxes<{layers}, {gap}, {box.taken.squares}, {', '.join(str(int(turned)) for turned in sides.turned)}>",
+        f"boxes<{layers}, {gap}, {box.taken.squares}, {', '.join(map(str, sides.kinds))}>",
         IN_LAUNCH,
         capacity,
         _space_bytes(walk, box, way, (x, y), (x_runs, y_runs), capacity),
@@ -228,9 +238,9 @@ def _parts(row: int, elements: int) -> Ints:
 def _shared_bytes(
     operands: Sequence[Walked], sides: Sides, box: Box, gap: int, x_run: int, y_run: int
 ) -> int:
-    """Return the shared memory of places, of where runs begin, and of the cells of turned operands."""
+    """Return the shared memory of tables, of where runs begin, and of the cells of turned operands."""
     elements = prod(box.extents)
-    shared = ceil_div(elements, 8) * 16
+    shared = ceil_div(elements, 8) * 16 * (1 + sides.has_table)
     for operand, order in sides.of(operands):
         shared += (elements // (y_run if order == sides.y else x_run) + 1) // 2 * 16
         if order == sides.y:

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from gridstride.targets.base import Limits
-from gridstride.targets.block_loops.box_space import Box, Sides, Taken, box_loop, cut_of, gap_of
+from gridstride.targets.block_loops.box_space import (
+    IN_ORDER_X,
+    IN_ORDER_Y,
+    REPEATED,
+    REPEATED_ALIKE,
+    Box,
+    Sides,
+    Taken,
+    box_loop,
+    cut_of,
+    gap_of,
+)
 from gridstride.targets.block_loops.element_loops import lies_along
 from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.walks import (
@@ -53,7 +64,7 @@ def boxes(walk: ElementWalk, limits: Limits, least: int = _LEAST_RUN) -> Loop | 
     others = []
     for box in _boxes(walk, sides, limits):
         run = _shortest_run(walk, sides, box, box.taken.layers)
-        loop = box_loop(walk, sides, box) if run >= least else None
+        loop = box_loop(walk, sides, box) if run >= least and _are_named(walk, sides, box) else None
         if loop is not None and run >= LONG_RUN:
             return _of_longer_runs(walk, sides, box, limits) or loop
         others += [] if loop is None else [loop]
@@ -68,7 +79,11 @@ def _of_longer_runs(walk: ElementWalk, sides: Sides, box: Box, limits: Limits) -
     taken = Taken(layers, _SQUARES, _LARGE_BLOCKS, _LARGE // (_SQUARES * layers))
     extents = _extents(walk.shape, sides, _most_elements(walk, sides, taken, limits))
     larger = None if extents is None else _layered(walk, sides, extents, taken)
-    if larger is None or _shortest_run(walk, sides, larger, 1) < 2 * run:
+    if (
+        larger is None
+        or not _are_named(walk, sides, larger)
+        or _shortest_run(walk, sides, larger, 1) < 2 * run
+    ):
         return None
     loop = box_loop(walk, sides, larger)
     if loop is None or loop.configuration.grid[0] < 2 * _LARGE_BLOCKS * limits.multiprocessors:
@@ -93,7 +108,7 @@ def _boxes(walk: ElementWalk, sides: Sides, limits: Limits) -> Iterator[Box]:
 def _taken_at_once(walk: ElementWalk, sides: Sides) -> Iterator[Taken]:
     """Yield what may be taken at once, the best first."""
     largest = max(operand.itemsize for operand in sides.turned_of(walk.operands))
-    for layers in _layers(walk.operands):
+    for layers in _layers([operand for operand, _ in sides.of(walk.operands)]):
         if layers == 1:
             yield Taken(1, 1, _BLOCKS_OF_WIDE if largest >= _WIDE else _BLOCKS)
             continue
@@ -111,27 +126,54 @@ def _squares(walk: ElementWalk, sides: Sides, layers: int, turned: int) -> int:
 def _most_elements(walk: ElementWalk, sides: Sides, taken: Taken, limits: Limits) -> int:
     """Return how many elements a box may have: its cells and places are in shared memory, and the table names them."""
     room = limits.shared_memory_per_block_optin // taken.blocks - _RESERVED
-    layers, place, gap = taken.layers, 2, gap_of(walk, sides, taken.layers)  # bytes of a place
+    layers, places, gap = taken.layers, 2 * (1 + sides.has_table), gap_of(walk, sides, taken.layers)  # bytes
     cells = sum(ceil_div(layers * each.itemsize * (gap + 1), gap) for each in sides.turned_of(walk.operands))
-    most = min(room // (place + cells), _MOST_PLACE * gap // (gap + 1))
+    most = min(room // (places + cells), _MOST_PLACE * gap // (gap + 1))
     return most if layers == 1 else min(most, taken.squares * taken.threads * layers)
 
 
 def _sides(walk: ElementWalk) -> Sides | None:
-    """Return both sides, where outputs lie in one order, and each input in that or in another."""
+    """Return both sides, where outputs lie in one order, and each input in that or in another, or repeats elements."""
     operands = walk.operands
     if not operands or not operands[-1].written:
         return None
-    if any(stride <= 0 or stride % each.itemsize for each in operands for stride in each.strides):
+    repeats = [0 in operand.strides and not operand.written for operand in operands]
+    if not _have_steps(operands, repeats) or not _are_alike(operands, repeats):
         return None
-    orders = [_order(operand) for operand in operands]
-    x, turned = orders[-1], tuple(order != orders[-1] for order in orders)
-    others = {order for order in orders if order != x}
-    if len(others) != 1 or any(
-        each.written for each, is_turned in zip(operands, turned, strict=True) if is_turned
-    ):
+    x, kinds = _order(operands[-1]), []
+    others = {
+        _order(operand) for operand, is_repeated in zip(operands, repeats, strict=True) if not is_repeated
+    } - {x}
+    if len(others) != 1:
         return None
-    return Sides(x, others.pop(), turned)
+    for operand, is_repeated in zip(operands, repeats, strict=True):
+        if is_repeated:
+            kinds.append(REPEATED_ALIKE if REPEATED in kinds else REPEATED)
+        else:
+            kinds.append(IN_ORDER_X if _order(operand) == x else IN_ORDER_Y)
+        if operand.written and kinds[-1] == IN_ORDER_Y:
+            return None
+    return Sides(x, others.pop(), tuple(kinds))
+
+
+def _have_steps(operands: Sequence[Walked], repeats: Sequence[bool]) -> bool:
+    """Return whether all elements are words in memory, and their steps forward, or none where they are repeated."""
+    return all(
+        fits_a_word(operand.itemsize)
+        and all(each % operand.itemsize == 0 for each in (operand.address, *operand.strides))
+        and (min(operand.strides) > 0 or (is_repeated and min(operand.strides) == 0))
+        for operand, is_repeated in zip(operands, repeats, strict=True)
+    )
+
+
+def _are_alike(operands: Sequence[Walked], repeats: Sequence[bool]) -> bool:
+    """Return whether all operands that repeat elements have the same steps."""
+    steps = {
+        tuple(stride // operand.itemsize for stride in operand.strides)
+        for operand, is_repeated in zip(operands, repeats, strict=True)
+        if is_repeated
+    }
+    return len(steps) <= 1
 
 
 def _order(operand: Walked) -> Ints:
@@ -139,12 +181,8 @@ def _order(operand: Walked) -> Ints:
 
 
 def _layers(operands: Sequence[Walked]) -> Ints:
-    """Return how many boxes may be taken at once, the best first; none where not all elements are words in memory."""
+    """Return how many boxes may be taken at once, the best first."""
     sizes = [operand.itemsize for operand in operands]
-    if not all(map(fits_a_word, sizes)):
-        return ()
-    if any(operand.address % operand.itemsize for operand in operands):
-        return ()
     if min(sizes) >= LEAST_WORD:
         return (1,)
     most = _CELL // max(sizes)
@@ -180,6 +218,19 @@ def _extents(shape: Ints, sides: Sides, most: int) -> Ints | None:
     )
 
 
+def _are_named(walk: ElementWalk, sides: Sides, box: Box) -> bool:
+    """Return whether a table can say where repeated elements are in a box."""
+    return all(
+        kind < REPEATED
+        or sum(
+            (extent - 1) * stride // operand.itemsize
+            for extent, stride in zip(box.extents, operand.strides, strict=True)
+        )
+        < _MOST_PLACE
+        for operand, kind in zip(walk.operands, sides.kinds, strict=True)
+    )
+
+
 def _layered(walk: ElementWalk, sides: Sides, extents: Ints, taken: Taken) -> Box | None:
     """Return the boxes with the axis along which layers waste least."""
     shape, layers, best, most = walk.shape, taken.layers, None, 0.0
@@ -188,7 +239,9 @@ def _layered(walk: ElementWalk, sides: Sides, extents: Ints, taken: Taken) -> Bo
         if axis is None or extents[axis] == shape[axis]:
             continue
         distance = extents[axis]
-        while any(distance * each.strides[axis] // each.itemsize % layers for each in walk.operands):
+        while any(
+            distance * each.strides[axis] // each.itemsize % layers for each, _ in sides.of(walk.operands)
+        ):
             distance *= 2
         pitch = layers * distance
         filled = (
