@@ -31,8 +31,9 @@ _SHORT_ROW, _UNEVEN_ROW, _LEAST_FLAT = 24, 1024, 512
 _FEWEST = 4
 #: How an operand lies, as the header has it.
 _FLAT, _OF_ROWS, _GATHERED, _ONE_ROW, _COLUMN, _OF_PAIRS, _CLOSE, _OF_ONES, _SAME = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: Axes of a row at most, and packets of all rows from which on no further axes are worth it.
-_MOST_INNER, _MANY = 3, 1024
+#: Axes of a row at most, and of one of repeated short rows; packets of all rows from which on no further axes are worth
+#: it.
+_MOST_INNER, _MOST_REPEATED, _MANY = 3, 2, 1024
 #: Packets that a thread takes at most that cover the same elements: of inputs of which nothing is the same for all, of
 #: others, and of small elements if nothing must be brought for each.
 _DIFFERENT, _SOME, _ALL = 2, 4, 8
@@ -73,6 +74,8 @@ class _Flat(NamedTuple):
 def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
     """Return the loop for short or uneven rows one after another, where no input needs to be turned."""
     found = _flattened(walk, length)
+    if found is None and (shorter := _length_of_repeated(walk)) < length:
+        found, length = _flattened(walk, shorter), shorter
     if found is None:
         return None
     if length == LARGEST_WORD and _GATHERED in found.kinds:
@@ -80,6 +83,21 @@ def flat_rows(walk: ElementWalk, length: int) -> Loop | None:
         if by_words is not None and by_words.times > 1:
             found, length = by_words, LEAST_WORD
     return _loop(walk, found, length)
+
+
+def _length_of_repeated(walk: ElementWalk) -> int:
+    """Return the longest packets that go on in one further row at most, where an input repeats each short row."""
+    longest = LARGEST_WORD
+    if any(_repeats_rows(operand, walk) for operand in walk.operands):
+        while longest > walk.shape[0] + 1:
+            longest //= 2
+    return longest
+
+
+def _repeats_rows(operand: Walked, walk: ElementWalk) -> bool:
+    """Return whether short rows one after another are repeated, each some times."""
+    row, size = walk.shape[0], operand.itemsize
+    return row <= _SHORT_ROW and operand.strides[:3] == (size, 0, row * size)
 
 
 def flat_rows_of_words(walk: ElementWalk, length: int) -> Loop | None:
@@ -130,7 +148,8 @@ def _flattened(walk: ElementWalk, length: int) -> _Flat | None:
         if inner == 1 and not _are_flat(walk, kinds, length):
             return None
         share = _shared(walk, inner, length, kinds)
-        if share.times > 1 or (inner == 1 and prod(walk.shape[:2]) >= _LEAST_FLAT):
+        is_long = inner == 1 or (inner == _MOST_REPEATED and _GATHERED in kinds)
+        if share.times > 1 or (is_long and prod(walk.shape[: inner + 1]) >= _LEAST_FLAT):
             found.append(share)
     return max(found, key=lambda each: _worth(walk, each, length), default=None)
 
@@ -194,7 +213,8 @@ def _kinds(walk: ElementWalk, inner: int, length: int) -> Ints | None:
 def _can_be_gathered(operand: Walked, walk: ElementWalk, inner: int, length: int) -> bool:
     """Return whether elements that lie otherwise are close enough to each other."""
     if inner > 1:
-        return _is_close(operand, walk, inner, length)
+        goes_on_once = inner == _MOST_REPEATED and walk.shape[0] >= length - 1
+        return (goes_on_once and _repeats_rows(operand, walk)) or _is_close(operand, walk, inner, length)
     step = abs(operand.strides[0])
     return operand.strides[0] == operand.itemsize or step <= (SECTOR if walk.shape[0] <= _SHORT_ROW else 0)
 
@@ -256,7 +276,8 @@ def _is_close(operand: Walked, walk: ElementWalk, inner: int, length: int) -> bo
     if operand.itemsize != 1 or length != LEAST_WORD or row > _SHORT_ROW:
         return False
     if inner > 1 and not _are_whole(walk, walk.shape[0] * walk.shape[1], length):
-        return False
+        # As far as the rows that are repeated: as many bytes as a packet and two rows have.
+        return inner == _MOST_REPEATED and _repeats_rows(operand, walk) and row >= length - 1
     for first in range(row):
         places = [at % row * step + at // row * further for at in range(first, first + LEAST_WORD)]
         if max(places) - min(places) > 2 * LEAST_WORD:
@@ -268,6 +289,9 @@ def _times(walk: ElementWalk, length: int, kinds: list[int]) -> tuple[int, int]:
     """Return how many packets a thread takes at once at most, of operands that lie so, and how many times."""
     inputs = {kind for operand, kind in zip(walk.operands, kinds, strict=True) if not operand.written}
     is_small, is_read = length >= _LEAST_SHARED, _is_read(walk)
+    is_narrow = length * walk.operands[-1].itemsize < LARGEST_WORD and inputs <= {_FLAT}
+    if (_GATHERED in inputs or is_narrow) and any(_repeats_rows(each, walk) for each in walk.operands):
+        return (_ALL if walk.operands[-1].itemsize == 1 else _SOME), 1
     if _CLOSE in inputs:
         return (1, 1) if _GATHERED in inputs else (_ALL, 1)
     if walk.shape[0] < length or _GATHERED in inputs:

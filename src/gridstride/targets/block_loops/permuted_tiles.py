@@ -102,6 +102,12 @@ def are_small_planes(walk: ElementWalk, most: int) -> bool:
     return bool(lengths) and prod(lengths) <= min(most, prod(walk.shape) - 1)
 
 
+def are_at_sectors(walk: ElementWalk) -> bool:
+    """Return whether there are tiles of which all rows of results begin at sectors."""
+    sides = _sides(walk, _SHAPES[LARGEST_WORD]) if _are_elements(walk.operands) else None
+    return sides is not None and _phases(walk, sides) == 1
+
+
 def rows_go_on(walk: ElementWalk, only_sectors: bool = False) -> bool:
     """Return whether rows of results go on along further axes, and perhaps begin at sectors then."""
     sides = _sides(walk, _SHAPES[1]) if _are_elements(walk.operands) else None

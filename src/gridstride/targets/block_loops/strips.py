@@ -48,13 +48,18 @@ def strip_loop(walk: ElementWalk, length: int, limits: Limits) -> Loop | None:
     if strip is None:
         return _of_more_rows(walk, length, limits) if is_moved else None
     if strip.row < _SHORT and is_small:
-        loop = moved_by_sectors(walk, limits) or boxes(walk, limits)
+        loop = moved_by_sectors(walk, limits) or (boxes(walk, limits) if not _repeats_wide(walk) else None)
         if loop is not None:
             return loop
     loop = interleaving(strip, limits)
     if loop is not None or strip.is_backwards():
         return loop
     return _picked_strips(strip, limits) or _in_tiles(strip, limits) or _strips(strip, limits)
+
+
+def _repeats_wide(walk: ElementWalk) -> bool:
+    """Return whether an input repeats elements that are wider than bytes."""
+    return any(0 in operand.strides and operand.itemsize > 1 for operand in walk.operands)
 
 
 def _in_tiles(strip: Plane, limits: Limits) -> Loop | None:

@@ -12,6 +12,7 @@ from math import prod
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops.element_loops import reads_one
 from gridstride.targets.block_loops.permuted_tiles import (
+    are_at_sectors,
     are_small_planes,
     filled,
     moved_by_sectors,
@@ -142,7 +143,12 @@ def _turned(walk: ElementWalk, sides: Sides) -> tuple[bool, ...]:
 
 def _of_any_axes(walk: ElementWalk, limits: Limits) -> Loop | None:
     """Return a loop whose sides are any number of axes: over tiles, or where these are not filled, over boxes."""
-    if (loop := _boxes_of_small_planes(walk, limits) or moved_by_sectors(walk, limits)) is not None:
+    loop = (
+        _boxes_of_small_planes(walk, limits)
+        or moved_by_sectors(walk, limits)
+        or _beside_repeated(walk, limits)
+    )
+    if loop is not None:
         return loop
     is_small = max(operand.itemsize for operand in walk.operands) <= _SMALL
     if filled(walk) < _LEAST_FILLED[not is_small]:
@@ -161,7 +167,14 @@ def _boxes_of_small_planes(walk: ElementWalk, limits: Limits) -> Loop | None:
     from gridstride.targets.block_loops.boxes import LONG_RUN, boxes
 
     loop = moved_by_sectors(walk, limits) if largest == LEAST_WORD else None
-    return loop or boxes(walk, limits, LONG_RUN)
+    return loop or _beside_repeated(walk, limits) or boxes(walk, limits, LONG_RUN)
+
+
+def _beside_repeated(walk: ElementWalk, limits: Limits) -> Loop | None:
+    """Return a loop over tiles of any axes, where inputs repeat elements and rows of results begin at sectors."""
+    are_repeated = any(0 in operand.strides for operand in walk.operands)
+    is_byte = max(operand.itemsize for operand in walk.operands) == 1
+    return permuted_tiles(walk, limits) if are_repeated and not is_byte and are_at_sectors(walk) else None
 
 
 def _of_small_planes(plane: Plane, limits: Limits) -> Loop | None:
