@@ -163,6 +163,16 @@ def test_neighbors_in_one_array(xp: ModuleType, dtype: str, shape: tuple[int, ..
     np.testing.assert_array_equal(gs.asnumpy(given)[..., 0], x[..., 0])
 
 
+def test_hundreds_of_parameters(xp: ModuleType) -> None:
+    count = 300
+    scalars = ", ".join(f"T s{k}" for k in range(count))
+    kernel = gs.ElementwiseKernel(f"T x, {scalars}", "T y", f"y = x + s0 + s{count - 1}", "hundreds")
+    x = xp.arange(6.0)
+    for _ in range(4):  # the last calls are those of the fast path
+        result = gs.asnumpy(kernel(x, *map(float, range(1, count + 1))))
+        np.testing.assert_array_equal(result, np.arange(6.0) + 1 + count)
+
+
 def test_axes_without_limit(xp: ModuleType) -> None:
     shape = (2, 1, 3, 1, 2, 2, 1, 2, 2, 3)
     x = values(shape, "f4", 1)[:, :, ::-1].transpose(9, 3, 5, 1, 7, 0, 2, 8, 6, 4)

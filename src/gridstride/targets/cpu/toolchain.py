@@ -58,6 +58,8 @@ _KIND_FLAGS = {
         "--param=vect-max-version-for-alias-checks=200",
         # For some processors it leaves sums in loops uncontracted, and then only where they are not made vectors.
         "--param=avoid-fma-max-bits=0",
+        # g++ 12 takes the wrong ones out of 256 parameters and more.
+        "-fno-ipa-sra",
     ),
     "clang": _CLANG_FLAGS,
     # It traps undefined behavior, and takes optimization for a release without assertions.
