@@ -75,6 +75,40 @@ def test_numbers_of_a_preamble(xp: ModuleType, raw: str) -> None:
             twice(xp.ones(3, dtype), out)
 
 
+PAIR = "struct pair { float x, y; };"
+REAL = "struct real { double of; __device__ operator double() const { return of; } };"
+ANGLE = "struct angle { double of; angle() = default; __device__ explicit angle(double x) : of(x) {} };"
+EITHER = "union either { double x; long long y; };"
+
+
+@pytest.mark.parametrize(
+    ("name", "preamble", "dtype"),
+    [("pair", PAIR, "f8"), ("pair", PAIR, "i8"), ("real", REAL, "i4"), ("pair", PAIR, "f4")],
+)
+def test_structures_are_not_given_numbers(xp: ModuleType, name: str, preamble: str, dtype: str) -> None:
+    kernel = gs.ElementwiseKernel(f"{name} p", "int32 r", "r = sizeof(p)", "size_of", preamble=preamble)
+    with pytest.raises(gs.CompileError, match=f"{name} is another type than the argument's dtype"):
+        kernel(xp.asarray(np.ones(3, dtype)))
+
+
+@pytest.mark.parametrize(
+    ("name", "preamble", "dtype", "text"),
+    [
+        ("pair", PAIR, "c8", "r = p.x + p.y"),
+        ("pair", PAIR, "u8", "r = p.x + p.y"),
+        ("real", REAL, "f8", "r = p"),
+        ("angle", ANGLE, "f8", "r = p.of"),
+        ("either", EITHER, "f8", "r = p.x"),
+    ],
+)
+def test_classes_that_are_numbers_pairs_or_bits(
+    xp: ModuleType, name: str, preamble: str, dtype: str, text: str
+) -> None:
+    bits = {"c8": np.array([1 + 2j], "c8"), "u8": np.array([1 + 2j], "c8").view("u8"), "f8": np.array([3.0])}
+    kernel = gs.ElementwiseKernel(f"{name} p", "float64 r", text, "number_of", preamble=preamble)
+    assert gs.asnumpy(kernel(xp.asarray(bits[dtype]))).tolist() == [3]
+
+
 def test_python_numbers_for_types_of_a_preamble(xp: ModuleType) -> None:
     kernel = gs.ElementwiseKernel("real k, T x", "T y", "y = k * x", "scale", preamble="typedef float real;")
     x = xp.ones(3, xp.float32)

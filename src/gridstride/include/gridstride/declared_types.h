@@ -45,11 +45,34 @@ struct is_member {
         sizeof(__declared) == __size && (declared < 0 || given < 0 || declared == given);
 };
 
+template <class __type>
+const __type& given_as();
+
+// Whether one is made of the other.
+template <class __from, class __to, class = void>
+struct is_converted {
+    static constexpr bool value = false;
+};
+template <class __from, class __to>
+struct is_converted<__from, __to, decltype(static_cast<void>(static_cast<__to>(given_as<__from>())))> {
+    static constexpr bool value = true;
+};
+
+// A class is given floating or signed numbers only if it is a number itself: made of one, or one of it. Unsigned numbers
+// may be the bits of any class, and complex ones a pair; a union says that its bytes are several things.
+template <class __declared, class __given, bool = __is_class(__declared) && (number_kind<__given>::value > 0)>
+struct is_number_of {
+    static constexpr bool value = is_converted<__declared, __given>::value || is_converted<__given, __declared>::value;
+};
+template <class __declared, class __given>
+struct is_number_of<__declared, __given, false> {
+    static constexpr int declared = number_kind<__declared>::value, given = number_kind<__given>::value;
+    static constexpr bool value = declared < 0 || given < 0 || declared == given;
+};
+
 template <class __declared, class __given>
 struct stands_for {
-    static constexpr int declared = number_kind<__declared>::value, given = number_kind<__given>::value;
-    static constexpr bool value =
-        sizeof(__declared) == sizeof(__given) && (declared < 0 || given < 0 || declared == given);
+    static constexpr bool value = sizeof(__declared) == sizeof(__given) && is_number_of<__declared, __given>::value;
 };
 
 }
