@@ -43,6 +43,9 @@ NEIGHBORS = gs.ElementwiseKernel(
     "z = left + right + up + down - T(4) * x + T(i % 5)",
     "neighbors",
 )
+AFFINE = gs.ElementwiseKernel("T x, T s, T b", "T z", "z = s * x + b + T(i % 5)", "affine")
+NUMBERED_COPY = gs.ElementwiseKernel("T x", "T z", "z = x + T(i % 5)", "numbered_copy")
+OF_THREE = gs.ElementwiseKernel("T x, T y, T w", "T z", "z = x + y + w + T(i % 5)", "of_three")
 NUMBERED = gs.ElementwiseKernel("T x, T y", "T z", "z = x + y + T(i % 5)", "numbered_sum")
 
 
@@ -513,6 +516,61 @@ def test_rows_are_stacked_where_inputs_are_neighbors(
     for some, expected in ((inputs, is_stacked), (inputs[:2], False)):
         loop = writers.BlockLoops().elementwise(ElementWalk((row, 100), (1, row), (*some, out)), limits)
         assert (loop.name == "stacked_rows<4>") is expected, loop.name
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("float32", "float64"), "complex128"])
+@pytest.mark.parametrize("side", [16, *in_soak(33), 70])
+def test_arrays_along_three_axes(dtype: str, side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = values((side, side, side), dtype, 1)
+    with taken_loops(monkeypatch, "cubes", sys.modules[__name__]) as names:
+        result = OF_THREE(x, x.transpose(1, 2, 0), x.transpose(2, 0, 1))
+    assert names[0].startswith("cubes<"), names
+    numbers = (np.arange(x.size).reshape(x.shape) % 5).astype(dtype)
+    np.testing.assert_allclose(result, x + x.transpose(1, 2, 0) + x.transpose(2, 0, 1) + numbers, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("float32", "float64", "complex128")])
+@pytest.mark.parametrize("shape", [(999, 10, 5), (333, 100, 7), *in_soak((97, 17, 225)), (501, 12, 9)])
+def test_boxes_beside_factors_of_channels(
+    dtype: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, factor, summand = values(shape, dtype, 1), values(shape[1:2], dtype, 2), values(shape[1:2], dtype, 3)
+    with taken_loops(monkeypatch, "turned_tiles", sys.modules[__name__]) as names:
+        out = np.zeros((shape[0], shape[2], shape[1]), dtype)
+        AFFINE(x.transpose(0, 2, 1), factor, summand, out)
+    assert names[0].endswith(", 1, 2, 3, 0>"), names
+    numbers = (np.arange(out.size).reshape(out.shape) % 5).astype(dtype)
+    expected = factor * x.transpose(0, 2, 1) + summand + numbers
+    np.testing.assert_allclose(out, expected, rtol=1e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", *in_soak("float32", "complex128")])
+@pytest.mark.parametrize("parts", [2, 3, 4, 7])
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("start", [0, 1])
+def test_short_rows_that_are_repeated_each_some_times(dtype: str, parts: int, times: int, start: int) -> None:
+    pixels = values((5, 1, 2400, 1, parts), dtype, 1)
+    shape = 5, times, 2400, times, parts
+    room = np.zeros(start + np.prod(shape), dtype)
+    out = room[start:].reshape(shape)
+    NUMBERED_COPY(pixels, out)
+    numbers = (np.arange(out.size).reshape(shape) % 5).astype(dtype)
+    np.testing.assert_array_equal(out, pixels + numbers)
+    out = np.zeros(shape, dtype).transpose(1, 0, 3, 2, 4)  # of which numbers go another way
+    NUMBERED_COPY(pixels.transpose(1, 0, 3, 2, 4), out)
+    numbers = (np.arange(out.size).reshape(out.shape) % 5).astype(dtype)
+    np.testing.assert_array_equal(out, pixels.transpose(1, 0, 3, 2, 4) + numbers)
+
+
+def test_arrays_along_three_of_several_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, column = values((3, 20, 40, 35), "float32", 1), values((40, 1), "float32", 2)
+    y = values((3, 20, 35, 40), "float32", 3).transpose(0, 1, 3, 2)
+    w = values((40, 3, 35, 20), "float32", 4).transpose(1, 3, 0, 2)
+    numbers = (np.arange(x.size).reshape(x.shape) % 5).astype("f4")
+    with taken_loops(monkeypatch, "cubes", sys.modules[__name__]) as names:
+        for first in (x, column):
+            np.testing.assert_allclose(OF_THREE(first, y, w), first + y + w + numbers, rtol=1e-6)
+    assert [name.partition("<")[0] for name in names] == ["cubes"] * 2
 
 
 @pytest.mark.parametrize("gap", [1, 2])

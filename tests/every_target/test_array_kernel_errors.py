@@ -310,6 +310,10 @@ def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: Modul
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (
+            lambda: gs.ElementwiseKernel("T __global__", "T y", "y = 1"),
+            "'__global__' has a name as compilers' own words have",
+        ),
         (lambda: gs.ElementwiseKernel("T T", "T y", "y = 1"), "'T' has a name that every kernel's body has"),
         (
             lambda: gs.ElementwiseKernel("T threadIdx", "T y", "y = 1"),
@@ -342,6 +346,28 @@ def test_options_that_are_no_texts_are_refused_at_once(options: Any, got: str) -
     ):
         with pytest.raises(TypeError, match=f"`kept`: options must be a tuple of strings, got {got}"):
             make("T x", "T y", *texts, name="kept", options=options)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("text", ["y += x", "if (x > 2) y = x"])
+def test_earlier_values_that_are_complex(text: str, xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", text, "kept")
+    out = xp.ones(6, "c16")
+    with pytest.raises(ArgumentTypeError, match=r"`kept`: .* output `y` as float64, .* is complex128: pass"):
+        kernel(xp.ones(6), out)
+    total = gs.ReductionKernel("T x", "T y", "x", "a + b", "y += a", "0", "kept_sum")
+    with pytest.raises(ArgumentTypeError, match=r"`kept_sum`: .* output `y` as float64"):
+        total(xp.ones((2, 3)), axis=1, out=xp.ones(2, "c16"))
+
+
+def test_accumulators_without_a_constructor_of_no_arguments(xp: ModuleType) -> None:
+    preamble = "struct sum { double v; __device__ explicit sum(double x) : v(x) {}OTHER };"
+    texts = "T x", "T y", "sum(x)", "sum(a.v + b.v)", "y = a.v", "sum(0)", "wrapped", "sum"
+    with pytest.raises(
+        CompileError, match=r"reduce_type of wrapped, line 1: .*constructor without arguments"
+    ):
+        gs.ReductionKernel(*texts, preamble=preamble.replace("OTHER", ""))(xp.ones(3))
+    kernel = gs.ReductionKernel(*texts, preamble=preamble.replace("OTHER", " sum() = default;"))
+    assert float(kernel(xp.ones(3))) == 3
 
 
 def test_types_of_a_preamble_that_are_named_like_placeholders(xp: ModuleType) -> None:

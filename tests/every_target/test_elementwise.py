@@ -163,6 +163,37 @@ def test_neighbors_in_one_array(xp: ModuleType, dtype: str, shape: tuple[int, ..
     np.testing.assert_array_equal(gs.asnumpy(given)[..., 0], x[..., 0])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_arrays_along_three_axes(xp: ModuleType, dtype: str) -> None:
+    total = gs.ElementwiseKernel("T x, T y, T w", "T z", "z = x + y + w", "of_three")
+    x = values((37, 37, 37), dtype, 1)
+    given = xp.asarray(x)
+    result = total(given, given.transpose(1, 2, 0), given.transpose(2, 0, 1))
+    np.testing.assert_allclose(gs.asnumpy(result), x + x.transpose(1, 2, 0) + x.transpose(2, 0, 1), rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("shape", [(50, 10, 5), (30, 100, 7), (9, 17, 225), (7, 64, 49)])
+def test_factors_of_channels_beside_pixels(xp: ModuleType, dtype: str, shape: tuple[int, ...]) -> None:
+    affine = gs.ElementwiseKernel("T x, T s, T b", "T z", "z = s * x + b", "affine")
+    x, factor, summand = values(shape, dtype, 1), values(shape[1:2], dtype, 2), values(shape[1:2], dtype, 3)
+    out = xp.zeros((shape[0], shape[2], shape[1]), dtype)
+    affine(xp.asarray(x).transpose(0, 2, 1), xp.asarray(factor), xp.asarray(summand), out)
+    np.testing.assert_allclose(gs.asnumpy(out), factor * x.transpose(0, 2, 1) + summand, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 5])
+def test_pixels_that_are_repeated(xp: ModuleType, dtype: str, parts: int) -> None:
+    copy = gs.ElementwiseKernel("T x", "T y", "y = x", "enlarge")
+    pixels = values((6, 2400, parts), dtype, 1)
+    for times in (2, 3):
+        larger = xp.zeros((6, times, 2400, times, parts), dtype)
+        copy(xp.asarray(pixels)[:, None, :, None], larger)
+        expected = np.broadcast_to(pixels[:, None, :, None], larger.shape)
+        np.testing.assert_array_equal(gs.asnumpy(larger), expected)
+
+
 def test_hundreds_of_parameters(xp: ModuleType) -> None:
     count = 300
     scalars = ", ".join(f"T s{k}" for k in range(count))

@@ -191,9 +191,10 @@ def value_dtypes(
             _check_vector(declaration.name, passed[position], given)
             dtypes.append(given)
         else:
+            origin = "a vector" if vector_of(parameter.ctype) else "which a preamble declares"
             raise TypeError(
-                f"`{declaration.name}`: output {parameter.name!r} of the type {parameter.ctype!r}, which a preamble "
-                f"declares, cannot be made: pass it"
+                f"`{declaration.name}`: output {parameter.name!r} of the type {parameter.ctype!r}, {origin}, cannot "
+                f"be made, since arrays have no such dtype: pass it"
             )
     return tuple(dtypes)
 
@@ -245,7 +246,7 @@ def check_inputs(kernel: str, inputs: Sequence[Passed], dtypes: Sequence[DType])
             continue
         casts = "no" if each.parameter.raw or _is_structure(dtype) else "safe"
         if not can_cast(each.view.dtype, dtype, casts):
-            name = _dtypes.name_of_dtype(dtype)
+            name = _name_of(dtype)
             raise each.wrong(
                 kernel, name, f"Pass {name} (`x.astype({name!r})`), or declare the parameter as `T x`"
             )
@@ -257,7 +258,7 @@ def check_outputs(kernel: str, outputs: Sequence[Passed], dtypes: Sequence[DType
         assert each.view is not None
         casts = "no" if each.parameter.raw or _is_structure(dtype) else "same_kind"
         if not can_cast(dtype, each.view.dtype, casts):
-            name = _dtypes.name_of_dtype(dtype)
+            name = _name_of(dtype)
             raise each.wrong(
                 kernel, name, f"The result is {name}, which it cannot hold: pass an array of {name}"
             )
@@ -349,6 +350,10 @@ def _is_number(value: Any) -> bool:
             value.dtype.kind in "biufc" or value.dtype.names is not None or _dtypes.is_bfloat16(value.dtype)
         )
     return isinstance(value, bool | int | float | complex)
+
+
+def _name_of(dtype: DType) -> str:
+    return str(dtype) if _is_structure(dtype) else _dtypes.name_of_dtype(dtype)
 
 
 def _is_structure(dtype: DType) -> bool:

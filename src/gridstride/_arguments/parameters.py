@@ -191,6 +191,10 @@ def declare(
             raise ValueError(
                 f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already: write another"
             )
+        if parameter.name[:2] == "__" == parameter.name[-2:]:
+            raise ValueError(
+                f"`{name}`: parameter {parameter.name!r} has a name as compilers' own words have: write another"
+            )
         if parameter.name in seen:
             raise ValueError(f"`{name}`: two parameters have the name {parameter.name!r}")
         seen.add(parameter.name)

@@ -8,12 +8,13 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from gridstride import config
+from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, declare
 from gridstride._source.assignments import output_kind
 from gridstride._source.macros import OWN_LABEL, apart_from_macros, declared_words
 from gridstride._source.types import DType, Role, layout_lines, needed_headers, type_lines
 from gridstride._syntax.words import may_name, words
+from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import IN_LAUNCH, Loop, flag
@@ -166,7 +167,24 @@ def operand_type(role: Role, source: ElementwiseSource, outputs: set[str], capac
     if role.parameter.name in outputs:
         preambles = f"{source.type_preamble}\n{source.preamble}"
         kind = output_kind(source.operation, role.parameter.name, preambles, source.options)
+        if kind == "updated":
+            check_earlier(source.declaration.name, role)
     return f"gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}>"
+
+
+def check_earlier(kernel: str, role: Role) -> None:
+    """Raise TypeError where an output's earlier value is complex, and the text would have it as a real number."""
+    if role.stored.kind != "c" or role.value.kind == "c":
+        return
+    name, value = role.parameter.name, _dtypes.name_of_dtype(role.value)
+    raise ArgumentTypeError(
+        f"`{kernel}`: the text reads the earlier value of output `{name}` as {value}, but its array is {role.stored}: "
+        f"pass an array of {value}, or a complex input",
+        kernel=kernel,
+        parameter=name,
+        expected=value,
+        got=str(role.stored),
+    )
 
 
 def raw_type(role: Role, outputs: set[str]) -> str:

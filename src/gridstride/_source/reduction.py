@@ -10,6 +10,7 @@ from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
 from gridstride._source.assignments import output_kind
 from gridstride._source.elementwise import (
+    check_earlier,
     raw_type,
     section,
     shared_line,
@@ -18,7 +19,7 @@ from gridstride._source.elementwise import (
 )
 from gridstride._source.macros import apart_from_macros, declared_words
 from gridstride._source.recognized import handed_map, handed_reduce
-from gridstride._source.reduction_expressions import identity_lines, post_lines, statement_of
+from gridstride._source.reduction_expressions import IS_MADE, identity_lines, post_lines, statement_of
 from gridstride._source.types import (
     DType,
     Role,
@@ -340,8 +341,10 @@ class _Text:
         """Return the line that names the type in which values are folded."""
         name = self._source.declaration.name
         is_own = self._reduce_type == self._source.reduce_type
-        shown = f"\n{section(f'reduce_type of {name}', self._reduce_type)}\n" if is_own else self._reduce_type
-        return f"typedef {shown} _type_reduce;"
+        if not is_own:
+            return f"typedef {self._reduce_type} _type_reduce;"
+        label = f"reduce_type of {name}"
+        return f"typedef \n{section(label, self._reduce_type)}\n _type_reduce;\n{section(label, IS_MADE)}"
 
     def _raw_types(self, of_preamble: bool) -> Iterator[str]:
         """Yield the lines that name the types of the first input and output, which preambles may use or declare."""
@@ -369,6 +372,8 @@ class _Text:
         if name in self._outputs:
             preambles = f"{source.type_preamble}\n{source.preamble}"
             kind = output_kind(statement_of(source), name, preambles, source.options)
+            if kind == "updated":
+                check_earlier(source.declaration.name, role)
         types = f"{role.stored_ctype}, {role.ctype}, {self._form.capacity}"
         return f"const gridstride::{kind}<{types}> gridstride_at_{name}"
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _BEGINS_STATEMENT = re.compile(r"\s*(?:\{|(?:if|for|while|do|switch|return)\b)")
 _INFINITY = re.compile(r"([+-]?)\s*(?:INFINITY|HUGE_VALF?)")
 
+#: What is asked of types in which values are folded.
+IS_MADE = (
+    'static_assert(gridstride::is_made<_type_reduce>::value, "values wait in memory before there are any: '
+    'give the type a constructor without arguments, such as S() = default;");'
+)
+
 
 def assigns(text: str, names: Iterable[str]) -> bool:
     """Return whether an expression mentions one of the outputs, which it can only do to assign it."""

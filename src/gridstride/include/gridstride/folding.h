@@ -25,6 +25,16 @@ struct value_of {
     __host__ __device__ static __type from(const __other& __value) { return static_cast<__type>(__value); }
 };
 
+// Whether values can wait in memory before there is any.
+template <class __type, class = void>
+struct is_made {
+    static constexpr bool value = false;
+};
+template <class __type>
+struct is_made<__type, decltype(static_cast<void>(__type()))> {
+    static constexpr bool value = true;
+};
+
 // `_in_ind` and `_out_ind`.
 struct counted {
     long long __size;

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import gcd, prod
 
 from gridstride.targets.base import Limits
+from gridstride.targets.block_loops.cubes import cubes
 from gridstride.targets.block_loops.even_rows import even_rows
 from gridstride.targets.block_loops.exchanged_rows import exchanged_rows
 from gridstride.targets.block_loops.flat_rows import flat_rows, flat_rows_of_words
@@ -55,6 +56,7 @@ class BlockLoops:
         return (
             exchanged_rows(walk, limits)
             or stacked_rows(walk)
+            or cubes(walk, limits)
             or flat_rows(walk, length)
             or strip_loop(walk, length, limits)
             or turned_tiles(walk, length, limits)
