@@ -90,7 +90,7 @@ def _channels(room: Room) -> Iterator[Layout]:
 
 def _images(room: Room) -> Iterator[Layout]:
     """Yield parts and borders of images, channels that are left out, and images that are turned."""
-    height, width = (1080, 1920) if room.n >> 22 else (54, 96)
+    height, width = (1080, 1920) if room.n >> 23 else (54, 96)
     for parts in (1, 3, 4):
         count = max(1, room.n // (height * width * parts))
         images = room.given(count, height, width, parts)
@@ -112,7 +112,7 @@ def _images(room: Room) -> Iterator[Layout]:
 
 def _repeated_pixels(room: Room) -> Iterator[Layout]:
     """Yield images of which each pixel becomes several."""
-    height, width = (540, 960) if room.n >> 22 else (27, 48)
+    height, width = (540, 960) if room.n >> 25 else (27, 48)
     for parts in (1, 3, 4):
         for times in (2, 3):
             count = max(1, room.n // (height * width * parts * times * times))
