@@ -12,6 +12,8 @@ from typing import Any
 
 from array_rows import Layout, permuted
 
+#: Elements of the smallest arrays.
+_FEWEST = 1 << 20
 _INNER, _BEFORE, _BEHIND = slice(1, -1), slice(None, -2), slice(2, None)
 
 
@@ -40,7 +42,9 @@ class Room:
 
 
 def everyday_layouts(x: Any, y: Any, z: Any, itemsize: int) -> Iterator[Layout]:
-    """Yield the rows."""
+    """Yield the rows; none for arrays that have no room for all."""
+    if x.shape[0] < _FEWEST:
+        return
     room = Room(x, y, z, itemsize)
     yield from _images(room)
     yield from _channels(room)

@@ -278,6 +278,58 @@ def test_columns_of_all_operands_have_room(sizes: Ints) -> None:
     assert 1024 - len(sizes) < width * len(sizes) <= 1024
 
 
+@pytest.mark.parametrize(
+    ("itemsize", "row", "inputs", "apart", "is_alone"),
+    [
+        (4, 64, 1, 66, True),
+        (4, 63, 1, 65, False),
+        (4, 32, 4, 34, True),
+        (4, 32, 3, 34, False),
+        (8, 32, 2, 63, True),
+        (4, 128, 1, 256, False),  # too far
+        (4, 100, 2, 0, False),
+        (4, 128, 2, 0, True),
+        (4, 128, 1, 128, False),  # not apart
+    ],
+)
+def test_long_pieces_of_inputs_are_rows(
+    itemsize: int, row: int, inputs: int, apart: int, is_alone: bool
+) -> None:
+    shape = row, 50, 60
+    steps = itemsize, apart * itemsize, (apart or row) * 50 * itemsize
+    out = Walked(0, itemsize, (itemsize, row * itemsize, row * 50 * itemsize), written=True)
+    walk = ElementWalk(shape, (0, 0, 0), (*(Walked(0, itemsize, steps) for _ in range(inputs)), out))
+    tiling = tiles.tiling_of(walk, registry.get("cpu").limits(0))
+    assert (tiling.row_axes == 1) is is_alone
+
+
+def test_rows_end_where_chunks_of_repeated_elements_would_be_long() -> None:
+    pixels, out = Walked(0, 4, (4, 0, 12, 0, 576)), Walked(0, 4, (4, 12, 24, 1152, 2304), written=True)
+    walk = ElementWalk((3, 2, 48, 2, 1000), (0,) * 5, (pixels, out))
+    assert tiles.tiling_of(walk, registry.get("cpu").limits(0)).row_axes == 3
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("side", [20, 40, 70])
+def test_neighbors_in_a_volume(dtype: str, side: int) -> None:
+    x, inner = numbers((5, side, side), dtype) // 4, slice(1, -1)
+    operands = [x[inner, inner, inner], x[:-2, inner, inner], x[inner, 2:, inner], x[inner, inner, :-2]]
+    total = gs.ElementwiseKernel("T x, T y, T v, T w", "T z", "z = x + y + v + w", "sum_of_four")
+    np.testing.assert_array_equal(total(*operands), sum(operands[1:]) + operands[0])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("width", [5, 48, 200])
+def test_pieces_of_several_axes(dtype: str, width: int) -> None:
+    copy = gs.ElementwiseKernel("T x", "T z", "z = x", "copy_of_pieces")
+    pixels = numbers((7, 9, 1, width, 1, 3), dtype)
+    out = np.zeros((7, 9, 2, width, 2, 3), dtype)
+    copy(pixels, out)
+    np.testing.assert_array_equal(out, np.broadcast_to(pixels, out.shape))
+    apart = numbers((7, 9, 4, width, 3, 5), dtype)[:, :, 1:, :, :2, 1:]
+    np.testing.assert_array_equal(copy(apart), apart)
+
+
 def test_tiles_have_layers_where_operands_lie_along_two_other_axes() -> None:
     shape, orders = (40, 40, 40, 500), ((1600, 1, 40, 64000), (40, 1600, 1, 64000), (1, 40, 1600, 64000))
     x, y, z = (Walked(0, 1, strides) for strides in orders)

@@ -40,6 +40,11 @@ _SMALL_TILE = 256
 _SHORT, _PICKED, _PICKED_ROW = 16, 6, 16
 #: Bytes of a chunk of memory within which elements are permuted, as in the header.
 _CHUNK = 384
+#: Bytes of rows that are no pieces of longer ones for inputs that do not go on with the next: half of it where so many
+#: inputs do not, and twice as much where one has the same again.
+_LONG_PIECE, _MANY_PIECES = 256, 4
+#: Elements of a row of chunks that is long enough.
+_CHUNKS_ROW = 256
 #: Results from which on rows of them that lie apart are better written one by one, by the size of the largest.
 _SHORT_PIECES = {1: 64, 2: 32, 4: 10, 8: 5}
 #: Bytes of a row from which on it is worth storing past the caches, and of a stretch of results whose first and last
@@ -185,9 +190,40 @@ def _row_axes(walk: ElementWalk, turned: Ints, long: int) -> int:
     while count < len(walk.shape) and count not in turned and length < long:
         if any(strides[count] != step * length for step, strides in lying_on):
             break
+        if not turned and (_ends_chunks(walk, count, length) or _are_long_pieces(walk, count, length)):
+            break
         length *= walk.shape[count]
         count += 1
     return count
+
+
+def _are_long_pieces(walk: ElementWalk, count: int, length: int) -> bool:
+    """Return whether rows of so many axes are better taken one by one, rather than as pieces of some inputs.
+
+    So where these pieces are long, and close to each other or the same.
+    """
+    inputs = [each for each in walk.operands if not each.written and any(each.strides[:count])]
+    apart = [each.strides[count] / each.itemsize for each in inputs]
+    pieces = sum(step != length for step in apart)
+    least = _LONG_PIECE // 2 if pieces >= _MANY_PIECES else 2 * _LONG_PIECE if 0 in apart else _LONG_PIECE
+    are_close = all(step == 0 or length <= step < 2 * length for step in apart)
+    return pieces > 0 and are_close and length * largest_item(walk) >= least
+
+
+def _ends_chunks(walk: ElementWalk, count: int, length: int) -> bool:
+    """Return whether a further axis would make chunks too long of which rows of so many axes consist."""
+    return length >= _CHUNKS_ROW and _are_chunks(walk, count - 1) and not _are_chunks(walk, count)
+
+
+def _are_chunks(walk: ElementWalk, inner: int) -> bool:
+    """Return whether so many axes, two at least, make short chunks of memory of an input that repeats elements."""
+    return inner > 1 and any(
+        0 in each.strides[:inner]
+        and sum((n - 1) * abs(stride) for n, stride in zip(walk.shape[:inner], each.strides, strict=False))
+        <= _CHUNK - each.itemsize
+        for each in walk.operands
+        if any(each.strides[:inner])
+    )
 
 
 def _in_rows(walk: ElementWalk, turned: Ints) -> Sequence[Walked]:

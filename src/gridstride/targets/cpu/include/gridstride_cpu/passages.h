@@ -44,11 +44,16 @@ GRIDSTRIDE_APART void move_row(char* __items, const passage& __its, const tile_s
     const unsigned __before = unsigned(__from) / __pieces.length;
     int __begun = int(unsigned(__from) % __pieces.length), __whole = __tiles.row_axes > 2 ? int(__before % __length) : 0;
     long long __offset = offset_in_row(__its, __tiles, unsigned(__from)), __group = __offset - __whole * __its.strides[1] - __begun * __its.step;
+    // Of groups of pieces as many follow as lie one stride apart.
+    long long __groups = __tiles.row_axes > 3 ? __tiles.length[2] - __before / __length % __tiles.length[2] : __count;
     for (int __done = 0; __done < __count; __begun = __whole = 0) {
         const int __some = smaller((__length - __whole) * __pieces.length - __begun, __count - __done);
         move_pieces<__size, __puts>(__items + (long long)__done * __size, __row + __offset, __pieces, __begun, __some);
         __done += __some;
-        __offset = __tiles.row_axes == 3 ? __group += __its.strides[2] : offset_in_row(__its, __tiles, unsigned(__from) + __done);
+        __offset = --__groups > 0 ? __group += __its.strides[2] : offset_in_row(__its, __tiles, unsigned(__from) + __done);
+        if (__groups > 0) continue;
+        __group = __offset;
+        __groups = __tiles.length[2];
     }
 }
 
