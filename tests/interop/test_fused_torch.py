@@ -151,7 +151,7 @@ def dtype_of_sum(*arguments: Any) -> str:
 
     def noted(x: Any, y: Any) -> Any:
         z = x + y
-        seen.append(f"torch.{z.dtype.name}")
+        seen.append(str(z.dtype))
         return z
 
     with gs.use_target("null"):

@@ -89,6 +89,9 @@ class TorchAdapter(Adapter):
     def floating_dtype(self) -> np.dtype[Any] | None:
         return _dtype_of(library_module("torch").get_default_dtype())
 
+    def own_dtype(self, dtype: np.dtype[Any]) -> Any:
+        return getattr(library_module("torch"), _dtypes.name_of_dtype(dtype))
+
     def current_stream(self, device: int) -> int | None:
         if not _sees_gpus():
             return None

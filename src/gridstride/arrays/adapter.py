@@ -113,6 +113,10 @@ class Adapter(ABC):
         """Return the dtype of Python's floats, for libraries that promote by the kinds of numbers; None: as NumPy."""
         return None
 
+    def own_dtype(self, dtype: np.dtype[Any]) -> Any:
+        """Return what the library's arrays have as their `dtype`."""
+        return dtype
+
     def current_stream(self, device: int) -> int | None:
         """Return the calling thread's current stream on a device, or None."""
         return None

@@ -10,9 +10,10 @@ import numpy as np
 
 from gridstride._arguments.promotion import Weak, promote
 from gridstride.families.fuse import reductions
+from gridstride.families.fuse.conversions import Limit, cast
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of
-from gridstride.families.fuse.tape import Limit, Tape, cast
+from gridstride.families.fuse.tape import Tape
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
@@ -40,37 +41,37 @@ def checked(
 
 
 def real(tape: Tape, x: Any) -> Any:
-    """The real part."""
+    """The real part, a view."""
     x = tape.value(x)
-    if isinstance(x, Number) or x.dtype.kind != "c":
+    if type(x) is Number or x.numpy_dtype.kind != "c":
         return x
-    return tape.add(f"{x.code}.real()", np.finfo(x.dtype).dtype, (x,))
+    return x.view("{}.real()", lambda z, part: _complex(tape, z, part, imag(tape, z)), _real_dtype(x))
 
 
 def imag(tape: Tape, x: Any) -> Any:
-    """The imaginary part."""
+    """The imaginary part, a view."""
     x = tape.value(x)
-    if x.dtype.kind != "c":
+    if x.numpy_dtype.kind != "c":
         return _like(tape, x, 0)
-    return tape.add(f"{x.code}.imag()", np.finfo(x.dtype).dtype, (x,))
+    return x.view("{}.imag()", lambda z, part: _complex(tape, z, real(tape, z), part), _real_dtype(x))
 
 
 def rounded(tape: Tape, x: Any, decimals: int = 0) -> Any:
     """Round to decimals, half to even."""
     x, digits = tape.value(x), int(decimals)
-    if x.dtype.kind in "iu" and digits >= 0:
-        return x
-    if x.dtype.kind == "c":
+    if x.numpy_dtype.kind in "iu" and digits >= 0:
+        return x.copied()
+    if x.numpy_dtype.kind == "c":
         return _complex(tape, x, *(rounded(tape, part(tape, x), digits) for part in (real, imag)))
     if digits == 0:
         return np.rint(x)
-    if x.dtype.kind == "b":
+    if x.numpy_dtype.kind == "b":
         raise tape.refusal("round() of booleans to decimals, which NumPy refuses")
     scale = 10.0 ** abs(digits)
     if digits > 0:
         return np.rint(x * scale) / scale
     result = np.rint(x / scale) * scale
-    return result.astype(x.dtype) if x.dtype.kind in "iu" else result
+    return result.astype(x.numpy_dtype) if x.numpy_dtype.kind in "iu" else result
 
 
 def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) -> Any:
@@ -79,7 +80,7 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
     if limits:
         raise tape.refusal(f"clip() with {', '.join(limits)}")
     x = tape.value(x)
-    if isinstance(x, Number):  # NumPy makes an array of it, which has a dtype of its own
+    if type(x) is Number:  # NumPy makes an array of it, which has a dtype of its own
         x = x.applied(np.asarray, (x,))
         if not isinstance(x.value, np.generic):
             raise tape.refusal(f"clip() of {x.value}, which no dtype can hold")
@@ -90,7 +91,7 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
         for each, is_lower in ((low, True), (high, False))
     )
     if low is None and high is None:
-        return x
+        return x.copied()
     if low is None or high is None:
         return np.minimum(x, high) if low is None else np.maximum(x, low)
     return np.minimum(np.maximum(_as(tape, x, wide), low), high)
@@ -98,14 +99,13 @@ def _clip(tape: Tape, x: Any, low: Any = None, high: Any = None, **limits: Any) 
 
 def _limit(tape: Tape, x: Any, limit: Any, is_lower: bool, dtype: Any) -> Any:
     """Return a limit; of integers a Python integer that none of them is beyond is their own."""
-    is_integer = isinstance(limit, Number) and type(limit.value) is int
-    return (
-        tape.scalar(limit, dtype, Limit(x.dtype, is_lower)) if is_integer and x.dtype.kind in "iu" else limit
-    )
+    if type(limit) is Number and type(limit.value) is int and x.numpy_dtype.kind in "iu":
+        return tape.scalar(limit, dtype, Limit(x.numpy_dtype, is_lower))
+    return limit
 
 
 def _as(tape: Tape, x: Any, dtype: Any) -> Any:
-    return x if x.dtype == dtype else x.astype(dtype)
+    return x if x.numpy_dtype == dtype else x.astype(dtype)
 
 
 def _where(tape: Tape, *args: Any) -> Any:
@@ -123,20 +123,20 @@ def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any
 
 
 def _angle(tape: Tape, z: Any, deg: bool = False) -> Any:
-    angle = np.arctan2(imag(tape, z) if z.dtype.kind == "c" else 0, real(tape, z))
+    angle = np.arctan2(imag(tape, z) if z.numpy_dtype.kind == "c" else 0, real(tape, z))
     return angle * (180 / np.pi) if deg else angle
 
 
 def _complex(tape: Tape, x: Any, real_part: Any, imag_part: Any) -> Any:
-    ctype = "complex<float>" if x.dtype.itemsize == 8 else "complex<double>"
-    return tape.add(f"{ctype}({real_part.code}, {imag_part.code})", x.dtype, (real_part, imag_part))
+    ctype = "complex<float>" if x.numpy_dtype.itemsize == 8 else "complex<double>"
+    return tape.add(f"{ctype}({real_part.code}, {imag_part.code})", x.numpy_dtype, (real_part, imag_part))
 
 
 def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
     """Record a number for each element of an array."""
-    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    wanted = x.numpy_dtype if dtype is None else np.dtype(dtype)
     number = tape.value(value)
-    number = tape.scalar(number, wanted, cast) if isinstance(number, Number) else tape.typed(number, wanted)
+    number = tape.scalar(number, wanted, cast) if type(number) is Number else tape.typed(number, wanted)
     return tape.add(f"((void){x.code}, {number.code})", wanted, (x, number))
 
 
@@ -149,20 +149,20 @@ def _divmod(tape: Tape, x: Any, y: Any) -> Any:
 
 
 def _modf(tape: Tape, x: Any) -> Any:
-    whole = np.trunc(_as(tape, x, np.modf.resolve_dtypes((x.dtype, None, None))[0]))
+    whole = np.trunc(_as(tape, x, np.modf.resolve_dtypes((x.numpy_dtype, None, None))[0]))
     rest = np.where(np.isinf(x), 0.0, np.subtract(x, whole))
-    return np.copysign(rest.astype(whole.dtype), x).astype(whole.dtype), whole
+    return np.copysign(rest.astype(whole.numpy_dtype), x).astype(whole.numpy_dtype), whole
 
 
 def _frexp(tape: Tape, x: Any) -> Any:
-    dtype, *_ = np.frexp.resolve_dtypes((x.dtype, None, None))
+    dtype, *_ = np.frexp.resolve_dtypes((x.numpy_dtype, None, None))
     x = _as(tape, x, dtype)
     fraction = tape.add(f"gridstride::numpy::fraction_of({_floating(x)})", dtype, (x,))
     return fraction, tape.add(f"gridstride::numpy::exponent_of({_floating(x)})", np.dtype(np.int32), (x,))
 
 
 def _floating(x: Any) -> str:
-    return f"float({x.code})" if is_half(x.dtype) else str(x.code)
+    return f"float({x.code})" if is_half(x.numpy_dtype) else str(x.code)
 
 
 def _nan_to_num(
@@ -171,16 +171,16 @@ def _nan_to_num(
     x = tape.value(x)
     if not copy:
         raise tape.refusal("nan_to_num() with copy=False, which changes its argument")
-    if x.dtype.kind == "c":
+    if x.numpy_dtype.kind == "c":
         parts = (_nan_to_num(tape, part(tape, x), True, nan, posinf, neginf) for part in (real, imag))
         return _complex(tape, x, *parts)
-    if x.dtype.kind != "f":
-        return np.positive(x) if x.dtype.kind != "b" else x
-    limits = np.finfo(x.dtype)
+    if x.numpy_dtype.kind != "f":
+        return x.copied()
+    limits = np.finfo(x.numpy_dtype)
     above, below = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
-    result = np.where(np.isnan(x), tape.typed(tape.value(nan), x.dtype), x)
-    result = np.where(np.isposinf(x), tape.typed(tape.value(above), x.dtype), result)
-    return np.where(np.isneginf(x), tape.typed(tape.value(below), x.dtype), result)
+    result = np.where(np.isnan(x), tape.typed(tape.value(nan), x.numpy_dtype), x)
+    result = np.where(np.isposinf(x), tape.typed(tape.value(above), x.numpy_dtype), result)
+    return np.where(np.isneginf(x), tape.typed(tape.value(below), x.numpy_dtype), result)
 
 
 def _isposinf(tape: Tape, x: Any) -> Any:
@@ -196,18 +196,18 @@ def _isreal(tape: Tape, x: Any) -> Any:
 
 
 def _iscomplex(tape: Tape, x: Any) -> Any:
-    return imag(tape, x) != 0 if x.dtype.kind == "c" else _like(tape, x, False, np.bool_)
+    return imag(tape, x) != 0 if x.numpy_dtype.kind == "c" else _like(tape, x, False, np.bool_)
 
 
 def floating(tape: Tape, x: Any) -> Any:
     """Record the conversion of integers to the floats that functions of them give."""
-    return x.astype(tape.rules.floating) if x.dtype.kind in "biu" else x
+    return x.astype(tape.rules.floating) if x.numpy_dtype.kind in "biu" else x
 
 
 def _sinc(tape: Tape, x: Any) -> Any:
     x = floating(tape, x)
-    y = np.pi * np.where(x == 0, x.dtype.type(1.0e-20), x)
-    return np.where(x == 0, x.dtype.type(1), np.sin(y) / y)
+    y = np.pi * np.where(x == 0, x.numpy_dtype.type(1.0e-20), x)
+    return np.where(x == 0, x.numpy_dtype.type(1), np.sin(y) / y)
 
 
 def _isclose(
@@ -223,9 +223,13 @@ def _isclose(
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
+def _real_dtype(x: Any) -> Any:
+    return np.finfo(x.numpy_dtype).dtype
+
+
 def _conjugate(tape: Tape, x: Any) -> Any:
     """Return what the method does, which leaves real numbers alone."""
-    return np.conjugate(x) if x.dtype.kind == "c" else x
+    return np.conjugate(x) if x.numpy_dtype.kind == "c" else x
 
 
 def _astype(tape: Tape, x: Any, dtype: Any, **options: Any) -> Any:
@@ -233,11 +237,7 @@ def _astype(tape: Tape, x: Any, dtype: Any, **options: Any) -> Any:
 
 
 def _copy(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:
-    return type(x)(tape, x.code, x.dtype, has_axes=x.has_axes)
-
-
-def _same(tape: Tape, x: Any, *args: Any, **options: Any) -> Any:
-    return x
+    return x.copied()
 
 
 def _ufunc(name: str) -> Callable[..., Any]:
@@ -251,7 +251,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ones_like": lambda tape, x, dtype=None: _like(tape, x, 1, dtype), "full_like": _full_like,
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "fix": _ufunc("trunc"), "nan_to_num": _nan_to_num,
     "isposinf": _isposinf, "isneginf": _isneginf, "isreal": _isreal, "iscomplex": _iscomplex, "sinc": _sinc,
-    "isclose": _isclose, "astype": _astype, "copy": _copy, "asarray": _same,
+    "isclose": _isclose, "astype": _astype, "copy": _copy,
 }  # fmt: skip
 #: Of arrays.
 METHODS = frozenset({"clip", "round", "conj", "conjugate", "copy"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from pathlib import Path
 from types import FrameType
@@ -12,6 +13,8 @@ from gridstride.errors import ArgumentTypeError
 _OWN = str(Path(__file__).parent)
 #: Whose functions may call what records.
 _LIBRARIES = ("numpy", "torch", "cupy")
+#: What says that a stand-in for a number was not taken.
+_OF_A_NUMBER = re.compile(r"\b(of|type) Number\b|'Number'|\bnumbers\.Number\b")
 
 
 def refusal(kernel: str, what: str) -> TypeError:
@@ -19,14 +22,20 @@ def refusal(kernel: str, what: str) -> TypeError:
     return TypeError(f"fused function `{kernel}`: cannot trace {what}{place_of_user()}")
 
 
-def foreign_refusal(kernel: str, error: TypeError) -> TypeError:
-    """Return the error for a function of another library, which took no stand-in for an array and said so."""
+def foreign_refusal(kernel: str, error: Exception) -> TypeError | None:
+    """Return the error for a function of another library that took no stand-in and said so; None for other errors."""
+    text = str(error)
+    is_of_number = _OF_A_NUMBER.search(text) is not None
+    if text.startswith("fused function") or not (is_of_number or "Traced" in text):
+        return None
     frame, place = error.__traceback__, ""
     while frame is not None:
         if not frame.tb_frame.f_code.co_filename.startswith(_OWN):
             place = place or _shown(frame.tb_frame.f_code.co_filename, frame.tb_lineno)
         frame = frame.tb_next
     what = "a function of another library: write NumPy's of the same name"
+    if is_of_number:
+        what = "a function that takes no stand-in for a number: pass it the number as float(...) or int(...)"
     if isinstance(error, ArgumentTypeError):
         what = "a call of a kernel: write what it does, or call it on the result"
     return TypeError(f"fused function `{kernel}`: cannot trace {what}{place}. It said: {error}")

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride import _dtypes
 from gridstride._arguments.promotion import DType, Weak, weak_of
+from gridstride.families.fuse.steps import without_axes
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
 
 
 class Number:
-    """Stand for a number that arguments decide: what it is now, and how it is found in other calls.
+    """Stand for a number that arguments decide: what it is now, and where it is found in other calls.
+
+    `isinstance` takes it for what it stands for: a trace serves calls in which all numbers have the types they had.
 
     Parameters
     ----------
     tape : Tape
     value : number
         In the call that is traced.
-    find : callable
-        Returns the number, given the arguments by name.
     names : frozenset of str
-        The arguments that it depends on.
+        The arguments that it depends on; none for one that is the same in all calls.
+    place : int, optional
+        Among the tape's steps, of one that depends on arguments.
     """
 
-    __slots__ = ("find", "names", "tape", "value")
+    __slots__ = ("names", "place", "tape", "value")
     __array_priority__ = 500
 
     def __init__(
-        self, tape: Tape, value: Any, find: Callable[[Mapping[str, Any]], Any], names: frozenset[str]
+        self, tape: Tape, value: Any, names: frozenset[str] = frozenset(), place: int | None = None
     ) -> None:
-        self.tape, self.value, self.find, self.names = tape, value, find, names
+        self.tape, self.value, self.names, self.place = tape, value, names, place
 
-    @classmethod
-    def argument(cls, tape: Tape, name: str, value: Any) -> Number:
-        """Return the number of an argument."""
-        return cls(tape, value, lambda given: given[name], frozenset([name]))
-
-    @classmethod
-    def constant(cls, tape: Tape, value: Any) -> Number:
-        """Return a number that is the same in all calls."""
-        return cls(tape, value, lambda _: value, frozenset())
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.value)
 
     @property
     def given(self) -> DType | Weak:
@@ -56,6 +55,10 @@ class Number:
         self.tape.pinned |= self.names
         return self.value
 
+    def found(self, taken: Sequence[Any]) -> Any:
+        """Return the number of a call, given what the tape's steps come to there."""
+        return self.value if self.place is None else taken[self.place]
+
     def applied(self, function: Callable[..., Any], operands: Sequence[Any], **options: Any) -> Any:
         """Return the number, or tuple of them, that a function makes of numbers."""
         if options:
@@ -66,30 +69,38 @@ class Number:
                 ),
                 (*operands, *options.values()),
             )
-        result = function(*_plain(operands, lambda each: each.value))
-        if isinstance(result, tuple):
-            return tuple(
-                self._found(each, lambda *a, k=k: function(*a)[k], operands) for k, each in enumerate(result)
-            )
-        return self._found(result, function, operands)
-
-    def _found(self, value: Any, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        numbers: list[Number] = []
-        _plain(operands, numbers.append)
-        names = frozenset().union(*(each.names for each in numbers))
-        value = without_axes(value)
-        if not is_number(value):
+        result = without_axes(function(*_plain(operands)))
+        names = frozenset().union(*(each.names for each in _numbers_in(operands)))
+        if not names:
+            return self._constants(result)
+        if not is_number(result) and not isinstance(result, tuple):
             self.tape.pinned |= names  # it is the same in calls with the same numbers alone
-            return value
+            return result
+        place = self.tape.steps.add(function, map(self._place, operands), result)
+        if isinstance(result, tuple):
+            whole = Number(self.tape, result, names, place)
+            return tuple(self.applied(operator.itemgetter(k), (whole,)) for k in range(len(result)))
+        return Number(self.tape, result, names, place)
 
-        def find(given: Mapping[str, Any]) -> Any:
-            return without_axes(function(*_plain(operands, lambda each: each.find(given))))
+    def _constants(self, result: Any) -> Any:
+        if isinstance(result, tuple):
+            return tuple(self._constants(without_axes(each)) for each in result)
+        return Number(self.tape, result) if is_number(result) else result
 
-        return Number(self.tape, value, find, names)
+    def _place(self, operand: Any) -> int:
+        """Return where an operand is found in each call, which may be a sequence of numbers."""
+        if type(operand) is Number:
+            return self.tape.steps.constant(operand.value) if operand.place is None else operand.place
+        if type(operand) in (list, tuple) and any(True for _ in _numbers_in(operand)):
+            kind = type(operand)
+            return self.tape.steps.add(lambda *each: kind(each), map(self._place, operand), _plain(operand))
+        return self.tape.steps.constant(operand)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if not all(isinstance(each, Number) or is_number(without_axes(each)) for each in inputs):
+        if any(_is_recorded(each) for each in (*inputs, *options.values())):
             return NotImplemented  # what stands for an array records the function
+        if not all(type(each) is Number or is_scalar(without_axes(each)) for each in inputs):
+            return getattr(ufunc, method)(*_pinned(inputs), **options)  # of arrays that are no arguments
         if method != "__call__":
             raise self.tape.refusal(f"{ufunc.__name__}.{method}() of numbers")
         return self.applied(ufunc, inputs, **options)
@@ -97,11 +108,14 @@ class Number:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(each is not Number and each is not np.ndarray for each in types):
             return NotImplemented
-        if function is np.select and _has_other_than_numbers((args, list(kwargs.values()))):
+        if function is np.select and _is_recorded((args, list(kwargs.values()))):
             from gridstride.families.fuse import composed  # NumPy asks no default of its kind
 
             return composed.called(self.tape, "select", args, kwargs)
         return self.applied(function, args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.pinned(), dtype)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -110,7 +124,9 @@ class Number:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.value if name == "dtype" else self.pinned(), name)
+        if name in ("dtype", "numpy_dtype"):
+            return self.value.dtype
+        return getattr(self.pinned(), name)
 
     def __bool__(self) -> bool:
         return bool(self.pinned())
@@ -130,6 +146,24 @@ class Number:
     def __hash__(self) -> int:
         return hash(self.pinned())
 
+    def __repr__(self) -> str:
+        return repr(self.pinned())
+
+    def __str__(self) -> str:
+        return str(self.pinned())
+
+    def __format__(self, how: str) -> str:
+        return format(self.pinned(), how)
+
+    def __copy__(self) -> Number:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Number:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.pinned().__reduce_ex__(protocol)
+
     def __round__(self, digits: Any = None) -> Any:
         return self.applied(round, (self,) if digits is None else (self, digits))
 
@@ -142,38 +176,51 @@ def given_dtype(value: Any) -> DType | Weak:
 
 def given_of(value: Any) -> DType | Weak:
     """Return the dtype of a traced value or a number, as promotion sees it."""
-    return value.given if isinstance(value, Number) else value.dtype
-
-
-def without_axes(value: Any) -> Any:
-    """Return the NumPy scalar of an array without axes, which means the same; anything else as it is."""
-    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-
-
-def _plain(operand: Any, of: Callable[[Number], Any]) -> Any:
-    """Return an operand, perhaps a sequence, with something in place of each number in it."""
-    if isinstance(operand, Number):
-        return of(operand)
-    return (
-        type(operand)([_plain(each, of) for each in operand]) if type(operand) in (list, tuple) else operand
-    )
-
-
-def _has_other_than_numbers(operand: Any) -> bool:
-    """Return whether an operand, perhaps a sequence, has what is recorded in it: what stands for an array."""
-    if type(operand) in (list, tuple):
-        return any(_has_other_than_numbers(each) for each in operand)
-    return hasattr(operand, "tape") and not isinstance(operand, Number)
+    return value.given if type(value) is Number else value.numpy_dtype
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number of Python's or NumPy's."""
-    return isinstance(value, np.generic) or weak_of(value) is not None
+    """Return whether a value is a number of Python's own types, or a NumPy scalar of a dtype that kernels know."""
+    if issubclass(type(value), np.generic):
+        return _dtypes.name_of_dtype(value.dtype) in _dtypes.SCALAR_NAMES
+    return weak_of(value) is not None
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is a number, also one of a class derived from Python's, such as an `IntEnum`."""
+    return is_number(value) or issubclass(type(value), int | float | complex)
+
+
+def _plain(operand: Any) -> Any:
+    """Return an operand, perhaps a sequence, with the value in place of each number in it."""
+    if type(operand) is Number:
+        return operand.value
+    return type(operand)(map(_plain, operand)) if type(operand) in (list, tuple) else operand
+
+
+def _pinned(operands: Sequence[Any]) -> list[Any]:
+    return [each.pinned() if type(each) is Number else each for each in operands]
+
+
+def _numbers_in(operand: Any) -> Iterator[Number]:
+    """Yield the numbers in an operand, perhaps a sequence."""
+    if type(operand) is Number:
+        yield operand
+    elif type(operand) in (list, tuple):
+        for each in operand:
+            yield from _numbers_in(each)
+
+
+def _is_recorded(operand: Any) -> bool:
+    """Return whether an operand, perhaps a sequence, has what is recorded in it: what stands for an array."""
+    if type(operand) in (list, tuple):
+        return any(map(_is_recorded, operand))
+    return type(operand) is not Number and hasattr(type(operand), "tape")
 
 
 def _binary(function: Callable[..., Any], is_reflected: bool) -> Callable[[Any, Any], Any]:
     def operate(self: Number, other: Any) -> Any:
-        if not isinstance(other, Number) and not is_number(other):
+        if type(other) is not Number and not is_scalar(other):
             return NotImplemented
         return self.applied(function, (other, self) if is_reflected else (self, other))
 
@@ -206,5 +253,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Number, f"__{_name}__", _binary(getattr(operator, _name), False))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Number, f"__{_name}__", _unary(getattr(operator, _name)))
+for _name in ("trunc", "floor", "ceil"):
+    setattr(Number, f"__{_name}__", _unary(getattr(math, _name)))
 for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):
     setattr(Number, _name, _binary(divmod, _reflected))

@@ -11,6 +11,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType
+from gridstride.families.fuse.numbers import Number
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
@@ -86,28 +87,35 @@ def _axis(tape: Tape, name: str, axis: Any) -> Any:
 
     if axis is None or axis is np._NoValue:
         return None
-    if isinstance(axis, Traced):
+    if issubclass(type(axis), Traced):
         raise tape.refusal(f"{name}() along an axis that is an array")
-    each_of = axis if isinstance(axis, tuple | list) else (axis,)
+    is_one = type(axis) not in (tuple, list)
+    each_of = [each.pinned() if type(each) is Number else each for each in ((axis,) if is_one else axis)]
     if any(isinstance(each, bool | np.bool_) or not hasattr(each, "__index__") for each in each_of):
         raise tape.refusal(f"{name}() along axis {axis!r}, which is no integer")
-    return tuple(map(index, axis)) if isinstance(axis, tuple | list) else index(axis)
+    found = tuple(map(index, each_of))
+    return found[0] if is_one else tape.rules.all_axes(name, found)
 
 
 class Reduced:
     """Stand for the result of a reduction; nothing can be done with it but to return it."""
 
-    __slots__ = ("axis", "ddof", "dtype", "how", "keepdims", "name", "value")
+    __slots__ = ("axis", "ddof", "how", "keepdims", "name", "numpy_dtype", "value")
 
     def __init__(self, value: Traced, name: str, axis: Any, keepdims: bool, dtype: Any, ddof: float) -> None:
         self.name, self.how, self.axis, self.keepdims, self.ddof = name, _HOW[name], axis, keepdims, ddof
         if dtype is None or dtype is np._NoValue:
-            self.dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.dtype)
+            self.numpy_dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.numpy_dtype)
         else:
-            self.dtype = _dtypes.dtype_of(dtype)
-            if self.how.kind in ("var", "std") and self.dtype.kind in "biu":
-                raise value.tape.refusal(f"{name}() in {self.dtype}, which has no fractions")
-        self.value = self._mapped(value)
+            self.numpy_dtype = _dtypes.dtype_of(dtype)
+            if self.how.kind in ("var", "std") and self.numpy_dtype.kind in "biu":
+                raise value.tape.refusal(f"{name}() in {self.numpy_dtype}, which has no fractions")
+        self.value = self._mapped(value).copied()
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, as the library of the arrays has it."""
+        return self.value.tape.rules.shown(self.numpy_dtype)
 
     def _mapped(self, value: Any) -> Any:
         """Return what is folded of each element."""
@@ -115,30 +123,36 @@ class Reduced:
         if self.how.kind in ("bool", "count"):
             value = tape.typed(value, np.dtype(np.bool_))
         if self.how.kind in ("var", "std"):
-            wide = value.dtype if value.dtype.kind == "c" else np.result_type(self.dtype, np.float32)
+            wide = (
+                value.numpy_dtype
+                if value.numpy_dtype.kind == "c"
+                else np.result_type(self.numpy_dtype, np.float32)
+            )
             return tape.typed(value, wide)
-        return tape.typed(value, self.dtype)
+        return tape.typed(value, self.numpy_dtype)
 
     def kernel_texts(self) -> dict[str, str | None]:
         """Return the expressions of the kernel that folds what ``gridstride_traced_value`` returns for an element."""
         reduce_expr = self.how.reduce_expr
-        if self.value.dtype.kind == "c":
+        if self.value.numpy_dtype.kind == "c":
             reduce_expr = _OF_COMPLEX.get(self.name, reduce_expr)
         texts: dict[str, str | None] = {
             "reduce_expr": reduce_expr, "post_map_expr": "y = a", "identity": self.how.identity, "reduce_type": None,
             "map_expr": "{}", "preamble": "",
         }  # fmt: skip
         if self.how.kind == "mean":
-            texts["post_map_expr"] = f"y = {'double(a)' if self.dtype.kind in 'iub' else 'a'} / _fold_size"
+            texts["post_map_expr"] = (
+                f"y = {'double(a)' if self.numpy_dtype.kind in 'iub' else 'a'} / _fold_size"
+            )
         elif self.how.kind in ("var", "std"):
             texts |= self._moments()
-        elif self.value.dtype.kind == "b" and self.name in ("max", "min"):
+        elif self.value.numpy_dtype.kind == "b" and self.name in ("max", "min"):
             texts["reduce_expr"] = "a || b" if self.name == "max" else "a && b"
         return texts
 
     def _moments(self) -> dict[str, str | None]:
-        value, real = value_ctype(self.value.dtype), value_ctype(self._real())
-        norm = "norm" if self.value.dtype.kind == "c" else "gridstride::numpy::squared"
+        value, real = value_ctype(self.value.numpy_dtype), value_ctype(self._real())
+        norm = "norm" if self.value.numpy_dtype.kind == "c" else "gridstride::numpy::squared"
         preamble = _MOMENTS.replace("VALUE", value).replace("REAL", real).replace("NORM", norm)
         variance = f"a.squares / gridstride::numpy::at_least_zero({real}(_fold_size) - {real}({self.ddof!r}))"
         return {
@@ -151,7 +165,7 @@ class Reduced:
         }
 
     def _real(self) -> DType:
-        dtype = self.value.dtype
+        dtype = self.value.numpy_dtype
         return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
 
     def __getattr__(self, name: str) -> Any:
@@ -177,7 +191,7 @@ def first_of(kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return the first argument of a class, which may stand in a list."""
     for each in (*args, *kwargs.values()):
         for one in each if isinstance(each, list | tuple) else (each,):
-            if isinstance(one, kind):
+            if issubclass(type(one), kind):
                 return one
     raise AssertionError(f"no argument is of {kind}")
 

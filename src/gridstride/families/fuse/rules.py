@@ -10,6 +10,7 @@ import numpy as np
 
 from gridstride import _dtypes
 from gridstride._arguments.promotion import DType, Weak, promote, rank_of
+from gridstride.arrays import Adapter
 from gridstride.families.fuse.numbers import Number, given_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,18 @@ class Rules:
         """Return the operands for which NumPy's loop has the dtype that the result must have."""
         return list(values)
 
+    def plain(self, number: Any) -> Any:
+        """Return what a number of a class derived from Python's, such as an `IntEnum`, is taken for."""
+        return np.asarray(number)[()]
+
+    def shown(self, dtype: DType) -> Any:
+        """Return a dtype as the function sees it."""
+        return dtype
+
+    def all_axes(self, name: str, axes: Any) -> Any:
+        """Return along which axes a reduction goes that is given some, perhaps none."""
+        return axes
+
     def reduced(self, tape: Tape, name: str, kind: str, own: DType) -> DType:
         """Return the dtype of a reduction's result."""
         if kind == "bool":
@@ -67,16 +80,16 @@ class RulesByKind(Rules):
 
     ddof = 1
 
-    def __init__(self, floating: DType) -> None:
-        self.floating, self.key = floating, str(floating)
+    def __init__(self, floating: DType, library: Adapter) -> None:
+        self.floating, self.key, self._library = floating, str(floating), library
 
     def promote(self, values: Sequence[Any]) -> DType:
         groups: tuple[list[DType], ...] = ([], [], [])
         for each in values:
-            if isinstance(each, Number):
+            if type(each) is Number:
                 groups[2].append(self._of_number(each.given))
             else:
-                groups[0 if each.has_axes else 1].append(each.dtype)
+                groups[0 if each.has_axes else 1].append(each.numpy_dtype)
         return reduce(_decided, (reduce(_joined, group) for group in groups if group))
 
     def operands(self, tape: Tape, ufunc: np.ufunc, values: Sequence[Any]) -> list[Any]:
@@ -86,6 +99,15 @@ class RulesByKind(Rules):
         if dtype.kind in "biu" and _makes_floats(ufunc, dtype):
             dtype = self.floating
         return [each if dtype.kind in "iu" and _is_weak(each) else tape.typed(each, dtype) for each in values]
+
+    def plain(self, number: Any) -> Any:
+        return next(kind(number) for kind in (int, float, complex) if issubclass(type(number), kind))
+
+    def shown(self, dtype: DType) -> Any:
+        return self._library.own_dtype(dtype)
+
+    def all_axes(self, name: str, axes: Any) -> Any:
+        return None if axes == () and name not in ("any", "all") else axes
 
     def reduced(self, tape: Tape, name: str, kind: str, own: DType) -> DType:
         if kind in ("mean", "var", "std") and own.kind in "biu":
@@ -106,9 +128,9 @@ NUMPY = Rules()
 
 
 @cache
-def rules_by_kind(floating: DType) -> RulesByKind:
+def rules_by_kind(floating: DType, library: Adapter) -> RulesByKind:
     """Return the rules of a library whose Python floats are of a dtype."""
-    return RulesByKind(floating)
+    return RulesByKind(floating, library)
 
 
 def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
@@ -122,7 +144,7 @@ def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
 
 def _is_weak(value: Any) -> bool:
     """Return whether a value is a Python number, which has any dtype of integers, and is looked at as an exponent."""
-    return isinstance(value, Number) and isinstance(value.given, Weak)
+    return type(value) is Number and isinstance(value.given, Weak)
 
 
 def _joined(first: DType, second: DType) -> DType:

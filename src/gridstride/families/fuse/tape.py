@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +10,13 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType, Weak
-from gridstride.families.fuse import functions
+from gridstride.families.fuse import conversions, functions
+from gridstride.families.fuse.arguments import Arguments, Given, exact
+from gridstride.families.fuse.conversions import Convert
 from gridstride.families.fuse.errors import place_of_user, refusal
-from gridstride.families.fuse.numbers import Number, given_of, is_number, without_axes
+from gridstride.families.fuse.numbers import Number, given_of, is_number, is_scalar
 from gridstride.families.fuse.rules import Rules
+from gridstride.families.fuse.steps import Steps, without_axes
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
@@ -27,14 +29,26 @@ class Line(NamedTuple):
     uses: frozenset[str]
 
 
+class Change(NamedTuple):
+    """A change in place: the arrays that the value was made of, those that it is changed by, and where it stands."""
+
+    before: frozenset[str]
+    by: frozenset[str]
+    place: str
+
+
 class Scalar(NamedTuple):
-    """A number that the kernel is passed, how its value becomes that of the parameter's dtype, and whose it is."""
+    """A number that the kernel is passed, how its value becomes that of the parameter's dtype, and whose it is.
+
+    `constant` is the value in the dtype where it is the same in all calls, else None.
+    """
 
     number: Number
     dtype: DType
-    convert: Callable[[Any, DType], Any]
+    convert: Convert
     function: str
     place: str
+    constant: Any = None
 
     def converted(self, value: Any) -> Any:
         """Return a value in the dtype; NumPy's error where there is none says in which function."""
@@ -43,9 +57,11 @@ class Scalar(NamedTuple):
         except (OverflowError, ValueError) as error:
             raise type(error)(f"fused function `{self.function}`: {error}{self.place}") from None
 
-    def found(self, given: Mapping[str, Any]) -> Any:
-        """Return the number of a call in the dtype, given the arguments by name."""
-        return self.converted(self.number.find(given))
+    def found(self, taken: Sequence[Any]) -> Any:
+        """Return the number of a call in the dtype, given what the tape's steps come to there."""
+        if self.constant is not None:
+            return self.constant
+        return self.converted(self.number.found(taken))
 
 
 class Tape:
@@ -57,30 +73,41 @@ class Tape:
         Of the function.
     rules : Rules
         By which results have dtypes.
+    library : str
+        Of all arrays; "" where there are several.
+    steps : Steps
+        What is calculated with numbers.
     arrays, scalars : dict
         The parameters of the kernel by name: dtypes of arrays, and numbers.
     lines : dict of str to Line
+    changes : list of Change
     pinned : set of str
         Arguments whose values the trace depends on.
     negative_exponents : list of Traced
         Whether an exponent of integers is negative, for each that is no number.
     """
 
-    def __init__(self, name: str, rules: Rules) -> None:
+    def __init__(self, name: str, rules: Rules, given: Arguments) -> None:
+        libraries = {each.library for each in given.arrays}
         self.name, self.rules = name, rules
+        self.library = libraries.pop() if len(libraries) == 1 else ""
+        self.steps = Steps(len(given.all))
         self.arrays: dict[str, DType] = {}
         self.scalars: dict[str, Scalar] = {}
         self.lines: dict[str, Line] = {}
+        self.changes: list[Change] = []
         self.pinned: set[str] = set()
         self.negative_exponents: list[Any] = []
+        self._known_scalars: dict[Any, str] = {}
 
-    def array(self, name: str, dtype: DType, has_axes: bool) -> Any:
+    def array(self, given: Given) -> Any:
         """Return what stands for an argument that is an array."""
         from gridstride.families.fuse.traced import Traced
 
         parameter = f"x{len(self.arrays)}"
-        self.arrays[parameter] = dtype
-        return Traced(self, parameter, dtype, name, has_axes)
+        self.arrays[parameter] = given.dtype_for(self.name)
+        shown = type(given.value) if given.library == "numpy" else None
+        return Traced(self, parameter, self.arrays[parameter], given.name, given.has_axes, shown)
 
     def refusal(self, what: str) -> TypeError:
         """Return the error for something that cannot be traced."""
@@ -95,6 +122,16 @@ class Tape:
         self.lines[name] = Line(name, text, frozenset(each.code for each in operands))
         return Traced(self, name, dtype, has_axes=any(each.has_axes for each in operands))
 
+    def changed(self, old: Any, new: Any) -> Any:
+        """Record that one value takes the place of another, whose dtype and shape stay."""
+        new = self.typed(new, old.numpy_dtype)
+        before, by = self.arrays_in(old.code), self.arrays_in(new.code)
+        if not by <= before:
+            self.changes.append(Change(before, by, place_of_user()))
+        if not before <= by:
+            new = self.add(f"((void){old.code}, {new.code})", old.numpy_dtype, (old, new))
+        return new
+
     def used_by(self, name: str) -> set[str]:
         """Return all variables and parameters that a variable is made of, itself too."""
         found, waiting = set[str](), [name]
@@ -105,20 +142,30 @@ class Tape:
                 waiting += self.lines[each].uses if each in self.lines else ()
         return found
 
+    def arrays_in(self, name: str) -> frozenset[str]:
+        """Return the parameters that are arrays of which a variable is made."""
+        return frozenset(self.used_by(name) & self.arrays.keys())
+
     def value(self, operand: Any) -> Any:
         """Return an operand as a traced value or a number."""
         from gridstride.families.fuse.reductions import Reduced
         from gridstride.families.fuse.traced import Traced
 
-        if isinstance(operand, Traced | Number):
+        if type(operand) is Number or issubclass(type(operand), Traced):
             return operand
-        if isinstance(operand, Reduced):
+        if type(operand) is Reduced:
             raise self.refusal("something behind a reduction, which must come last")
         operand = without_axes(operand)
         if is_number(operand):
-            return Number.constant(self, operand)
-        if isinstance(operand, Traced | Reduced):
+            return Number(self, operand)
+        if is_scalar(operand):
+            return Number(self, self.rules.plain(operand))
+        if issubclass(type(operand), Traced | Reduced):
             raise self.refusal("an array of Python objects, such as vectorize() makes")
+        if issubclass(type(operand), np.generic):
+            raise self.refusal(
+                f"a number of type {type(operand).__name__}, which no kernel has: convert it, such as by float()"
+            )
         if hasattr(operand, "__array_interface__") or hasattr(operand, "__dlpack__"):
             raise self.refusal(
                 f"an array that is no argument, of shape {tuple(np.shape(operand))}: pass it to the function"
@@ -146,12 +193,14 @@ class Tape:
             values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = functions.template(name, *loop)
-        if name == "power" and loop[0].kind in "iu" and isinstance(values[1], Number):
-            values[1] = self.scalar(values[1], loop[1], _exponent)
+        if name == "power" and loop[0].kind in "iu" and type(values[1]) is Number:
+            values[1] = self.scalar(values[1], loop[1], conversions.exponent)
         elif name == "power" and loop[0].kind == "i":
             self.negative_exponents.append(self.call(np.less, (values[1], 0)))
         typed = [self.typed(each, each_dtype) for each, each_dtype in zip(values, loop, strict=True)]
-        codes = [f"float({each.code})" if functions.is_half(each.dtype) else each.code for each in typed]
+        codes = [
+            f"float({each.code})" if functions.is_half(each.numpy_dtype) else each.code for each in typed
+        ]
         return self.add(text.format(*codes), result, typed)
 
     def _resolved(
@@ -168,16 +217,16 @@ class Tape:
         """Record how integers compare with a Python integer, which need not fit into their dtype."""
         if name not in _COMPARISONS:
             return None
-        numbers = [each for each in values if isinstance(each, Number)]
-        others = [each for each in values if not isinstance(each, Number)]
+        numbers = [each for each in values if type(each) is Number]
+        others = [each for each in values if type(each) is not Number]
         if len(others) != 1 or not isinstance(numbers[0].value, int) or isinstance(numbers[0].value, bool):
             return None
         (other,), (number,) = others, numbers
-        if other.dtype.kind not in "iu":
+        if other.numpy_dtype.kind not in "iu":
             return None
-        fitting = self.scalar(number, other.dtype, clamped)
-        side = self.scalar(number, np.dtype(np.int8), _side_of(other.dtype))
-        text = functions.template(name, other.dtype)
+        fitting = self.scalar(number, other.numpy_dtype, conversions.clamped)
+        side = self.scalar(number, np.dtype(np.int8), conversions.SideOf(other.numpy_dtype))
+        text = functions.template(name, other.numpy_dtype)
         inside = [other.code, fitting.code] if values[0] is other else [fitting.code, other.code]
         outside = ["0", side.code] if values[0] is other else [side.code, "0"]
         expression = f"{side.code} != 0 ? {text.format(*outside)} : {text.format(*inside)}"
@@ -189,7 +238,7 @@ class Tape:
             raise self.refusal("where() of a condition alone, whose result has no known size")
         chosen, first, second = (self.value(each) for each in (condition, x, y))
         dtype = self.rules.promote((first, second))
-        if isinstance(chosen, Number):
+        if type(chosen) is Number:
             chosen = chosen.applied(np.bool_, (chosen,))
         test = self.call(np.not_equal, (chosen, 0)) if given_of(chosen) != np.dtype(np.bool_) else chosen
         values = [
@@ -200,22 +249,22 @@ class Tape:
 
     def choice(self, value: Any, dtype: DType) -> Any:
         """Return a value in the dtype of a choice; NumPy before 2.5 keeps lower bits of integers that do not fit."""
-        if isinstance(value, Number):
-            return self.scalar(value, dtype, _chosen)
+        if type(value) is Number:
+            return self.scalar(value, dtype, conversions.chosen)
         return self.typed(value, dtype)
 
     def typed(self, value: Any, dtype: DType) -> Any:
         """Return a value in a dtype: numbers are converted before the call, which raises what NumPy raises."""
-        if isinstance(value, Number):
-            return self.scalar(value, dtype, _fitting)
-        if value.dtype == dtype:
+        if type(value) is Number:
+            return self.scalar(value, dtype, conversions.fitting)
+        if value.numpy_dtype == dtype:
             return value
         code = value.code
         if dtype.kind == "b":
-            return self.add(f"{code} != static_cast<{value_ctype(value.dtype)}>(0)", dtype, (value,))
-        if value.dtype.kind == "c" and dtype.kind != "c":
+            return self.add(f"{code} != static_cast<{value_ctype(value.numpy_dtype)}>(0)", dtype, (value,))
+        if value.numpy_dtype.kind == "c" and dtype.kind != "c":
             code = f"{code}.real()"
-        if functions.is_half(value.dtype):
+        if functions.is_half(value.numpy_dtype):
             code = f"float({code})"
         return self.add(f"static_cast<{value_ctype(dtype)}>({code})", dtype, (value,))
 
@@ -224,15 +273,11 @@ class Tape:
         from gridstride.families.fuse.traced import Traced
 
         scalar = Scalar(number, dtype, convert, self.name, place_of_user())
-        scalar.converted(number.value)
-        for name, known in self.scalars.items():
-            is_same = known.number is number or (
-                not known.number.names and not number.names and _same(known.number.value, number.value)
-            )
-            if is_same and known.dtype == dtype and known.convert == convert:
-                return Traced(self, name, dtype, has_axes=False)
-        name = f"k{len(self.scalars)}"
-        self.scalars[name] = scalar
+        constant = scalar.converted(number.value)
+        told = number.place if number.names else exact(number.value, "")
+        name = self._known_scalars.setdefault((told, dtype, convert), f"k{len(self.scalars)}")
+        if name not in self.scalars:
+            self.scalars[name] = scalar._replace(constant=None if number.names else constant)
         return Traced(self, name, dtype, has_axes=False)
 
     def declared(self, names: Iterable[str]) -> list[tuple[str, DType]]:
@@ -246,11 +291,9 @@ class Tape:
         wanted = set(names)
         return [line.text for name, line in self.lines.items() if name in wanted]
 
-    def passed(
-        self, parameters: Iterable[str], arrays: Mapping[str, Any], given: Mapping[str, Any]
-    ) -> list[Any]:
-        """Return the arguments of a kernel: arrays by parameter, and numbers from the arguments by name."""
-        return [arrays[name] if name in arrays else self.scalars[name].found(given) for name in parameters]
+    def passed(self, parameters: Iterable[str], arrays: Mapping[str, Any], taken: Sequence[Any]) -> list[Any]:
+        """Return the arguments of a kernel: arrays by parameter, and numbers by what the steps come to."""
+        return [arrays[name] if name in arrays else self.scalars[name].found(taken) for name in parameters]
 
 
 def declarations(parameters: Iterable[tuple[str, DType]]) -> str:
@@ -264,71 +307,3 @@ def _shown(value: Any) -> Any:
     if not isinstance(given, Weak):
         return given
     return np.dtype(np.bool_) if given.type is bool else given.type
-
-
-def _fitting(value: Any, dtype: DType) -> Any:
-    """Return a number in a dtype; OverflowError where a Python integer does not fit."""
-    with np.errstate(all="ignore"):
-        if isinstance(value, np.generic):
-            return value.astype(dtype)
-        return np.asarray(value, dtype)[()]
-
-
-def _chosen(value: Any, dtype: DType) -> Any:
-    """Return a number in a dtype as NumPy's `where` takes it."""
-    if isinstance(value, int) and dtype.kind in "iu":
-        return np.where(True, value, np.zeros((), dtype))[()]
-    return _fitting(value, dtype)
-
-
-def clamped(value: Any, dtype: DType) -> Any:
-    """Return an integer moved into the range of a dtype."""
-    limits = np.iinfo(dtype)
-    return dtype.type(min(max(value, limits.min), limits.max))
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Convert a limit of integers of a dtype: one that none of them is beyond becomes their own."""
-
-    of: DType
-    is_lower: bool
-
-    def __call__(self, value: Any, dtype: DType) -> Any:
-        limits = np.iinfo(self.of)
-        return _fitting(max(value, limits.min) if self.is_lower else min(value, limits.max), dtype)
-
-
-def cast(value: Any, dtype: DType) -> Any:
-    """Return a number in a dtype as arrays are converted; OverflowError where a Python integer does not fit."""
-    if isinstance(value, int):
-        return _fitting(value, dtype)
-    with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype)[()]
-
-
-class _side_of:  # noqa: N801 - a function that compares by its dtype
-    """Return -1, 0 or 1 for an integer below, in or above the range of a dtype."""
-
-    def __init__(self, of: DType) -> None:
-        self.of = of
-
-    def __call__(self, value: Any, dtype: DType) -> Any:
-        limits = np.iinfo(self.of)
-        return np.int8((value > limits.max) - (value < limits.min))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _side_of) and other.of == self.of
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _same(first: Any, second: Any) -> bool:
-    return type(first) is type(second) and repr(first) == repr(second)
-
-
-def _exponent(value: Any, dtype: DType) -> Any:
-    """Return the exponent of an integer in a dtype; NumPy's error where it is negative."""
-    if value < 0 and dtype.kind == "i":
-        raise ValueError("Integers to negative integer powers are not allowed.")
-    return _fitting(value, dtype)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride import _dtypes
 from gridstride.families.fuse import composed, functions, reductions
+from gridstride.families.fuse.numbers import Number
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
@@ -20,7 +23,6 @@ _NAMES = {
     "ge": "greater_equal", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
     "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh", "sgn": "sign", "bitwise_not": "invert",
     "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "clamp": "clip", "fix": "trunc",
-    "conj_physical": "conj", "resolve_conj": "conj",
 }  # fmt: skip
 _CONVERSIONS = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "bool": "bool",
@@ -56,6 +58,11 @@ def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -
     if kwargs:
         raise tape.refusal(f"{name}() with {', '.join(kwargs)}")
     return tape.call(ufunc, args)
+
+
+def is_asked_by_is_tensor(frame: FrameType) -> bool:
+    """Return whether a frame is that of ``torch.is_tensor``."""
+    return frame.f_code.co_name == "is_tensor" and frame.f_globals.get("__name__") == "torch"
 
 
 def is_method(name: str) -> bool:
@@ -94,14 +101,33 @@ def _divided(tape: Tape, x: Any, y: Any, *, rounding_mode: str | None = None) ->
 
 
 def _converted(dtype: str) -> Callable[..., Any]:
-    return lambda tape, x: x.astype(dtype)
+    return lambda tape, x: x.astype(dtype, copy=False)
 
 
 def _to(tape: Tape, x: Any, dtype: Any) -> Any:
     try:
-        return x.astype(_dtypes.dtype_of(dtype))
+        return x.astype(_dtypes.dtype_of(dtype), copy=False)
     except (TypeError, ValueError):
         raise tape.refusal(f"a conversion to {dtype!r}") from None
+
+
+def _rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that goes through float32 where its result is a float of two bytes, as PyTorch's does."""
+
+    @wraps(function)
+    def calculated(tape: Tape, x: Any, *args: Any, **kwargs: Any) -> Any:
+        wide = [_widened(each) for each in (x, *args)]
+        result = function(tape, *wide, **{key: _widened(each) for key, each in kwargs.items()})
+        dtype = tape.rules.promote([tape.value(each) for each in (x, *args)])
+        return result.astype(dtype, copy=False) if functions.is_half(dtype) else result
+
+    return calculated
+
+
+def _widened(x: Any) -> Any:
+    """Return an operand in float32 if it is a float of two bytes."""
+    is_half = type(x) is not Number and functions.is_half(getattr(x, "numpy_dtype", np.dtype(np.bool_)))
+    return x.astype(np.float32) if is_half else x
 
 
 def _sigmoid(tape: Tape, x: Any) -> Any:
@@ -109,23 +135,46 @@ def _sigmoid(tape: Tape, x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
+def _positive(tape: Tape, x: Any) -> Any:
+    """Return the array itself."""
+    if x.numpy_dtype.kind == "b":
+        raise tape.refusal("positive() of booleans, which the library refuses")
+    return x
+
+
+def _conj(tape: Tape, x: Any) -> Any:
+    """Return a view of complex numbers; others themselves."""
+    if x.numpy_dtype.kind != "c":
+        return x
+    return x.view("conj({})", lambda _, conjugate: np.conjugate(conjugate), x.numpy_dtype)
+
+
+def _conj_physical(tape: Tape, x: Any) -> Any:
+    return np.conjugate(x) if x.numpy_dtype.kind == "c" else x
+
+
+def _resolved(tape: Tape, x: Any) -> Any:
+    """Return the array itself, or what a view is now."""
+    return x.copied() if x.is_view and x.numpy_dtype.kind == "c" else x
+
+
 def _double(x: Any) -> Any:
     """Return an operand in double precision; numbers have it."""
     if not hasattr(x, "astype"):
         return x
-    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    return x.astype(np.complex128 if x.numpy_dtype.kind == "c" else np.float64)
 
 
 def _sign(tape: Tape, x: Any) -> Any:
     """Record the sign, which of a NaN is zero."""
-    if x.dtype.kind in "biuc":
-        return x if x.dtype.kind == "b" else np.sign(x)
+    if x.numpy_dtype.kind in "biuc":
+        return x.copied() if x.numpy_dtype.kind == "b" else np.sign(x)
     return np.where(np.isnan(x), 0, np.sign(x))
 
 
 def _angle(tape: Tape, x: Any) -> Any:
     """Record the angle, which of a zero is zero."""
-    if x.dtype.kind == "c":
+    if x.numpy_dtype.kind == "c":
         return composed.called(tape, "angle", (x,), {})
     x = composed.floating(tape, x)
     return np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0))
@@ -134,8 +183,10 @@ def _angle(tape: Tape, x: Any) -> Any:
 def _ldexp(tape: Tape, x: Any, y: Any) -> Any:
     """Record a product with a power of two, which is one of the default dtype for an integer."""
     product = x * np.power(2.0, y)
-    is_rounded = x.dtype.kind not in "biu" and getattr(y, "dtype", np.dtype(np.int64)).kind in "biu"
-    return product.astype(x.dtype) if is_rounded else product
+    is_rounded = (
+        x.numpy_dtype.kind not in "biu" and getattr(y, "numpy_dtype", np.dtype(np.int64)).kind in "biu"
+    )
+    return product.astype(x.numpy_dtype) if is_rounded else product
 
 
 def _heaviside(tape: Tape, x: Any, values: Any) -> Any:
@@ -151,7 +202,9 @@ def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
 _OWN: dict[str, Callable[..., Any]] = {
     "add": _scaled(np.add), "subtract": _scaled(np.subtract),
     "rsub": lambda tape, x, y: np.subtract(y, x), "div": _divided, "divide": _divided,
-    "sigmoid": _sigmoid, "expit": _sigmoid, "ldexp": _ldexp, "sign": _sign, "angle": _angle,
+    "sigmoid": _rounded_once(_sigmoid), "expit": _rounded_once(_sigmoid), "positive": _positive, "conj": _conj,
+    "conj_physical": _conj_physical, "resolve_conj": _resolved,
+    "ldexp": _ldexp, "sign": _sign, "angle": _angle,
     "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
     "reciprocal": lambda tape, x: 1 / x, "rsqrt": lambda tape, x: 1 / np.sqrt(x), "relu": _relu, "to": _to,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gridstride import _dtypes
+from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
 from gridstride.families.fuse import composed, reductions, torch_functions
 from gridstride.families.fuse.rules import NUMPY
@@ -19,31 +22,57 @@ _QUICK_POWERS: dict[float, np.ufunc] = {0.5: np.sqrt, 2: np.square, -1: np.recip
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of the function: a parameter of the kernel, or a variable.
+    """An array of the function: a parameter of the kernel, or a variable, which may change.
 
     Parameters
     ----------
     tape : Tape
     code : str
         Its name in the kernel.
-    dtype : dtype
+    numpy_dtype : dtype
     argument : str
         The argument that it is; "" for a value that the function made.
     has_axes : bool
         Whether it is no array without axes, nor a number.
+    shown : type, optional
+        What `isinstance` takes an argument for.
     """
 
-    __slots__ = ("argument", "code", "dtype", "has_axes", "tape")
+    __slots__ = ("argument", "code", "has_axes", "numpy_dtype", "shown", "tape")
     __array_priority__ = 1000
+    is_view = False
 
     def __init__(
-        self, tape: Tape, code: str, dtype: DType, argument: str = "", has_axes: bool = True
+        self,
+        tape: Tape,
+        code: str,
+        numpy_dtype: DType,
+        argument: str = "",
+        has_axes: bool = True,
+        shown: type | None = None,
     ) -> None:
         self.tape = tape
         self.code = code
-        self.dtype: Any = dtype
+        self.numpy_dtype: Any = numpy_dtype
         self.argument = argument
         self.has_axes = has_axes
+        self.shown = shown
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """NumPy's class; others' compiled code takes what has the class of a tensor for one, and falls."""
+        if self.shown is not None:
+            return self.shown
+        if self.tape.library == "numpy":
+            return np.ndarray if self.has_axes else self.numpy_dtype.type
+        if torch_functions.is_asked_by_is_tensor(sys._getframe(1)):
+            return arrays.library_module("torch").Tensor
+        return type(self)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, as the library of the arrays has it."""
+        return self.tape.rules.shown(self.numpy_dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         name = ufunc.__name__
@@ -51,30 +80,58 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             return reductions.reduced_by(self.tape, name, *inputs, **options)
         if method != "__call__":
             raise self.tape.refusal(f"{name}.{method}()")
-        (out,) = options.pop("out", (None,))
+        outputs = options.pop("out", None) or (None,) * ufunc.nout
         dtype = options.pop("dtype", None)
         options.pop("casting", None) if options.get("casting") == "same_kind" else None
         if options:
             raise self.tape.refusal(f"{name}() with {', '.join(options)}")
-        if name in composed.FUNCTIONS and out is None and dtype is None:
-            return composed.FUNCTIONS[name](self.tape, *inputs)
-        result = self.tape.call(
-            ufunc, inputs, None if out is None else self._changeable(out, name).dtype, dtype
+        changed = [None if each is None else self._changeable(each, name) for each in outputs]
+        if name in composed.FUNCTIONS and dtype is None:
+            result = composed.FUNCTIONS[name](self.tape, *inputs)
+        else:
+            into = None if changed[0] is None else changed[0].numpy_dtype
+            result = self.tape.call(ufunc, inputs, into, dtype)
+        results = result if isinstance(result, tuple) else (result,)
+        found = tuple(
+            each if out is None else self._stored(each, out, name)
+            for each, out in zip(results, changed, strict=True)
         )
-        return result if out is None else out._become(result)
+        return found if isinstance(result, tuple) else found[0]
+
+    def _stored(self, result: Traced, out: Traced, name: str) -> Traced:
+        if not np.can_cast(result.numpy_dtype, out.numpy_dtype, "same_kind"):
+            raise self.tape.refusal(f"{name}() of {result.numpy_dtype} into an array of {out.numpy_dtype}")
+        return out._become(result)
 
     def _changeable(self, out: Any, name: str) -> Traced:
-        if not isinstance(out, Traced):
+        if not issubclass(type(out), Traced):
             raise self.tape.refusal(f"{name}() into an array that is no value of the function")
-        if out.argument:
+        found: Traced = out
+        if found.argument:
             raise self.tape.refusal(
-                f"a change in place of the argument `{out.argument}`: write {out.argument} = {out.argument} + ..."
+                f"a change in place of the argument `{found.argument}`: write {found.argument} = {found.argument} + ..."
             )
-        return out
+        return found
 
     def _become(self, other: Traced) -> Traced:
-        self.code = self.tape.typed(other, self.dtype).code
+        self.code = self.tape.changed(self, other).code
         return self
+
+    def copied(self) -> Traced:
+        """Return the value that it has now, which no change of it changes."""
+        return Traced(self.tape, self.code, self.numpy_dtype, has_axes=self.has_axes)
+
+    def __copy__(self) -> Traced:
+        return self.copied()
+
+    def __deepcopy__(self, memo: Any) -> Traced:
+        return self.copied()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise self.tape.refusal(
+            f"the conversion of {self._name} to one of NumPy's by array(), asarray() or vectorize(): leave it as it "
+            f"is, and write astype() for another dtype"
+        )
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return composed.called(self.tape, function.__name__, args, kwargs)
@@ -124,9 +181,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __pow__(self, exponent: Any) -> Any:
         """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
         quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
-        if quick is not None and self.dtype.kind in "fc":
+        if quick is not None and self.numpy_dtype.kind in "fc":
             return quick(self)
-        is_bool_of_others = self.dtype.kind == "b" and self.tape.rules is not NUMPY
+        is_bool_of_others = self.numpy_dtype.kind == "b" and self.tape.rules is not NUMPY
         if quick is np.square and type(exponent) is int and not is_bool_of_others:
             return quick(self)
         return np.power(self, exponent)
@@ -144,7 +201,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise self.tape.refusal(f"the attribute {name!r} of {self._name}{why}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in Traced.__slots__:
+        if name not in Traced.__slots__ and name not in View.__slots__:
             raise self.tape.refusal(f"a change of the attribute {name!r} of an array")
         object.__setattr__(self, name, value)
 
@@ -162,11 +219,87 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def _name(self) -> str:
         return f"the argument `{self.argument}`" if self.argument else "an array"
 
-    def astype(self, dtype: Any, **options: Any) -> Traced:
-        """Record a conversion."""
-        if set(options) - {"copy"}:
+    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Traced:
+        """Record a conversion; without `copy` to its own dtype it is itself, as in NumPy."""
+        if options:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
         wanted = _dtypes.dtype_of(dtype)
         if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES:
             raise self.tape.refusal(f"a conversion to {wanted}")
+        if not copy and wanted == self.numpy_dtype:
+            return self
         return Traced(self.tape, self.tape.typed(self, wanted).code, wanted, has_axes=self.has_axes)
+
+    def view(self, read: str, write: Callable[[Any, Any], Any], dtype: DType) -> Traced:
+        """Return a view that reads the array by an expression of {}, and what of the array a value of it makes."""
+        return View(self, read, write, dtype)
+
+
+class View(Traced):
+    """A view of a value, such as its real part: it follows changes of the value, and changes it.
+
+    Parameters
+    ----------
+    base : Traced
+    read : str
+        What it is of the value.
+    write : callable
+        Makes the value of what it was and of what the view becomes.
+    numpy_dtype : dtype
+    """
+
+    __slots__ = ("base", "read", "seen", "write")
+    is_view = True
+
+    def __init__(self, base: Traced, read: str, write: Callable[[Any, Any], Any], numpy_dtype: DType) -> None:
+        self.tape = base.tape
+        self.numpy_dtype = numpy_dtype
+        self.argument = base.argument
+        self.has_axes = base.has_axes
+        self.shown = None
+        self.base, self.read, self.write = base, read, write
+        self.seen: tuple[str, str] = ("", "")
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        """The name of what it is now."""
+        before, name = self.seen
+        if before != self.base.code:
+            made = self.tape.add(self.read.format(self.base.code), self.numpy_dtype, (self.base,))
+            name = made.code
+            self.seen = (self.base.code, name)
+        return name
+
+    def _become(self, other: Traced) -> Traced:
+        new = self.tape.changed(self, other)
+        self.base._become(self.write(self.base, new))
+        return self
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator that changes an array; what is no array in its library has another value instead."""
+    change = getattr(np.lib.mixins.NDArrayOperatorsMixin, f"__i{name}__")
+    operate = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+
+    def changed(self: Traced, other: Any) -> Any:
+        is_value = self.tape.library == "jax" or (self.tape.library == "numpy" and not self.has_axes)
+        return operate(self, other) if is_value and not self.argument else change(self, other)
+
+    return changed
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+):
+    setattr(Traced, f"__i{_name}__", _in_place(_name))

@@ -1,0 +1,58 @@
+"""What Python calculates with numbers at every call: a list of steps, each taken once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Step(NamedTuple):
+    """One calculation: where its result goes, of which places, and the type that it had in the traced call."""
+
+    place: int
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    type: type
+
+
+class Steps:
+    """Hold the places of a call's numbers: arguments first, then constants and results in the order they were made.
+
+    Parameters
+    ----------
+    count : int
+        Of arguments.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._rest: list[Any] = []
+        self._steps: list[Step] = []
+
+    def constant(self, value: Any) -> int:
+        """Return the place of a value that is the same in all calls."""
+        self._rest.append(value)
+        return self._count + len(self._rest) - 1
+
+    def add(self, function: Callable[..., Any], operands: Iterable[int], result: Any) -> int:
+        """Append a calculation that gave a result; return the result's place."""
+        place = self.constant(None)
+        self._steps.append(Step(place, function, tuple(operands), type(without_axes(result))))
+        return place
+
+    def taken(self, arguments: Sequence[Any]) -> list[Any] | None:
+        """Return what is at each place in a call; None at the first result of another type than in the traced call."""
+        found = [*arguments, *self._rest]
+        for place, function, operands, kind in self._steps:
+            result = without_axes(function(*[found[operand] for operand in operands]))
+            if type(result) is not kind:
+                return None
+            found[place] = result
+        return found
+
+
+def without_axes(value: Any) -> Any:
+    """Return the NumPy scalar of an array without axes, which means the same; anything else as it is."""
+    return value[()] if type(value) is np.ndarray and value.ndim == 0 else value

@@ -1,0 +1,212 @@
+"""What a function was seen to do, and the kernels that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridstride import _dtypes, arrays
+from gridstride._arguments.parameters import value_ctype
+from gridstride.families.elementwise import ElementwiseKernel
+from gridstride.families.fuse.functions import HEADER
+from gridstride.families.fuse.literals import definition
+from gridstride.families.fuse.numbers import Number
+from gridstride.families.fuse.reductions import Reduced
+from gridstride.families.fuse.tape import Change, Tape, declarations
+from gridstride.families.fuse.traced import Traced
+from gridstride.families.reduction import ReductionKernel
+
+#: Where a kernel would have more parameters, the numbers that are the same in all calls are written into its text.
+_MOST_PARAMETERS = 128
+
+
+class Trace:
+    """Calculate a function's results.
+
+    Parameters
+    ----------
+    tape : Tape
+    result : object
+        What the function returned.
+    arrays_of : mapping of str to int
+        The place among the arguments of each parameter that is an array.
+    names : sequence of str
+        Of the arguments.
+    """
+
+    def __init__(self, tape: Tape, result: Any, arrays_of: Mapping[str, int], names: Sequence[str]) -> None:
+        self.tape, self._arrays_of, self._names = tape, arrays_of, names
+        self._wrap: Callable[[list[Any]], Any] | None = None
+        if isinstance(result, tuple | list):
+            self._wrap = getattr(result, "_make", type(result))  # as tuples with names are made
+        results = list(result) if isinstance(result, tuple | list) else [result]
+        if len(results) > 1 and any(type(each) is Reduced for each in results):
+            raise tape.refusal("several results of which one is a reduction")
+        if not results or (len(results) == 1 and results[0] is None):
+            raise tape.refusal("a function that returns nothing (NoneType)")
+        self._results = [each if type(each) is Reduced else tape.value(each) for each in results]
+        self._uses = [self._arrays_in(each) for each in self._results]
+        self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
+        self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
+
+    def called(self, values: Sequence[Any], taken: Sequence[Any]) -> Any:
+        """Return the results for the arguments of a call, given what the tape's steps come to there."""
+        passed = {parameter: values[place] for parameter, place in self._arrays_of.items()}
+        if self._negative_exponents:
+            self._check_exponents(passed, taken)
+        for change in self.tape.changes:
+            self._check_change(change, passed)
+        found: dict[int, Any] = {}
+        try:
+            for group in self._groups(passed):
+                kernel, parameters = self._kernel(group)
+                found |= dict(zip(group, kernel(*self.tape.passed(parameters, passed, taken)), strict=True))
+        except ValueError:
+            self._check_shapes(passed)
+            raise
+        for position, each in enumerate(self._results):
+            if type(each) is Number:
+                found[position] = each.found(taken)
+        ordered = [found[position] for position in range(len(self._results))]
+        return ordered[0] if self._wrap is None else self._wrap(ordered)
+
+    def _arrays_in(self, result: Any) -> frozenset[str]:
+        """Return the parameters that are arrays of which a result is made."""
+        if type(result) is Number:
+            return frozenset()
+        value = result.value if type(result) is Reduced else result
+        return self.tape.arrays_in(value.code)
+
+    def _shapes(self, names: Iterable[str], passed: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of parameters by the names of the arguments."""
+        return {self._names[self._arrays_of[name]]: _shape(passed[name]) for name in sorted(names)}
+
+    def _check_shapes(self, passed: Mapping[str, Any]) -> None:
+        """Raise ValueError by the names of arguments where those of a result do not broadcast."""
+        for names in self._uses:
+            shapes = self._shapes(names, passed)
+            try:
+                np.broadcast_shapes(*shapes.values())
+            except ValueError:
+                raise ValueError(
+                    f"fused function `{self.tape.name}`: the shapes do not broadcast together: {_listed(shapes)}: each "
+                    f"axis must have one length, or 1"
+                ) from None
+
+    def _check_change(self, change: Change, passed: Mapping[str, Any]) -> None:
+        """Raise ValueError where a value that changes in place would have to grow, which no array does."""
+        before = self._shapes(change.before, passed)
+        after = self._shapes(change.before | change.by, passed)
+        try:
+            shape = np.broadcast_shapes(*before.values())
+            grown = np.broadcast_shapes(*after.values())
+        except ValueError:
+            return  # which is said of the result
+        if grown != shape:
+            raise ValueError(
+                f"fused function `{self.tape.name}`: a change in place of an array of shape {shape} by what has shape "
+                f"{grown}: {_listed(after)}: write t = t + ... for t += ...{change.place}"
+            )
+
+    def _check_exponents(self, passed: Mapping[str, Any], taken: Sequence[Any]) -> None:
+        """Raise NumPy's error for a negative exponent of integers, where NumPy's arrays tell without waiting."""
+        if not any(isinstance(array, np.ndarray) for array in passed.values()):
+            return
+        for kernel, parameters in self._negative_exponents:
+            (found,) = kernel(*self.tape.passed(parameters, passed, taken))
+            if np.any(found):
+                raise ValueError(
+                    f"fused function `{self.tape.name}`: Integers to negative integer powers are not allowed."
+                )
+
+    def _groups(self, passed: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        """Return the results that have the same shape: each group is one kernel, nearly always the only one."""
+        positions = [k for k, each in enumerate(self._results) if type(each) is not Number]
+        uses = [self._uses[k] for k in positions]
+        if len(set(uses)) <= 1:
+            return [tuple(positions)] if positions else []
+        groups: dict[Any, list[int]] = {}
+        for position, names in zip(positions, uses, strict=True):
+            shapes = [_shape(passed[name]) for name in names]
+            groups.setdefault(np.broadcast_shapes(*shapes) if shapes else None, []).append(position)
+        return [tuple(group) for group in groups.values()]
+
+    def _kernel(self, group: tuple[int, ...]) -> tuple[Callable[..., tuple[Any, ...]], list[str]]:
+        known = self._kernels.get(group)
+        if known is None:
+            results = [self._results[position] for position in group]
+            make: Any = _reduction if type(results[0]) is Reduced else _elementwise
+            known = self._kernels[group] = make(self.tape, results)
+        return known
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    view = arrays.view(array)
+    assert view is not None
+    return view.shape
+
+
+def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+
+
+def _elementwise(tape: Tape, results: Sequence[Traced]) -> tuple[Callable[..., Any], list[str]]:
+    codes = [each.code for each in results]
+    used = set().union(*map(tape.used_by, codes))
+    parameters, statements = _parts(tape, used)
+    outputs = [(f"y{k}", each.numpy_dtype) for k, each in enumerate(results)]
+    body = [*statements, *(f"y{k} = {code};" for k, code in enumerate(codes))]
+    kernel = ElementwiseKernel(
+        declarations(parameters), declarations(outputs), "\n".join(body), tape.name,
+        preamble=f"#include <{HEADER}>", return_tuple=True,
+    )  # fmt: skip
+    return kernel, [name for name, _ in parameters]
+
+
+def _reduction(tape: Tape, results: Sequence[Reduced]) -> tuple[Callable[..., Any], list[str]]:
+    (reduced,) = results
+    parameters, statements = _parts(tape, tape.used_by(reduced.value.code))
+    texts = reduced.kernel_texts()
+    names = [name for name, _ in parameters]
+    typed = ", ".join(f"{value_ctype(dtype)} {name}" for name, dtype in parameters)
+    preamble = [
+        f"#include <{HEADER}>",
+        texts["preamble"] or "",
+        f"__device__ inline {value_ctype(reduced.value.numpy_dtype)} gridstride_traced_value({typed}) {{",
+        *statements,
+        f"return {reduced.value.code};",
+        "}",
+    ]
+    kernel = ReductionKernel(
+        declarations(parameters),
+        f"{_dtypes.name_of_dtype(reduced.numpy_dtype)} y",
+        str(texts["map_expr"]).format(f"gridstride_traced_value({', '.join(names)})"),
+        str(texts["reduce_expr"]),
+        texts["post_map_expr"],
+        texts["identity"],
+        tape.name,
+        texts["reduce_type"],
+        preamble="\n".join(preamble),
+    )
+    return lambda *arguments: (kernel(*arguments, axis=reduced.axis, keepdims=reduced.keepdims),), names
+
+
+def _parts(tape: Tape, used: set[str]) -> tuple[list[tuple[str, Any]], list[str]]:
+    """Return the parameters and the statements of a kernel that makes some variables."""
+    parameters, statements = tape.declared(used), tape.statements(used)
+    if len(parameters) <= _MOST_PARAMETERS:
+        return parameters, statements
+    constants = {name: tape.scalars[name] for name, _ in parameters if name in tape.scalars}
+    definitions = [
+        definition(name, each.constant, each.dtype)
+        for name, each in constants.items()
+        if each.constant is not None
+    ]
+    kept = [
+        (name, dtype)
+        for name, dtype in parameters
+        if name not in constants or constants[name].constant is None
+    ]
+    return kept, [*definitions, *statements]
