@@ -165,14 +165,15 @@ def _floating(x: Any) -> str:
     return f"float({x.code})" if is_half(x.numpy_dtype) else str(x.code)
 
 
-def _nan_to_num(
+def nan_to_num(
     tape: Tape, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
+    """Record numbers in place of infinities and NaNs."""
     x = tape.value(x)
     if not copy:
         raise tape.refusal("nan_to_num() with copy=False, which changes its argument")
     if x.numpy_dtype.kind == "c":
-        parts = (_nan_to_num(tape, part(tape, x), True, nan, posinf, neginf) for part in (real, imag))
+        parts = (nan_to_num(tape, part(tape, x), True, nan, posinf, neginf) for part in (real, imag))
         return _complex(tape, x, *parts)
     if x.numpy_dtype.kind != "f":
         return x.copied()
@@ -204,7 +205,8 @@ def floating(tape: Tape, x: Any) -> Any:
     return x.astype(tape.rules.floating) if x.numpy_dtype.kind in "biu" else x
 
 
-def _sinc(tape: Tape, x: Any) -> Any:
+def sinc(tape: Tape, x: Any) -> Any:
+    """The sine of pi x, divided by it."""
     x = floating(tape, x)
     y = np.pi * np.where(x == 0, x.numpy_dtype.type(1.0e-20), x)
     return np.where(x == 0, x.numpy_dtype.type(1), np.sin(y) / y)
@@ -249,8 +251,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "angle": _angle, "conj": _conjugate, "select": _select,
     "zeros_like": lambda tape, x, dtype=None: _like(tape, x, 0, dtype),
     "ones_like": lambda tape, x, dtype=None: _like(tape, x, 1, dtype), "full_like": _full_like,
-    "divmod": _divmod, "modf": _modf, "frexp": _frexp, "fix": _ufunc("trunc"), "nan_to_num": _nan_to_num,
-    "isposinf": _isposinf, "isneginf": _isneginf, "isreal": _isreal, "iscomplex": _iscomplex, "sinc": _sinc,
+    "divmod": _divmod, "modf": _modf, "frexp": _frexp, "fix": _ufunc("trunc"), "nan_to_num": nan_to_num,
+    "isposinf": _isposinf, "isneginf": _isneginf, "isreal": _isreal, "iscomplex": _iscomplex, "sinc": sinc,
     "isclose": _isclose, "astype": _astype, "copy": _copy,
 }  # fmt: skip
 #: Of arrays.

@@ -12,6 +12,7 @@ from gridstride import _dtypes
 DType = np.dtype[Any]
 
 HEADER = "gridstride/numpy_functions.h"
+LARGEST_BFLOAT16 = 2.0**128 - 2.0**120
 
 #: Of operands {0}, {1} in the dtype of the loop.
 _FUNCTIONS = {

@@ -11,10 +11,14 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.promotion import DType, Weak, promote, rank_of
 from gridstride.arrays import Adapter
+from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
+
+#: Which take a number beside floats of two bytes as it is; elsewhere it becomes one of them.
+_ARITHMETIC = frozenset({np.add, np.subtract, np.multiply, np.divide})
 
 
 class Rules:
@@ -98,6 +102,8 @@ class RulesByKind(Rules):
         dtype = self.promote(values)
         if dtype.kind in "biu" and _makes_floats(ufunc, dtype):
             dtype = self.floating
+        if is_half(dtype) and ufunc in _ARITHMETIC:
+            return [tape.unrounded(each, dtype) for each in values]
         return [each if dtype.kind in "iu" and _is_weak(each) else tape.typed(each, dtype) for each in values]
 
     def plain(self, number: Any) -> Any:

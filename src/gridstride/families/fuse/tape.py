@@ -268,6 +268,15 @@ class Tape:
             code = f"float({code})"
         return self.add(f"static_cast<{value_ctype(dtype)}>({code})", dtype, (value,))
 
+    def unrounded(self, value: Any, dtype: DType) -> Any:
+        """Return an operand of arithmetic in a float of two bytes: a number keeps the digits of float there."""
+        if type(value) is not Number:
+            return self.typed(value, dtype)
+        from gridstride.families.fuse.traced import Traced
+
+        number = self.scalar(value, np.dtype(np.float32), conversions.fitting)
+        return Traced(self, number.code, dtype, has_axes=False)
+
     def scalar(self, number: Number, dtype: DType, convert: Callable[[Any, DType], Any]) -> Any:
         """Return a parameter of the kernel for a number."""
         from gridstride.families.fuse.traced import Traced

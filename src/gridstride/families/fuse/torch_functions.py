@@ -89,7 +89,23 @@ def _scaled(ufunc: np.ufunc) -> Callable[..., Any]:
     def recorded_sum(tape: Tape, x: Any, y: Any, *, alpha: Any = 1) -> Any:
         return tape.call(ufunc, (x, y if alpha == 1 else y * alpha))
 
-    return recorded_sum
+    return _rounded_once(recorded_sum)
+
+
+def _rsub(tape: Tape, x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    return np.subtract(y, x if alpha == 1 else x * alpha)
+
+
+def _nan_to_num(tape: Tape, x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    """Record the numbers in place of infinities and NaNs, the largest of the array's dtype."""
+    if functions.is_half(x.numpy_dtype) and x.numpy_dtype.kind != "f":
+        largest = functions.LARGEST_BFLOAT16
+        posinf, neginf = (largest if posinf is None else posinf), (-largest if neginf is None else neginf)
+        wide = composed.nan_to_num(
+            tape, x.astype(np.float32), True, 0.0 if nan is None else nan, posinf, neginf
+        )
+        return wide.astype(x.numpy_dtype)
+    return composed.nan_to_num(tape, x, True, 0.0 if nan is None else nan, posinf, neginf)
 
 
 def _divided(tape: Tape, x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
@@ -201,12 +217,13 @@ def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
 
 _OWN: dict[str, Callable[..., Any]] = {
     "add": _scaled(np.add), "subtract": _scaled(np.subtract),
-    "rsub": lambda tape, x, y: np.subtract(y, x), "div": _divided, "divide": _divided,
+    "rsub": _rounded_once(_rsub), "div": _divided, "divide": _divided,
     "sigmoid": _rounded_once(_sigmoid), "expit": _rounded_once(_sigmoid), "positive": _positive, "conj": _conj,
     "conj_physical": _conj_physical, "resolve_conj": _resolved,
     "ldexp": _ldexp, "sign": _sign, "angle": _angle,
+    "round": _rounded_once(composed.rounded), "sinc": _rounded_once(composed.sinc), "nan_to_num": _nan_to_num,
     "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
-    "reciprocal": lambda tape, x: 1 / x, "rsqrt": lambda tape, x: 1 / np.sqrt(x), "relu": _relu, "to": _to,
+    "reciprocal": lambda tape, x: 1 / x, "rsqrt": _rounded_once(lambda tape, x: 1 / np.sqrt(x)), "relu": _relu, "to": _to,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
 }  # fmt: skip

@@ -181,7 +181,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __pow__(self, exponent: Any) -> Any:
         """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
         quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
-        if quick is not None and self.numpy_dtype.kind in "fc":
+        is_bfloat16_of_others = _dtypes.is_bfloat16(self.numpy_dtype) and self.tape.rules is not NUMPY
+        if quick is not None and (self.numpy_dtype.kind in "fc" or is_bfloat16_of_others):
             return quick(self)
         is_bool_of_others = self.numpy_dtype.kind == "b" and self.tape.rules is not NUMPY
         if quick is np.square and type(exponent) is int and not is_bool_of_others:
