@@ -223,7 +223,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "ldexp": _ldexp, "sign": _sign, "angle": _angle,
     "round": _rounded_once(composed.rounded), "sinc": _rounded_once(composed.sinc), "nan_to_num": _nan_to_num,
     "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
-    "reciprocal": lambda tape, x: 1 / x, "rsqrt": _rounded_once(lambda tape, x: 1 / np.sqrt(x)), "relu": _relu, "to": _to,
+    "reciprocal": lambda tape, x: 1 / x, "rsqrt": _rounded_once(lambda tape, x: 1 / np.sqrt(x)),
+    "relu": _relu, "to": _to,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
 }  # fmt: skip
