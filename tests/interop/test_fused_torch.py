@@ -267,3 +267,97 @@ def test_every_pair_of_dtypes_has_a_rule() -> None:
         for shapes in (((3,), (3,)), ((), ()), ((3,), ())):
             given = [tensor(dtype, *shape) for dtype, shape in zip((first, second), shapes, strict=True)]
             assert dtype_of_sum(*given) == str(torch.result_type(*given)), (first, second, shapes)
+
+
+def test_dtypes_are_those_of_tensors() -> None:
+    x, k = tensor("float32", 5), tensor("int32", 5)
+    for function in (
+        lambda x, k: x * 2 if x.dtype == torch.float32 else x * 3,
+        lambda x, k: k * 2 if (k / 2).dtype.is_floating_point and not k.dtype.is_complex else k * 3,
+        lambda x, k: k.to(x.dtype) + torch.zeros_like(k, dtype=x.dtype),
+        lambda x, k: torch.sum(k, dtype=x.dtype),
+        lambda x, k: x * 2 if torch.is_tensor(x) and torch.is_tensor(x + k) else x * 3,
+    ):
+        check(function, x, k)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "var", "std", "any", "all", "count_nonzero"])
+def test_no_axes_are_all_axes_where_they_are_there(name: str) -> None:
+    x = tensor("float32", 2, 3)
+    for axes in ((), [], (0,), [0, 1]):
+        check(lambda x, axes=axes: getattr(torch, name)(x, dim=axes), x, rtol=1e-5)
+    if name == "sum":
+        check(lambda x: x.sum(dim=(), keepdim=True), x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_functions_of_floats_of_two_bytes_are_rounded_once(dtype: str) -> None:
+    """All of them, to the last bit."""
+    x = torch.arange(1 << 16, dtype=torch.int32).to(torch.int16).view(getattr(torch, dtype))
+    y = x[torch.randperm(1 << 16, generator=torch.Generator().manual_seed(0))]
+
+    def together(x: Any, y: Any) -> tuple[Any, ...]:
+        return (
+            torch.sigmoid(x), torch.special.expit(x), torch.sinc(x), torch.rsqrt(x), torch.round(x, decimals=2),
+            torch.round(x, decimals=-1), torch.add(x, y, alpha=3), torch.rsub(x, y, alpha=3), torch.nan_to_num(x),
+            torch.nan_to_num(x, nan=1.5, posinf=7.0), x * 0.1, x / 0.1, x * 1e6,
+        )  # fmt: skip
+
+    for place, (got, wanted) in enumerate(zip(gs.fuse(together)(x, y), together(x, y), strict=True)):
+        assert got.dtype == wanted.dtype
+        wrong = (got != wanted) & ~(got.isnan() & wanted.isnan())
+        # Where PyTorch's vectors and scalars differ, so may we: in the last bit of a few.
+        assert int(wrong.sum()) <= 4, (place, x[wrong][:4], got[wrong][:4], wanted[wrong][:4])
+
+
+SAME: dict[str, Function] = {
+    "positive": torch.positive, "conj": torch.conj, "real": torch.real, "to": lambda t: t.to(t.dtype),
+    "float": lambda t: t.float() if t.dtype == torch.float32 else t.int(), "resolve_conj": torch.resolve_conj,
+    "conj_physical": torch.conj_physical, "round": torch.round, "sgn": torch.sgn,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_the_same_tensor_under_two_names_changes_as_one(what: str) -> None:
+    def changed(x: Any) -> tuple[Any, ...]:
+        t = x + 1
+        r = SAME[what](t)
+        r += 1
+        return t, r
+
+    check(changed, tensor("float32", 5))
+    check(changed, tensor("int32", 5))
+
+
+def test_conjugates_and_parts_are_views() -> None:
+    def changed(z: Any) -> tuple[Any, ...]:
+        t = z * 1
+        r, q = torch.conj(t), t.real
+        r += 1j
+        q *= 2
+        s = torch.resolve_conj(r)
+        s += 1
+        return torch.resolve_conj(t), torch.resolve_conj(r), q, s
+
+    check(changed, tensor("complex64", 5) * (1 + 2j))
+
+
+def test_what_has_no_axes_changes_in_place_too() -> None:
+    def changed(x: Any, y: Any) -> tuple[Any, ...]:
+        t = x * 1
+        same = t
+        t += y
+        return same, t
+
+    check(changed, torch.tensor(2.0), torch.tensor(3.0, dtype=torch.float64))
+    with pytest.raises(
+        ValueError, match=r"change in place of an array of shape \(\) by what has shape \(3,\)"
+    ):
+        gs.fuse(changed)(torch.tensor(2.0), torch.ones(3))
+
+
+def test_a_tensor_of_a_number_is_refused_with_what_to_write() -> None:
+    with pytest.raises(
+        TypeError, match=r"takes no stand-in for a number: .* float\(...\).*test_fused_torch.py, line"
+    ):
+        gs.fuse(lambda x, p: x * torch.tensor(p))(torch.ones(3), 2.0)
