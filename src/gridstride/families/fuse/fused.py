@@ -31,7 +31,8 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     Parameters
     ----------
     function : callable
-        Of arrays and numbers; other arguments are constants. ``@fuse`` and ``@fuse()`` are the same.
+        Of arrays and numbers, perhaps in tuples, lists and dicts; other arguments are constants. ``@fuse`` and
+        ``@fuse()`` are the same.
     kernel_name : str, optional
         By default the function's name.
 
@@ -47,6 +48,8 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     ------
     TypeError
         Where a call does something that is not elementwise: it says what, and in which line.
+    ValueError
+        Where shapes do not broadcast, or an array that changes in place would have to grow.
     OverflowError
         Where a Python integer does not fit into the dtype of the array beside it.
 
