@@ -524,9 +524,10 @@ def test_slow_blocks_that_wait_for_nobody_do_not_time_out(machine: Machine) -> N
         begin = time.monotonic()
         machine.run("count_slowly", 1, 1, np.int64(rounds), ints(1))
         seconds = time.monotonic() - begin
-    machine.runtime.gridstride_set_launch_timeout(3 * seconds)
-    is_done = ints(8)
-    machine.run("count_slowly", 8, 1, np.int64(rounds), is_done)
+    # Where all had turns alike none would finish before the last; so a block takes twice its time.
+    machine.runtime.gridstride_set_launch_timeout(6 * seconds)
+    is_done = ints(24)
+    machine.run("count_slowly", 24, 1, np.int64(rounds), is_done)
     assert is_done.all()
 
 
