@@ -248,7 +248,10 @@ def check_inputs(kernel: str, inputs: Sequence[Passed], dtypes: Sequence[DType])
         if not can_cast(each.view.dtype, dtype, casts):
             name = _name_of(dtype)
             raise each.wrong(
-                kernel, name, f"Pass {name} (`x.astype({name!r})`), or declare the parameter as `T x`"
+                kernel,
+                name,
+                f"Pass {name} (`x.astype({name if _is_structure(dtype) else repr(name)})`), "
+                f"or declare the parameter as `T x`",
             )
 
 

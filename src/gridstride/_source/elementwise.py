@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, declare
@@ -18,6 +18,9 @@ from gridstride.errors import ArgumentTypeError
 from gridstride.targets.base import Program
 from gridstride.targets.options import parse_options
 from gridstride.targets.walks import IN_LAUNCH, Loop, flag
+
+if TYPE_CHECKING:
+    from gridstride._source.reduction import ReductionSource
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OWN_LINES = f'#line 1 "{OWN_LABEL}"'
@@ -165,14 +168,20 @@ def operand_type(role: Role, source: ElementwiseSource, outputs: set[str], capac
     """Return the structure for an element's parameter."""
     kind = "input"
     if role.parameter.name in outputs:
-        preambles = f"{source.type_preamble}\n{source.preamble}"
-        kind = output_kind(source.operation, role.parameter.name, preambles, source.options)
-        if kind == "updated":
-            check_earlier(source.declaration.name, role)
+        kind = structure_of_output(role, source.operation, source)
     return f"gridstride::{kind}<{role.stored_ctype}, {role.ctype}, {capacity}>"
 
 
-def check_earlier(kernel: str, role: Role) -> None:
+def structure_of_output(role: Role, text: str, source: ElementwiseSource | ReductionSource) -> str:
+    """Return the structure of an output that a text of a source assigns; TypeError where it cannot be read first."""
+    preambles = f"{source.type_preamble}\n{source.preamble}"
+    kind = output_kind(text, role.parameter.name, preambles, source.options)
+    if kind == "updated":
+        _check_earlier(source.declaration.name, role)
+    return kind
+
+
+def _check_earlier(kernel: str, role: Role) -> None:
     """Raise TypeError where an output's earlier value is complex, and the text would have it as a real number."""
     if role.stored.kind != "c" or role.value.kind == "c":
         return

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
-from gridstride._source.assignments import output_kind
 from gridstride._source.elementwise import (
-    check_earlier,
     raw_type,
     section,
     shared_line,
     structure_line,
+    structure_of_output,
     template,
 )
 from gridstride._source.macros import apart_from_macros, declared_words
@@ -370,10 +369,7 @@ class _Text:
             )
         kind = "folded"
         if name in self._outputs:
-            preambles = f"{source.type_preamble}\n{source.preamble}"
-            kind = output_kind(statement_of(source), name, preambles, source.options)
-            if kind == "updated":
-                check_earlier(source.declaration.name, role)
+            kind = structure_of_output(role, statement_of(source), source)
         types = f"{role.stored_ctype}, {role.ctype}, {self._form.capacity}"
         return f"const gridstride::{kind}<{types}> gridstride_at_{name}"
 

@@ -16,6 +16,22 @@ from gridstride.families.fuse.steps import without_axes
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
 
+#: Operators of two values, as their methods are named; arrays have all of them in place, too.
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
+
 
 class Number:
     """Stand for a number that arguments decide: what it is now, and where it is found in other calls.
@@ -227,28 +243,19 @@ def _binary(function: Callable[..., Any], is_reflected: bool) -> Callable[[Any, 
     return operate
 
 
+def operator_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return the function of an operator by the name of its method."""
+    found: Callable[[Any, Any], Any] = getattr(operator, f"__{name}__")
+    return found
+
+
 def _unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda self: self.applied(function, (self,))
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "and_",
-    "or_",
-    "xor",
-    "lshift",
-    "rshift",
-):
+for _name in BINARY:
     for _reflected in (False, True):
-        setattr(
-            Number, f"__{'r' * _reflected}{_name.strip('_')}__", _binary(getattr(operator, _name), _reflected)
-        )
+        setattr(Number, f"__{'r' * _reflected}{_name}__", _binary(operator_of(_name), _reflected))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Number, f"__{_name}__", _binary(getattr(operator, _name), False))
 for _name in ("neg", "pos", "abs", "invert"):

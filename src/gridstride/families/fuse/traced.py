@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
 from gridstride.families.fuse import composed, reductions, torch_functions
+from gridstride.families.fuse.numbers import BINARY, operator_of
 from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
@@ -280,7 +280,7 @@ class View(Traced):
 def _in_place(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that changes an array; what is no array in its library has another value instead."""
     change = getattr(np.lib.mixins.NDArrayOperatorsMixin, f"__i{name}__")
-    operate = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+    operate = operator_of(name)
 
     def changed(self: Traced, other: Any) -> Any:
         is_value = self.tape.library == "jax" or (self.tape.library == "numpy" and not self.has_axes)
@@ -289,18 +289,5 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
     return changed
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-):
+for _name in BINARY:
     setattr(Traced, f"__i{_name}__", _in_place(_name))

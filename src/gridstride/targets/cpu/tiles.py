@@ -218,11 +218,8 @@ def _ends_chunks(walk: ElementWalk, count: int, length: int) -> bool:
 def _are_chunks(walk: ElementWalk, inner: int) -> bool:
     """Return whether so many axes, two at least, make short chunks of memory of an input that repeats elements."""
     return inner > 1 and any(
-        0 in each.strides[:inner]
-        and sum((n - 1) * abs(stride) for n, stride in zip(walk.shape[:inner], each.strides, strict=False))
-        <= _CHUNK - each.itemsize
+        0 in each.strides[:inner] and any(each.strides[:inner]) and _is_short_chunk(walk, each, inner)
         for each in walk.operands
-        if any(each.strides[:inner])
     )
 
 
@@ -237,11 +234,14 @@ def _has_short_chunks(walk: ElementWalk, turned: int) -> bool:
     """Return whether rows are made of chunks of memory, within which operands are turned, as a processor permutes."""
     inner = _row_axes(walk, (), _MERGED_ROW) - 1
     return turned < inner and all(
-        sum((n - 1) * abs(stride) for n, stride in zip(walk.shape[:inner], each.strides, strict=False))
-        <= _CHUNK - each.itemsize
-        for each in walk.operands
-        if _is_turned(each, turned)
+        _is_short_chunk(walk, each, inner) for each in walk.operands if _is_turned(each, turned)
     )
+
+
+def _is_short_chunk(walk: ElementWalk, operand: Walked, inner: int) -> bool:
+    """Return whether the elements of an operand along so many axes lie within a short chunk of memory."""
+    steps = zip(walk.shape[:inner], operand.strides, strict=False)
+    return sum((n - 1) * abs(stride) for n, stride in steps) <= _CHUNK - operand.itemsize
 
 
 def _order(ndim: int, row_axes: int, turned: Ints) -> Ints:
