@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridstride._array_pipeline.choosing import Choice
 from gridstride.targets.base import Limits
 from gridstride.targets.walks import ElementWalk
 
 
-def own_loop(_: Any, writers: Any, walk: ElementWalk, limits: Limits) -> Any:
+def own_loop(
+    _: Any, writers: Any, walk: ElementWalk, limits: Limits, came_again: bool = False  # noqa: ARG001
+) -> Choice:
     """Return the loop that is made for a walk, however many the kernel has, in place of ``chosen_loop``."""
-    return writers.elementwise(walk, limits)
+    return Choice(writers.elementwise(walk, limits), True)

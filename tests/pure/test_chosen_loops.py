@@ -40,8 +40,8 @@ def test_what_moves() -> None:
 def loops_of_calls(kernel: str, side: int) -> tuple[list[str], list[str]]:
     """Return the loops that walks have one after another, and those that are made for them."""
     writers, walks = BlockLoops(), [walk_of(layout, side) for layout in LAYOUTS]
-    chosen = [chosen_loop(kernel, writers, walk, LIMITS).name for walk in walks]
-    assert chosen == [chosen_loop(kernel, writers, walk, LIMITS).name for walk in walks]
+    chosen = [chosen_loop(kernel, writers, walk, LIMITS).loop.name for walk in walks]
+    assert chosen == [chosen_loop(kernel, writers, walk, LIMITS).loop.name for walk in walks]
     return chosen, [writers.elementwise(walk, LIMITS).name for walk in walks]
 
 
@@ -80,30 +80,52 @@ def test_tiles_for_any_turned_operand(side: int, itemsize: int, address: int, lo
     ("row", "itemsize", "is_little"), [(15, 4, False), (16, 4, True), (63, 1, False), (64, 1, True)]
 )
 def test_less_is_much_along_short_rows(row: int, itemsize: int, is_little: bool) -> None:
-    writers, kernel = BlockLoops(), f"along rows of {row}"
-    for layout in ("contiguous", "turned"):
-        chosen_loop(kernel, writers, walk_of(layout, 100), LIMITS)
     rows = (1 << 20) // (row * itemsize)
     column = Walked(1 << 20, itemsize, (0, itemsize))
     out = Walked(1 << 20, itemsize, (itemsize, row * itemsize), (), True)
     walk = ElementWalk((row, rows), (1, row), (column, out))
-    assert (chosen_loop(kernel, writers, walk, LIMITS) == writers.elementwise(walk, LIMITS)) is not is_little
+    assert chosen_loop(f"along rows of {row}", BlockLoops(), walk, LIMITS).is_final is is_little
 
 
-def test_much_work_has_loops_of_its_own() -> None:
+def test_much_work_has_loops_of_its_own_when_it_comes_again() -> None:
+    writers, walks = BlockLoops(), [walk_of(layout, 900) for layout in LAYOUTS]
+    own = [writers.elementwise(walk, LIMITS) for walk in walks]
+    of_any = [writers.any_elementwise(walk, LIMITS) for walk in walks]
+    first = [chosen_loop("kernel of much", writers, walk, LIMITS) for walk in walks]
+    has = list(dict.fromkeys(loop.name for loop in own))[:2]
+    expected = [mine if mine.name in has else shared for mine, shared in zip(own, of_any, strict=True)]
+    assert [each.loop for each in first] == expected != own
+    again = [chosen_loop("kernel of much", writers, walk, LIMITS, came_again=True) for walk in walks]
+    assert [each.loop for each in again] == own
+    assert not any(each.is_final for each in first)
+    assert all(each.is_final for each in again)
+
+
+def test_much_work_has_loops_of_its_own_at_once_where_calls_come_again() -> None:
     writers = BlockLoops()
     for layout in LAYOUTS:
         walk = walk_of(layout, 900)
-        assert chosen_loop("kernel of much", writers, walk, LIMITS) == writers.elementwise(walk, LIMITS)
+        for came_again in (False, True):
+            choice = chosen_loop("kernel of the same calls", writers, walk, LIMITS, came_again)
+            assert choice == (writers.elementwise(walk, LIMITS), came_again)
 
 
-def test_a_device_that_does_not_know_its_cache_has_loops_of_its_own() -> None:
-    writers, limits = BlockLoops(), LIMITS._replace(attributes={"L2CacheSize": 0})
-    for layout in LAYOUTS:
-        walk = walk_of(layout, 10)
-        assert chosen_loop("kernel without a cache", writers, walk, limits) == writers.elementwise(
-            walk, limits
-        )
+def test_one_call_that_comes_again_among_many_others_has_a_loop_of_its_own() -> None:
+    """And they go on sharing: most are of new shapes."""
+    writers, kernel = BlockLoops(), "kernel of new shapes"
+    row, column, turned = (walk_of(layout, 901) for layout in ("row", "column", "turned"))
+    for layout in ("contiguous", "reversed"):
+        chosen_loop(kernel, writers, walk_of(layout, 900), LIMITS)
+    first = [chosen_loop(kernel, writers, walk, LIMITS).loop for walk in (row, column)]
+    assert first == [writers.any_elementwise(walk, LIMITS) for walk in (row, column)]
+    assert chosen_loop(kernel, writers, row, LIMITS, came_again=True).loop == writers.elementwise(row, LIMITS)
+    choice = chosen_loop(kernel, writers, turned, LIMITS)
+    assert choice == (writers.any_elementwise(turned, LIMITS), False)
+
+
+def test_a_device_that_does_not_know_its_cache_takes_all_work_for_much() -> None:
+    limits = LIMITS._replace(attributes={"L2CacheSize": 0})
+    assert not chosen_loop("kernel without a cache", BlockLoops(), walk_of("row", 10), limits).is_final
 
 
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])

@@ -59,6 +59,35 @@ def test_a_thousand_shapes_in_twelve_layouts(
     assert 1 <= len(compiled) <= 6
 
 
+@pytest.mark.parametrize(("longest", "dtype"), [(400, "float32"), (900, "int8")])
+def test_a_thousand_large_shapes_in_twelve_layouts(compiled: list[object], longest: int, dtype: str) -> None:
+    """Many of which move more than caches hold; none comes again."""
+    with gs.use_target("null"):
+        elementwise.call_in_twelve_layouts(UNWRITTEN, dtype, longest, f"large_elements_of_{dtype}")
+    assert 1 <= len(compiled) <= 6
+
+
+@pytest.mark.parametrize("compiled", ["blocks of threads"], indirect=True)
+def test_a_large_call_that_comes_again_gets_a_loop_of_its_own(compiled: list[object]) -> None:
+    """Which it keeps; a capture is no time to compile."""
+    kernel = gs.ElementwiseKernel("T x, T y", "T z", "z = x * y", "comes_again")
+    x, out = np.empty((1000, 200, 100), "f4"), np.empty((1000, 200, 100), "f4")
+    calls = [(x, x), (x, x[:1]), (x, x[..., :1]), (x, x[:, :1]), (x[:, ::-1], x), (x[::-1], x)]
+    texts = []
+    with gs.use_target("null"):
+        for turn in range(4):
+            for call in calls:
+                if turn == 1:
+                    stream = gs.cuda.Stream(non_blocking=True)
+                    stream.begin_capture()
+                    kernel(*call, out, stream=stream)
+                    stream.end_capture()
+                else:
+                    kernel(*call, out)
+            texts.append(len(compiled))
+    assert texts[0] == texts[1] < texts[2] == texts[3]
+
+
 @pytest.mark.parametrize(
     ("what", "dtype"),
     [("sums", "int8"), ("sums", "complex128"), ("places", "int8"), *cases_in_soak(("sums", "float32"))],

@@ -124,10 +124,11 @@ def run(
         if config.debug() and not isinstance(call.bound, Bound):
             _check_rules(source, call.bound, operands, place, handle)
         if operands is not given:
-            execute(name, prepare(source, call.bound, operands, place), operands, place, handle)
+            # Such calls are not kept, so nobody knows whether they come again.
+            execute(name, prepare(source, call.bound, operands, place, True), operands, place, handle)
             hand_back(name, apart, operands, place, handle)
             return finished()
-        prepared = _prepared(source, prepare, call, operands, place)
+        prepared = _prepared(source, prepare, call, operands, place, handle)
         launched = execute(name, prepared, operands, place, handle)
         return finished(operands, prepared, launched)
 
@@ -144,6 +145,7 @@ def _prepared(
     call: KnownCall,
     operands: Sequence[Operand],
     place: Place,
+    stream: int,
 ) -> PreparedCall:
     starts = tuple(operand.view.address % _WORD for operand in operands if operand.view is not None)
     # Of the limits, the number of threads on a host can change.
@@ -153,6 +155,8 @@ def _prepared(
         if len(call.prepared) >= _MOST_KNOWN:
             call.prepared.clear()
         prepared = call.prepared[key] = prepare(source, call.bound, operands, place)
+    elif not prepared.is_final and not place.target.capture_of(stream):
+        prepared = call.prepared[key] = prepare(source, call.bound, operands, place, True)
     return prepared
 
 

@@ -3,50 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
 from gridstride import _forks
 from gridstride.targets.base import Limits
 from gridstride.targets.walks import ElementWalk, Loop, LoopWriters
 
-#: Loops that a kernel has for calls that move little, besides those for any layout.
+#: Loops that a kernel has at once, besides those for any layout.
 _MOST_LOOPS = 2
-#: Rows of fewer bytes are short: loops for them make a larger difference, so there is one more where more than such a
-#: part of a cache moves.
-_SHORT_ROW, _CACHES_OF_SHORT_ROWS = 64, 1 / 4
 #: How many caches full of bytes are little, and what one holds where a device does not say.
 _CACHES, _USUAL_CACHE = 2, 32 << 20
+#: The same along rows of fewer bytes, for which loops of their own make a larger difference.
+_CACHES_OF_SHORT_ROWS, _SHORT_ROW = 1 / 4, 64
 
 _lock = _forks.Lock()
 
 
-def chosen_loop(kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limits: Limits) -> Loop:
+class Choice(NamedTuple):
+    """Hold a loop, and whether a call that comes again keeps it."""
+
+    loop: Loop
+    is_final: bool
+
+
+@dataclass(slots=True)
+class _Kernel:
+    """What is known of a kernel: its own loops, how many calls moved much, and how many of them came again."""
+
+    loops: set[tuple[str, int]] = field(default_factory=set)
+    large: int = 0
+    again: int = 0
+
+
+def chosen_loop(
+    kernel: Hashable, writers: LoopWriters, walk: ElementWalk, limits: Limits, came_again: bool = False
+) -> Choice:
     """Return the loop that is made for a walk, or where a kernel has many the one for any.
 
-    Where little moves, a loop of its own saves a call some microseconds, and takes as long to compile as thousands of
-    such calls.
+    A loop of its own saves a call microseconds where little moves, and up to three quarters of its time where much
+    does, and takes as long to compile as thousands of such calls. So little calls share loops, and large ones do
+    until they come again, unless those before them did.
 
     Parameters
     ----------
     kernel : hashable
         All that texts depend on besides the loop.
+    came_again : bool
+        Whether the choice for the same call was not final.
     """
     loop = writers.elementwise(walk, limits)
-    moved, cache = bytes_moved(walk), limits.attributes.get("L2CacheSize", _USUAL_CACHE)
-    more = moved > _CACHES_OF_SHORT_ROWS * cache and _has_short_rows(walk)
-    if moved > _CACHES * cache or _is_own(kernel, loop, _MOST_LOOPS + more):
-        return loop
-    return writers.any_elementwise(walk, limits)
+    is_large = _moves_much(walk, limits.attributes.get("L2CacheSize", _USUAL_CACHE))
+    chosen = loop if _is_own(kernel, loop, is_large, came_again) else writers.any_elementwise(walk, limits)
+    return Choice(chosen, came_again or not is_large)
 
 
-def _is_own(kernel: Hashable, loop: Loop, most: int) -> bool:
-    """Return whether a kernel has a loop among so many at most, which it gets where there are fewer."""
+def _is_own(kernel: Hashable, loop: Loop, is_large: bool, came_again: bool) -> bool:
+    """Return whether a kernel has a loop, which it gets where it has few or large calls come again."""
     with _lock:
-        loops = _loops_of(kernel)
-        if len(loops) < most:
-            loops.add((loop.name, loop.capacity))
-        return (loop.name, loop.capacity) in loops
+        known = _known(kernel)
+        mostly_again = 0 < known.large <= 2 * known.again
+        known.large += is_large and not came_again
+        known.again += came_again
+        if came_again or (is_large and mostly_again) or len(known.loops) < _MOST_LOOPS:
+            known.loops.add((loop.name, loop.capacity))
+        return (loop.name, loop.capacity) in known.loops
 
 
 def bytes_moved(walk: ElementWalk) -> int:
@@ -54,8 +77,9 @@ def bytes_moved(walk: ElementWalk) -> int:
     return sum(_elements(operand.strides, walk) * operand.itemsize for operand in walk.operands)
 
 
-def _has_short_rows(walk: ElementWalk) -> bool:
-    return walk.shape[0] * max((operand.itemsize for operand in walk.operands), default=1) < _SHORT_ROW
+def _moves_much(walk: ElementWalk, cache: int) -> bool:
+    row = walk.shape[0] * max((operand.itemsize for operand in walk.operands), default=1)
+    return bytes_moved(walk) > (_CACHES_OF_SHORT_ROWS if row < _SHORT_ROW else _CACHES) * cache
 
 
 def _elements(strides: tuple[int, ...], walk: ElementWalk) -> int:
@@ -63,5 +87,5 @@ def _elements(strides: tuple[int, ...], walk: ElementWalk) -> int:
 
 
 @lru_cache(maxsize=2048)
-def _loops_of(kernel: Hashable) -> set[tuple[str, int]]:
-    return set()
+def _known(kernel: Hashable) -> _Kernel:
+    return _Kernel()

@@ -63,7 +63,8 @@ def copy(kernel: str, operand: Operand, to: ArrayView, place: Place, stream: int
         for position, (parameter, view) in enumerate(zip(source.declaration.parameters, views, strict=True))
     )
     bound = Bound(source.declaration, (), (dtype, dtype), {"T": dtype}, shape, ())
-    execute(kernel, prepare_elements(source, bound, operands, place), operands, place, stream)
+    prepared = prepare_elements(source, bound, operands, place, came_again=True)
+    execute(kernel, prepared, operands, place, stream)
 
 
 def _bytes_of(view: ArrayView) -> ArrayView:

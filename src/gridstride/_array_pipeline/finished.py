@@ -78,7 +78,9 @@ class FinishedCall(NamedTuple):
         seen = [operand.view for operand in self.operands if operand.view is not None]
         if config.debug():
             return None  # every call is checked
-        if self.prepared is None or not seen or not is_settled(self.place, seen[0].device_type):
+        if self.prepared is None or not self.prepared.is_final:
+            return None
+        if not seen or not is_settled(self.place, seen[0].device_type):
             return None
         steps = [_step(step, self.operands) for step in self.prepared.steps]
         makings = self._makings()

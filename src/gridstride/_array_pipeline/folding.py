@@ -55,7 +55,11 @@ def run_reduction(
 
 
 def prepare_fold(
-    source: ReductionSource, bound: BoundFold, operands: Sequence[Operand], place: Place
+    source: ReductionSource,
+    bound: BoundFold,
+    operands: Sequence[Operand],
+    place: Place,
+    came_again: bool = False,
 ) -> PreparedCall:
     """Return the launch of a reduction, and the one that joins its parts."""
     name = entry(source.declaration.name)

@@ -60,11 +60,22 @@ class Step(NamedTuple):
 
 
 class PreparedCall(NamedTuple):
-    """Hold a call's text and launches for one place, dtypes, shapes and strides, and the bytes of its workspace."""
+    """Hold a call's text and launches for one place, dtypes, shapes and strides.
+
+    Attributes
+    ----------
+    text : str
+    steps : tuple of Step
+    workspace : int
+        Its bytes.
+    is_final : bool
+        Whether the call is prepared so for good: otherwise it is prepared again when it comes again.
+    """
 
     text: str
     steps: tuple[Step, ...]
     workspace: int = 0
+    is_final: bool = True
 
 
 class Launched(NamedTuple):
@@ -75,7 +86,11 @@ class Launched(NamedTuple):
 
 
 def prepare_elements(
-    source: ElementwiseSource, bound: Bound, operands: Sequence[Operand], place: Place
+    source: ElementwiseSource,
+    bound: Bound,
+    operands: Sequence[Operand],
+    place: Place,
+    came_again: bool = False,
 ) -> PreparedCall:
     """Return the launch of an elementwise call."""
     name = source.declaration.name
@@ -83,7 +98,7 @@ def prepare_elements(
     roles = tuple(operand.role for operand in operands)
     kernel = source, roles, place.target.name, place.device
     walk = element_walk(operands, bound.shape, uses_numbers(source))
-    loop = chosen_loop(kernel, writers_of(place), walk, limits)
+    loop, is_final = chosen_loop(kernel, writers_of(place), walk, limits, came_again)
     form = elementwise_form(source, roles, bound.types.items(), loop, len(bound.shape))
     program = elementwise_program(source, form, place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
@@ -92,7 +107,9 @@ def prepare_elements(
     if uses_index(source):
         block.add(struct.pack(f"<{max(1, form.ndim)}q", *(bound.shape or (1,))), 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
-    return PreparedCall(program.text, (block.step(loaded, entry(name), loop.configuration),))
+    return PreparedCall(
+        program.text, (block.step(loaded, entry(name), loop.configuration),), is_final=is_final
+    )
 
 
 def _workspace(kernel: str, operands: Sequence[Operand], size: int, place: Place, stream: int) -> ArrayView:
