@@ -9,8 +9,6 @@ from gridstride.targets.base import Limits
 from gridstride.targets.walks import ElementWalk
 
 
-def own_loop(
-    _: Any, writers: Any, walk: ElementWalk, limits: Limits, came_again: bool = False  # noqa: ARG001
-) -> Choice:
+def own_loop(_: Any, writers: Any, walk: ElementWalk, limits: Limits, came_again: bool = False) -> Choice:
     """Return the loop that is made for a walk, however many the kernel has, in place of ``chosen_loop``."""
     return Choice(writers.elementwise(walk, limits), True)

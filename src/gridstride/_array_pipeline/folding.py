@@ -61,7 +61,10 @@ def prepare_fold(
     place: Place,
     came_again: bool = False,
 ) -> PreparedCall:
-    """Return the launch of a reduction, and the one that joins its parts."""
+    """Return the launch of a reduction, and the one that joins its parts.
+
+    Whether the call came again makes no difference: in which order a fold adds must not depend on earlier calls.
+    """
     name = entry(source.declaration.name)
     writers, limits = writers_of(place), place.target.limits(place.device)
     in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
