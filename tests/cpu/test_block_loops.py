@@ -477,6 +477,25 @@ def test_only_sectors_with_gaps_are_fetched(step: int, gaps: int) -> None:
     assert loop.name == f"striped_rows<1, 8, {gaps}>"
 
 
+@pytest.mark.parametrize(
+    ("itemsize", "step", "length"),
+    [(4, 2, 4), (4, 3, 4), (4, 5, 2), (4, 8, 1), (4, -8, 1), (8, 4, 2), (8, 5, 1), (16, 9, 1),
+     (2, 4, 8), (2, 8, 2), (2, 99, 2), (1, 2, 16), (1, 4, 4), (1, 99, 4)],
+)  # fmt: skip
+def test_elements_far_apart_are_gathered_by_few_sectors(itemsize: int, step: int, length: int) -> None:
+    operands = Walked(0, itemsize, (step * itemsize,)), Walked(0, itemsize, (itemsize,), (), True)
+    limits = registry.get("cpu").limits(0)._replace(multiprocessors=132)
+    loop = writers.BlockLoops().elementwise(ElementWalk((1 << 26,), (1,), operands), limits)
+    assert loop.name == f"long_rows<{length}, false>"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_elements_far_apart(dtype: str) -> None:
+    room, row = values((3, 9 * 2503), dtype, 1), values((1, 2503), dtype, 2)
+    for x in (room[:, ::9], room[:, 8::-9], room[:, ::9][:, :9]):
+        np.testing.assert_array_equal(elementwise.ADD(x, row[:, : x.shape[1]]), x + row[:, : x.shape[1]])
+
+
 def neighbors(x: Any) -> tuple[Any, ...]:
     """Return the inner elements of the last two axes, and those before and behind each along either."""
     inner, before, behind = slice(1, -1), slice(None, -2), slice(2, None)

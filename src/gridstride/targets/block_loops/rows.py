@@ -9,13 +9,23 @@ from gridstride.targets.block_loops.element_loops import are_in_order, element_l
 from gridstride.targets.block_loops.repeated_rows import repeated_rows
 from gridstride.targets.block_loops.sizes import ceil_div
 from gridstride.targets.block_loops.striped_rows import striped_rows
-from gridstride.targets.walks import LARGEST_WORD, LEAST_WORD, THREADS, WARP, ElementWalk, Loop, flag
+from gridstride.targets.walks import (
+    LARGEST_WORD,
+    LEAST_WORD,
+    SECTOR,
+    THREADS,
+    WARP,
+    ElementWalk,
+    Loop,
+    flag,
+    power_of_two_from,
+)
 
 _HEADER = "gridstride/rows.h"
 #: Packets from which on a row is long enough for a block of its own.
 LONG_PACKETS = 2 * THREADS
-#: Steps of bytes from which on they are gathered by words.
-_FAR = 4
+#: Steps of bytes from which on they are gathered by words; bytes of an input beside which a packet is a long one.
+_FAR, _LONG = 4, 2 * SECTOR
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
 #: some are read again and again, and most of bytes where all are: then what a block begins with takes longest.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
@@ -56,9 +66,17 @@ def packets_of_rows(walk: ElementWalk, length: int, least_room: int = 1) -> Loop
 
 
 def _gathered_length(walk: ElementWalk, length: int) -> int:
-    """Return how long packets are: a word of bytes of which an input has few in a sector."""
-    is_far = any(abs(operand.strides[0]) >= _FAR for operand in walk.operands if not operand.written)
-    return LEAST_WORD if is_far and length == LARGEST_WORD else length
+    """Return how long packets are: shorter where an input has few of their elements in a sector.
+
+    Then as few as lie in one or two, but words at least: neighboring threads fetch neighboring sectors at once.
+    """
+    step = max((abs(each.strides[0]) for each in walk.operands if not each.written), default=0)
+    if step >= _FAR and length == LARGEST_WORD:
+        return LEAST_WORD
+    if length * step <= _LONG:
+        return length
+    word = LEAST_WORD // max(each.itemsize for each in walk.operands)
+    return min(length, max(1, word, power_of_two_from(ceil_div(SECTOR, step))))
 
 
 def _is_read_again(walk: ElementWalk, limits: Limits) -> bool:
