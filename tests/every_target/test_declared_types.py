@@ -21,13 +21,39 @@ def structures(dtype: Any) -> Any:
 
 
 def test_fields_with_titles_and_names_that_are_none_in_cpp(xp: ModuleType) -> None:
-    for other in (("of titles", "b"), "class", "a b", "1"):
+    for other in (("of titles", "b"), "class", "a b", "1", "NAN", "INFINITY", "NULL", "__global__"):
         given = structures([("a", "f4"), (other, "i4"), ("c", "i2")])
         total = gs.ElementwiseKernel("P p", "T r, P q", "r = p.a + p.c; q = p", "titled")
         out = xp.asarray(np.zeros(3, given.dtype))
         result, _ = total(xp.asarray(given), xp.zeros(3), out)
         assert gs.asnumpy(result).tolist() == [2, 4, 6]
         np.testing.assert_array_equal(gs.asnumpy(out), given)
+
+
+@pytest.mark.parametrize(
+    "fields", [[("x", "f4"), ("y", "f8")], [("x", "i1"), ("y", "f8")], [("x", "i2"), ("y", "i1")]]
+)
+@pytest.mark.parametrize("is_aligned", [False, True])
+def test_sums_of_structures_of_any_members(xp: ModuleType, fields: list[Any], is_aligned: bool) -> None:
+    total = gs.ReductionKernel(
+        "P p", "P q", "p", "add(a, b)", "q = a", None, "totals",
+        preamble="__device__ P add(P a, P b) { a.x += b.x; a.y += b.y; return a; }",
+    )  # fmt: skip
+    dtype = np.dtype(fields, align=is_aligned)
+    for shape, axis in (
+        ((3, 7), 1),
+        ((10,), None),
+        ((7, 90), 1),
+        ((90, 7), 1),
+        ((2, 3, 4), (0, 2)),
+        ((3, 7), 0),
+    ):
+        given = np.zeros(shape, dtype)
+        given["x"] = np.arange(given.size).reshape(shape) % 2
+        given["y"] = np.arange(given.size).reshape(shape) % 3 == 1
+        found = gs.asnumpy(total(xp.asarray(given), axis=axis))
+        for name in ("x", "y"):
+            np.testing.assert_array_equal(found[name], given[name].sum(axis))
 
 
 def test_fields_that_share_bytes(xp: ModuleType) -> None:

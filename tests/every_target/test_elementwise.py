@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
 from pathlib import Path
@@ -587,6 +588,20 @@ def test_kernels_can_be_pickled(xp: ModuleType) -> None:
     copied = pickle.loads(pickle.dumps(MIXED))
     assert (copied.name, copied.nin, copied.nout, copied.nargs) == ("mixed", 2, 2, 4)
     np.testing.assert_array_equal(gs.asnumpy(copied(xp.arange(3), 1.0)[0]), [1.0, 3.0, 5.0])
+
+
+@pytest.mark.parametrize("family", [gs.ElementwiseKernel, gs.ReductionKernel])
+def test_copies_keep_what_others_set(family: Any) -> None:
+    class Tagged(family):  # type: ignore[misc]
+        def __init__(self) -> None:
+            texts = ("y = x",) if family is gs.ElementwiseKernel else ("x", "a + b", "y = a", "0")
+            super().__init__("T x", "T y", *texts, "tagged")
+            self.tag = [5]
+
+    kernel = Tagged()
+    assert copy.copy(kernel).tag is kernel.tag
+    assert copy.deepcopy(kernel).tag == [5]
+    assert int(copy.deepcopy(kernel)(np.ones(1, int))[...].sum()) == 1
 
 
 def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> None:

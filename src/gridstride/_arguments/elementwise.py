@@ -246,7 +246,7 @@ def check_inputs(kernel: str, inputs: Sequence[Passed], dtypes: Sequence[DType])
             continue
         casts = "no" if each.parameter.raw or _is_structure(dtype) else "safe"
         if not can_cast(each.view.dtype, dtype, casts):
-            name = _name_of(dtype)
+            name = spelled_dtype(dtype)
             raise each.wrong(
                 kernel,
                 name,
@@ -261,7 +261,7 @@ def check_outputs(kernel: str, outputs: Sequence[Passed], dtypes: Sequence[DType
         assert each.view is not None
         casts = "no" if each.parameter.raw or _is_structure(dtype) else "same_kind"
         if not can_cast(dtype, each.view.dtype, casts):
-            name = _name_of(dtype)
+            name = spelled_dtype(dtype)
             raise each.wrong(
                 kernel, name, f"The result is {name}, which it cannot hold: pass an array of {name}"
             )
@@ -355,7 +355,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex)
 
 
-def _name_of(dtype: DType) -> str:
+def spelled_dtype(dtype: DType) -> str:
+    """Return the name of a dtype as messages spell it."""
     return str(dtype) if _is_structure(dtype) else _dtypes.name_of_dtype(dtype)
 
 

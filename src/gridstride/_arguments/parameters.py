@@ -224,6 +224,11 @@ def is_identifier(name: str) -> bool:
     return name.isidentifier() and name[:1].isascii() and name not in _KEYWORDS
 
 
+def is_field_name(name: str) -> bool:
+    """Return whether a name can be that of a structure's member: no macro, and none of a compiler's own words."""
+    return is_identifier(name) and name not in _BUILT_IN and not name[:2] == "__" == name[-2:]
+
+
 def is_placeholder(ctype: str) -> bool:
     """Return whether arguments decide what a type is: an upper-case letter, which digits may follow."""
     return "A" <= ctype[:1] <= "Z" and (len(ctype) == 1 or (ctype.isascii() and ctype[1:].isdecimal()))

@@ -17,6 +17,7 @@ from gridstride._arguments.elementwise import (
     check_output_layout,
     check_outputs,
     pair,
+    spelled_dtype,
     value_dtypes,
 )
 from gridstride._arguments.parameters import Declaration
@@ -204,7 +205,7 @@ def _checked_dtype(declaration: Declaration, dtype: Any) -> DType:
 def _check_chosen(kernel: str, inputs: Sequence[Passed], dtypes: Sequence[DType]) -> None:
     for each, dtype in zip(inputs, dtypes, strict=False):
         if each.view is not None and not each.by_value and not can_cast(each.view.dtype, dtype, "same_kind"):
-            name = _dtypes.name_of_dtype(dtype)
+            name = spelled_dtype(dtype)
             raise each.wrong(
                 kernel, name, f"dtype= makes it {name}, which loses more than precision: cast it first"
             )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridstride import _dtypes
-from gridstride._arguments.parameters import ParameterInfo, is_identifier, value_ctype
+from gridstride._arguments.parameters import ParameterInfo, is_field_name, value_ctype
 from gridstride._syntax.words import words
 
 DType = np.dtype[Any]
@@ -183,7 +183,7 @@ def _members_of(dtype: DType) -> Iterator[tuple[str, DType, int]]:
     if dtype.fields is None or _dtypes.is_bfloat16(dtype):
         return
     for name in dtype.names or ():
-        if is_identifier(name):
+        if is_field_name(name):
             yield (name, *dtype.fields[name][:2])
 
 

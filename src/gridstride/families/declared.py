@@ -34,6 +34,12 @@ class DeclaredKernel(_native.ArrayLauncher):
         self._form = _native.ONE if self.nout == 1 else _native.TUPLE
         self.__signature__ = _call_signature(type(self)._launch)
 
+    def _attributes(self) -> dict[str, Any] | None:
+        """Return the attributes that others set, which copies have too; None where there are none."""
+        own = type(self).__new__(type(self))
+        own._adopt(self._source, self.reduce_dims)
+        return {name: value for name, value in vars(self).items() if name not in vars(own)} or None
+
     @property
     def in_params(self) -> tuple[Any, ...]:
         """The inputs, as `ParameterInfo`."""

@@ -206,7 +206,8 @@ class ElementwiseKernel(DeclaredKernel):
         return self._source.after_loop
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self._source, self.reduce_dims, self.no_return, self.return_tuple)
+        made_of = (type(self), self._source, self.reduce_dims, self.no_return, self.return_tuple)
+        return _restore, made_of, self._attributes()
 
 
 def create_elementwise_kernel(

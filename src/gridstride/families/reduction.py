@@ -224,7 +224,7 @@ class ReductionKernel(DeclaredKernel):
         return self._source.reduce_type
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self._source, self.reduce_dims)
+        return _restore, (type(self), self._source, self.reduce_dims), self._attributes()
 
 
 def create_reduction_kernel(

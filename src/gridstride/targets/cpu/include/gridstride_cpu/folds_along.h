@@ -156,7 +156,7 @@ GRIDSTRIDE_INLINED __type fold_chunk(places<0>, const __map& __do_map, const __r
 // Fold rows in slices, four at once where one of each quarter of them is read in turn, and return whether it was done: not where
 // rows are read in quarters of themselves.
 template <int __block, class __type, class __map, class __reduce, int __axes, class... __inputs>
-GRIDSTRIDE_APART bool fold_in_slices(places<true>, const row_of_values<__type>& __values, int __rows, const __map& __do_map, const __reduce& __do,
+GRIDSTRIDE_APART bool fold_in_slices(places<true>, row_of_values<__type> __values, int __rows, const __map& __do_map, const __reduce& __do,
                                    const fold_space<__axes>& __space, long long __number, __inputs&... __all) {
     typedef elements_of_row<__block, __type, __map, __reduce, __axes, __inputs...> __elements;
     const long long __length = __space.fold_row;
