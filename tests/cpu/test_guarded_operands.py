@@ -14,10 +14,11 @@ import pytest
 
 import gridstride as gs
 from gridstride._array_pipeline import launching
+from gridstride._array_pipeline.choosing import Choice
 from gridstride.targets import registry
 from gridstride.targets.base import Limits
 from gridstride.targets.block_loops import fold_little, writers
-from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk, Loop
+from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk
 from tests.crosses import cases_in_soak, in_soak
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
@@ -70,10 +71,12 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     choose_fold = writers.BlockLoops.reduction
 
-    def loop_of(_: Any, chooser: writers.BlockLoops, walk: ElementWalk, limits: Limits) -> Loop:
+    def loop_of(
+        _: Any, chooser: writers.BlockLoops, walk: ElementWalk, limits: Limits, came_again: bool = False
+    ) -> Choice:
         loop = chooser.elementwise(walk, limits._replace(multiprocessors=2))
         names.append(loop.name.split("<")[0])
-        return loop
+        return Choice(loop, is_final=True)
 
     def fold_of(self: writers.BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
         loop = choose_fold(self, walk, limits._replace(multiprocessors=2))
