@@ -20,6 +20,7 @@ from gridstride.targets.base import Limits
 from gridstride.targets.block_loops import fold_little, writers
 from gridstride.targets.walks import ElementWalk, FoldLoop, FoldWalk
 from tests.crosses import cases_in_soak, in_soak
+from tests.own_loops import own_loop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected as Linux does")
 
@@ -72,11 +73,11 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     choose_fold = writers.BlockLoops.reduction
 
     def loop_of(
-        _: Any, chooser: writers.BlockLoops, walk: ElementWalk, limits: Limits, came_again: bool = False
+        kernel: Any, chooser: writers.BlockLoops, walk: ElementWalk, limits: Limits, *rest: bool
     ) -> Choice:
-        loop = chooser.elementwise(walk, limits._replace(multiprocessors=2))
-        names.append(loop.name.split("<")[0])
-        return Choice(loop, is_final=True)
+        choice = own_loop(kernel, chooser, walk, limits._replace(multiprocessors=2), *rest)
+        names.append(choice.loop.name.split("<")[0])
+        return choice
 
     def fold_of(self: writers.BlockLoops, walk: FoldWalk, limits: Limits) -> FoldLoop:
         loop = choose_fold(self, walk, limits._replace(multiprocessors=2))

@@ -110,6 +110,14 @@ def test_much_work_has_loops_of_its_own_at_once_where_calls_come_again() -> None
             assert choice == (writers.elementwise(walk, LIMITS), came_again)
 
 
+def test_little_work_shares_loops_though_nobody_knows_whether_it_comes_again() -> None:
+    """As copies and arrays whose elements are unaligned are walked: such calls are not kept."""
+    writers, walks = BlockLoops(), [walk_of(layout, 102) for layout in LAYOUTS]
+    chosen = [chosen_loop("kernel of copies", writers, walk, LIMITS, came_again=True).loop for walk in walks]
+    assert len({loop.name for loop in chosen} - {writers.any_elementwise(w, LIMITS).name for w in walks}) <= 2
+    assert chosen[2:] == [writers.any_elementwise(walk, LIMITS) for walk in walks[2:]]
+
+
 def test_one_call_that_comes_again_among_many_others_has_a_loop_of_its_own() -> None:
     """And they go on sharing: most are of new shapes."""
     writers, kernel = BlockLoops(), "kernel of new shapes"

@@ -191,7 +191,7 @@ def declare(
             raise ValueError(
                 f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already: write another"
             )
-        if parameter.name[:2] == "__" == parameter.name[-2:]:
+        if _is_compilers_own(parameter.name):
             raise ValueError(
                 f"`{name}`: parameter {parameter.name!r} has a name as compilers' own words have: write another"
             )
@@ -226,7 +226,12 @@ def is_identifier(name: str) -> bool:
 
 def is_field_name(name: str) -> bool:
     """Return whether a name can be that of a structure's member: no macro, and none of a compiler's own words."""
-    return is_identifier(name) and name not in _BUILT_IN and not name[:2] == "__" == name[-2:]
+    return is_identifier(name) and name not in _BUILT_IN and not _is_compilers_own(name)
+
+
+def _is_compilers_own(name: str) -> bool:
+    """Return whether a name is as words of compilers are, such as ``__global__``."""
+    return name[:2] == "__" == name[-2:]
 
 
 def is_placeholder(ctype: str) -> bool:

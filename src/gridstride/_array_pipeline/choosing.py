@@ -52,7 +52,7 @@ def chosen_loop(
     kernel : hashable
         All that texts depend on besides the loop.
     came_again : bool
-        Whether the choice for the same call was not final.
+        Whether the choice for the same call was not final, or nobody knows; without effect where little moves.
     """
     loop = writers.elementwise(walk, limits)
     is_large = _moves_much(walk, limits.attributes.get("L2CacheSize", _USUAL_CACHE))
@@ -64,10 +64,11 @@ def _is_own(kernel: Hashable, loop: Loop, is_large: bool, came_again: bool) -> b
     """Return whether a kernel has a loop, which it gets where it has few or large calls come again."""
     with _lock:
         known = _known(kernel)
-        mostly_again = 0 < known.large <= 2 * known.again
-        known.large += is_large and not came_again
-        known.again += came_again
-        if came_again or (is_large and mostly_again) or len(known.loops) < _MOST_LOOPS:
+        comes_again = came_again or 0 < known.large <= 2 * known.again
+        if is_large:
+            known.large += not came_again
+            known.again += came_again
+        if (is_large and comes_again) or len(known.loops) < _MOST_LOOPS:
             known.loops.add((loop.name, loop.capacity))
         return (loop.name, loop.capacity) in known.loops
 

@@ -24,8 +24,8 @@ from gridstride.targets.walks import (
 _HEADER = "gridstride/rows.h"
 #: Packets from which on a row is long enough for a block of its own.
 LONG_PACKETS = 2 * THREADS
-#: Steps of bytes from which on they are gathered by words; bytes of an input beside which a packet is a long one.
-_FAR, _LONG = 4, 2 * SECTOR
+#: Steps from which on bytes are gathered by words, and how many bytes of an input a packet of others spans at most.
+_FAR, _SPAN = 4, 2 * SECTOR
 #: Packets that a thread of a long row's block takes at most: few where every input is brought from memory, more where
 #: some are read again and again, and most of bytes where all are: then what a block begins with takes longest.
 _PACKETS_OF_THREAD, _PACKETS_OF_SOME, _PACKETS_OF_ALL = 2, 4, 8
@@ -73,7 +73,7 @@ def _gathered_length(walk: ElementWalk, length: int) -> int:
     step = max((abs(each.strides[0]) for each in walk.operands if not each.written), default=0)
     if step >= _FAR and length == LARGEST_WORD:
         return LEAST_WORD
-    if length * step <= _LONG:
+    if length * step <= _SPAN:
         return length
     word = LEAST_WORD // max(each.itemsize for each in walk.operands)
     return min(length, max(1, word, power_of_two_from(ceil_div(SECTOR, step))))
