@@ -540,6 +540,59 @@ def test_reductions(xp: ModuleType, what: str, dtypes: tuple[str, ...]) -> None:
             )
 
 
+PLANE, POINT = np.arange(6.0).reshape(2, 3), np.array(3.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(x, 0, np.float32, None, True), lambda x: x.var(0, None, None, 1, True),
+        lambda x: np.max(x, 1, None, True), lambda x: np.any(x, 0, None, True),
+        lambda x: np.add.reduce(x, 0, None, None, True),
+        lambda x: np.sum(x, where=True), lambda x: x.mean(1, None, None, True),
+        lambda x: np.var(x, ddof=np.inf), lambda x: np.std(x, ddof=np.nan), lambda x: np.var(x, ddof=2.5),
+    ],
+)  # fmt: skip
+def test_options_of_reductions_by_position(function: Callable[..., Any]) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = np.asarray(function(PLANE))
+    got = gs.fuse(function)(PLANE)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: np.sum(x, 0, None, None, False, 5.0), r"sum\(\) with initial"),
+        (lambda x: x.sum(0, None, None, False, 5.0), r"sum\(\) with initial"),
+        (lambda x: np.max(x, 0, None, False, 10.0), r"max\(\) with initial"),
+        (lambda x: x.min(None, None, False, -10.0), r"min\(\) with initial"),
+        (lambda x: x.prod(None, None, None, False, 1.0, x > 1), r"prod\(\) with initial, where"),
+        (lambda x: x.any(0, None, False, x > 1), r"any\(\) of 5 positional arguments: it takes 4"),
+        (lambda x: x.mean(0, None, None, False, 1.0), r"mean\(\) of 6 positional arguments"),
+        (lambda x: np.sum(x, axis=[0]), r"along axis \[0\], which is no integer"),
+        (lambda x: np.select([x], [x], 0), "select.. takes booleans, condition 0"),
+        (lambda x: np.round(x, 2.5), "'float' object cannot be interpreted as an integer"),
+    ],
+)
+def test_options_that_are_not_known_are_refused_by_position_too(
+    function: Callable[..., Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        gs.fuse(function)(PLANE)
+
+
+def test_what_has_no_axes_is_folded_along_its_first_and_last() -> None:
+    for axis in (0, -1, None):
+        for function in (np.sum, np.max, np.mean, np.add.reduce):
+            got = gs.fuse(lambda x, axis=axis, function=function: function(x, axis=axis))(POINT)
+            assert (got, got.shape) == (3.0, ())
+    with pytest.raises(ValueError, match="axis 1 is out of bounds"):
+        gs.fuse(lambda x: np.sum(x, axis=1))(POINT)
+
+
 def test_a_variance_is_as_exact_as_one_of_two_passes() -> None:
     x = (1e4 + np.random.default_rng(0).standard_normal(20_000)).astype(np.float32)
     np.testing.assert_allclose(gs.fuse(lambda x: np.var(x))(x), x.astype(float).var(), rtol=1e-4)  # noqa: PLW0108

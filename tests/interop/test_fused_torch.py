@@ -207,6 +207,60 @@ def test_reductions(function: Function, dtype: str) -> None:
     check(function, tensor(dtype, 4, 9), rtol=1e-5)
 
 
+def test_where_of_a_tensor_takes_it_as_the_first_choice() -> None:
+    x, other = tensor("float32", 9), tensor("float32", 9, seed=2)
+    check(lambda x, y: x.where(x > 4, y), x, other)
+    check(lambda x: x.where(condition=x > 4, other=0.0), x)
+    check(lambda x, y: torch.where(x > 4, x, y), x, other)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.var(x, 0, False), lambda x: torch.std(x, 1, True, True), lambda x: x.var(False),
+        lambda x: x.std(0, False), lambda x: torch.sum(x, 0, True), lambda x: x.mean(1, True),
+        lambda x: x.amax(0, True),
+        lambda x: torch.count_nonzero(x, 0), lambda x: x.var((0, 1), unbiased=False, keepdim=True),
+        lambda x: x.sum([0, 1]), lambda x: torch.max(x, x * 0 + 4), lambda x: x.min(other=4 - x),
+        lambda x: torch.frexp(x).exponent, lambda x: x.frexp()[0],
+    ],
+)  # fmt: skip
+def test_options_by_position(function: Function) -> None:
+    check(function, tensor("float32", 4, 9), rtol=1e-5)
+
+
+def test_results_with_names_keep_them() -> None:
+    assert gs.fuse(torch.frexp)(torch.ones(3)).mantissa.tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(0, 1), lambda x: x.var(0, 1),
+        lambda x: torch.count_nonzero(x, 0, True),
+        lambda x: torch.equal(x, x), lambda x: x.select(0, 1), lambda x: x.copy(),
+        lambda x: torch.hypot(x.int(), x.int()), lambda x: torch.frexp(x.int()),
+        lambda x: torch.nextafter(x.int(), x.int()),
+        lambda x: torch.abs(x > 1), lambda x: torch.floor(x > 1), lambda x: x.cfloat() < 1, lambda x: x.cfloat().amax(),
+    ],
+)  # fmt: skip
+def test_what_tensors_do_not_have_is_refused(function: Function) -> None:
+    with pytest.raises(TypeError, match="cannot trace"):
+        gs.fuse(function)(tensor("float32", 4, 9))
+
+
+def test_what_tensors_are_derived_from_decides() -> None:
+    class Other(torch.Tensor):
+        def __mul__(self, other: Any) -> Any:
+            return 0
+
+    product = gs.fuse(lambda x, y: x * y)
+    parameter = torch.nn.Parameter(torch.ones(3), requires_grad=False)
+    assert product(parameter, torch.ones(3)).tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="the argument `y` is a Other, whose __mul__ is not that of arrays"):
+        product(torch.ones(3), torch.ones(3).as_subclass(Other))
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [

@@ -58,8 +58,6 @@ def test_arguments_are_taken_apart_and_put_together() -> None:
         ("p[0]", "array"), ("p[1]['k'][0]", "number"), ("flag", "constant"),
     ]  # fmt: skip
     assert given.put_together([1, 2, 3]) == {"p": (1, {"k": [2]}), "flag": 3}
-    assert given.is_constant("flag")
-    assert not given.is_constant("p")
     others = [
         {"p": (x, {"k": (1.0,)})},
         {"p": (x, {"l": [1.0]})},

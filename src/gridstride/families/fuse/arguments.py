@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
-from gridstride.families.fuse.numbers import given_dtype, is_number
+from gridstride.families.fuse.numbers import BINARY, given_dtype, is_number
 
 #: Of which there are two: each is a constant of a trace, so that functions may ask what it is.
 _BOOLS = (bool, np.bool_)
 #: Equal ones are the same.
 _PLAIN = (str, int, bool, bytes, type(None))
+#: What arrays do that functions are recorded by; a class that does it otherwise would be taken for a plain array.
+_RECORDED = frozenset(
+    {
+        "__array_ufunc__",
+        "__array_function__",
+        "__torch_function__",
+        "__eq__",
+        "__lt__",
+        "__neg__",
+        "__abs__",
+        "sum",
+    }
+    | {f"__{prefix}{name}__" for name in BINARY for prefix in ("", "r", "i")}
+)
 
 
 class Arguments:
@@ -53,11 +68,6 @@ class Arguments:
     def put_together(self, stand_ins: Sequence[Any]) -> dict[str, Any]:
         """Return the arguments by parameter with something in place of each of `all`."""
         return {name: _put_together(form, stand_ins) for name, form in self._forms.items()}
-
-    def is_constant(self, name: str) -> bool:
-        """Return whether a parameter's argument is neither an array nor a number, nor has any."""
-        form = self._forms[name]
-        return isinstance(form, int) and self.all[form].kind == "constant"
 
     def _taken_apart(self, name: str, value: Any) -> int | _Container:
         kind = type(value)
@@ -110,11 +120,18 @@ class Given(NamedTuple):
             raise TypeError(f"fuse: the argument `{name}`: {error}") from None
         if view is None:
             return cls(name, value, "constant", None)
+        kind: Any = type(value)
+        redefined = _redefined_by(kind, view.library)
+        if redefined is not None:
+            raise TypeError(
+                f"fuse: the argument `{name}` is a {kind.__name__}, whose {redefined} is not that of arrays: pass a "
+                f"plain array of its values"
+            )
         return cls(name, value, "array", view.dtype, view.library, view.shape != ())
 
     def key(self, is_pinned: bool) -> Hashable:
         """Return what tells it from arguments that are traced for themselves, perhaps by its value."""
-        if self.kind == "constant" or is_pinned:
+        if self.kind == "constant" or (is_pinned and self.kind == "number"):
             return exact(self.value, self.name)
         if self.kind == "number":
             return (type(self.value),)
@@ -156,6 +173,19 @@ def exact(value: Any, name: str) -> Hashable:
     return kind, value
 
 
+@cache
+def _redefined_by(kind: type, library: str) -> str | None:
+    """Return what a class of arrays derived from its library's has of its own that is recorded as the library's."""
+    base = {"numpy": "ndarray", "torch": "Tensor"}.get(library)
+    for each in kind.__mro__:
+        if each.__name__ == base or base is None:
+            return None
+        for name, own in vars(each).items():
+            if name in _RECORDED and getattr(own, "__name__", "") != "_disabled_torch_function_impl":
+                return name
+    return None
+
+
 def _put_together(form: int | _Container, stand_ins: Sequence[Any]) -> Any:
     if isinstance(form, int):
         return stand_ins[form]
@@ -181,7 +211,7 @@ def _keys_of(value: Any) -> list[str] | None:
 def _fields_of(kind: type) -> list[str] | None:
     """Return the fields of a class whose objects are equal where these are; None for any other class."""
     is_equal: Any = kind.__eq__
-    if kind.__hash__ is None or is_equal is object.__eq__:
+    if is_equal is object.__eq__:
         return None
     if dataclasses.is_dataclass(kind):
         return [each.name for each in dataclasses.fields(kind)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def imag(tape: Tape, x: Any) -> Any:
 
 def rounded(tape: Tape, x: Any, decimals: int = 0) -> Any:
     """Round to decimals, half to even."""
-    x, digits = tape.value(x), int(decimals)
+    x, digits = tape.value(x), index(decimals)
     if x.numpy_dtype.kind in "iu" and digits >= 0:
         return x.copied()
     if x.numpy_dtype.kind == "c":
@@ -115,6 +116,12 @@ def _where(tape: Tape, *args: Any) -> Any:
 def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("select() takes as many choices as conditions, at least one")
+    for place, each in enumerate(condlist):
+        given = given_of(tape.value(each))
+        if (given.type is not bool) if isinstance(given, Weak) else (given != np.dtype(np.bool_)):
+            raise TypeError(
+                f"fused function `{tape.name}`: select() takes booleans, condition {place} has other values"
+            )
     dtype = tape.rules.promote([tape.value(each) for each in (*choicelist, default)])
     result = tape.choice(tape.value(default), dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):

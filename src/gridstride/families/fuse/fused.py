@@ -18,6 +18,7 @@ from gridstride.families.fuse.numbers import Number
 from gridstride.families.fuse.rules import NUMPY, Rules, rules_by_kind
 from gridstride.families.fuse.tape import Tape
 from gridstride.families.fuse.trace import Trace
+from gridstride.families.names import checked_kernel_name
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:
@@ -77,13 +78,15 @@ class FusedFunction:
     """Call a function's kernel for the dtypes of the arguments, making it where there is none yet."""
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        self.__module__, self.__qualname__ = type(self).__module__, type(self).__qualname__
+        functools.update_wrapper(
+            self, function
+        )  # before our own attributes, which those of the function may be named as
         self._function = function
-        self._name = name or _identifier(getattr(function, "__name__", "fused"))
+        self._name = _kernel_name_of(function) if name is None else checked_kernel_name(name)
         self._signature = _signature_of(function)
         self._traces: dict[tuple[Any, ...], list[Trace]] = {}
         self._pinned: set[str] = set()
-        self.__module__, self.__qualname__ = type(self).__module__, type(self).__qualname__
-        functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -98,18 +101,18 @@ class FusedFunction:
             return self._function(*args, **kwargs)
         rules, values = _rules(libraries), given.values
         for trace in self._traces.get((rules.key, *given.key(self._pinned)), ()):
-            taken = trace.tape.steps.taken(values)
-            if taken is not None:
-                return trace.called(values, taken)
-        for name in bound.arguments.keys() - passed:
-            if isinstance(self._function, np.ufunc) or given.is_constant(name):
-                del bound.arguments[name]  # the function has it; ufuncs do not take all of their defaults
+            numbers = trace.tape.numbers(values)
+            if numbers is not None:
+                return trace.called(values, numbers)
+        if isinstance(self._function, np.ufunc):
+            for name in bound.arguments.keys() - passed:
+                del bound.arguments[name]  # they do not take all of their defaults
         trace = self._trace(given, rules, bound)
         self._pinned |= trace.tape.pinned
         self._traces.setdefault((rules.key, *given.key(self._pinned)), []).append(trace)
-        taken = trace.tape.steps.taken(values)
-        assert taken is not None
-        return trace.called(values, taken)
+        numbers = trace.tape.numbers(values)
+        assert numbers is not None
+        return trace.called(values, numbers)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return a method; each object that it is of makes a kernel of its own."""
@@ -147,13 +150,14 @@ class FusedFunction:
             if refused is None:
                 raise
             raise refused from error
+        tape.raise_what_was_caught()
         return Trace(tape, result, arrays_of, [each.name for each in given.all])
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a function's signature; of compiled ones that tell none, one that takes anything."""
+    """Return a function's own signature; of compiled ones that tell none, one that takes anything."""
     try:
-        return inspect.signature(function)
+        return inspect.signature(function, follow_wrapped=False)  # wrappers may take more than what they wrap
     except ValueError:
         return inspect.signature(lambda *args, **kwargs: None)
 
@@ -165,5 +169,9 @@ def _rules(libraries: set[str]) -> Rules:
     return NUMPY if adapter is None or floating is None else rules_by_kind(floating, adapter)
 
 
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "fused"
+def _kernel_name_of(function: Callable[..., Any]) -> str:
+    """Return a function's name where a kernel can have it."""
+    try:
+        return checked_kernel_name(getattr(function, "__name__", ""))
+    except (TypeError, ValueError):
+        return "fused"

@@ -85,8 +85,12 @@ class Number:
                 ),
                 (*operands, *options.values()),
             )
-        result = without_axes(function(*_plain(operands)))
         names = frozenset().union(*(each.names for each in _numbers_in(operands)))
+        try:
+            result = without_axes(function(*_plain(operands)))
+        except Exception:
+            self.tape.pinned |= names  # the function may catch it, and go on as with these numbers alone
+            raise
         if not names:
             return self._constants(result)
         if not is_number(result) and not isinstance(result, tuple):
@@ -180,6 +184,12 @@ class Number:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.pinned().__reduce_ex__(protocol)
 
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        operands = (self, other) if modulo is None else (self, other, modulo)
+        if not all(type(each) is Number or is_scalar(each) for each in operands):
+            return NotImplemented
+        return self.applied(pow, operands)
+
     def __round__(self, digits: Any = None) -> Any:
         return self.applied(round, (self,) if digits is None else (self, digits))
 
@@ -255,7 +265,8 @@ def _unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 for _name in BINARY:
     for _reflected in (False, True):
-        setattr(Number, f"__{'r' * _reflected}{_name}__", _binary(operator_of(_name), _reflected))
+        if (_name, _reflected) != ("pow", False):
+            setattr(Number, f"__{'r' * _reflected}{_name}__", _binary(operator_of(_name), _reflected))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Number, f"__{_name}__", _binary(getattr(operator, _name), False))
 for _name in ("neg", "pos", "abs", "invert"):

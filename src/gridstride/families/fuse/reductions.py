@@ -11,6 +11,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType
+from gridstride.families.fuse.literals import literal
 from gridstride.families.fuse.numbers import Number
 
 if TYPE_CHECKING:
@@ -63,15 +64,22 @@ def reduced_by(tape: Tape, ufunc: str, x: Any, axis: Any = 0, **options: Any) ->
     return reduced(tape, _OF_UFUNCS[ufunc], x, axis, **options)
 
 
-#: The parameters of NumPy's functions behind the array, where they stand by position.
+#: The parameters of NumPy's functions behind the array that may stand by position.
 _LIKE_SUM, _LIKE_VAR = ("axis", "dtype", "out", "keepdims"), ("axis", "dtype", "out", "ddof", "keepdims")
-_POSITIONS = {"sum": _LIKE_SUM, "prod": _LIKE_SUM, "mean": _LIKE_SUM, "var": _LIKE_VAR, "std": _LIKE_VAR}
+_LIKE_MAX, _LIKE_ANY = ("axis", "out", "keepdims", "initial", "where"), ("axis", "out", "keepdims")
+_POSITIONS = {
+    "sum": (*_LIKE_SUM, "initial", "where"), "prod": (*_LIKE_SUM, "initial", "where"), "mean": _LIKE_SUM,
+    "max": _LIKE_MAX, "amax": _LIKE_MAX, "min": _LIKE_MAX, "amin": _LIKE_MAX, "any": _LIKE_ANY, "all": _LIKE_ANY,
+    "var": _LIKE_VAR, "std": _LIKE_VAR, "count_nonzero": ("axis",),
+}  # fmt: skip
 
 
 def reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Reduced:
     """Record a reduction, which must come last."""
-    given = {**dict(zip(_POSITIONS.get(name, ("axis", "out", "keepdims")), args, strict=False)), **kwargs}
+    given = {**by_name(tape, name, _POSITIONS[name], args), **kwargs}
     given = {key: value for key, value in given.items() if value is not np._NoValue}
+    if given.get("where") is True:
+        del given["where"]
     axis, dtype, keepdims = given.pop("axis", None), given.pop("dtype", None), given.pop("keepdims", False)
     ddof = given.pop("correction", given.pop("ddof", tape.rules.ddof))
     if given.pop("out", None) is not None:
@@ -82,6 +90,13 @@ def reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Reduced
     return Reduced(tape.value(x), name, _axis(tape, name, axis), bool(keepdims), dtype, float(ddof))
 
 
+def by_name(tape: Tape, name: str, names: Sequence[str], args: Sequence[Any]) -> dict[str, Any]:
+    """Return arguments behind the array by the names of their parameters."""
+    if len(args) > len(names):
+        raise tape.refusal(f"{name}() of {len(args) + 1} positional arguments: it takes {len(names) + 1}")
+    return dict(zip(names, args, strict=False))
+
+
 def _axis(tape: Tape, name: str, axis: Any) -> Any:
     from gridstride.families.fuse.traced import Traced
 
@@ -89,7 +104,7 @@ def _axis(tape: Tape, name: str, axis: Any) -> Any:
         return None
     if issubclass(type(axis), Traced):
         raise tape.refusal(f"{name}() along an axis that is an array")
-    is_one = type(axis) not in (tuple, list)
+    is_one = type(axis) not in tape.rules.several_axes
     each_of = [each.pinned() if type(each) is Number else each for each in ((axis,) if is_one else axis)]
     if any(isinstance(each, bool | np.bool_) or not hasattr(each, "__index__") for each in each_of):
         raise tape.refusal(f"{name}() along axis {axis!r}, which is no integer")
@@ -111,6 +126,8 @@ class Reduced:
             if self.how.kind in ("var", "std") and self.numpy_dtype.kind in "biu":
                 raise value.tape.refusal(f"{name}() in {self.numpy_dtype}, which has no fractions")
         self.value = self._mapped(value).copied()
+        if axis in (0, -1) and not self.value.has_axes:
+            self.axis = None  # which NumPy takes for an array without axes
 
     @property
     def dtype(self) -> Any:
@@ -154,7 +171,8 @@ class Reduced:
         value, real = value_ctype(self.value.numpy_dtype), value_ctype(self._real())
         norm = "norm" if self.value.numpy_dtype.kind == "c" else "gridstride::numpy::squared"
         preamble = _MOMENTS.replace("VALUE", value).replace("REAL", real).replace("NORM", norm)
-        variance = f"a.squares / gridstride::numpy::at_least_zero({real}(_fold_size) - {real}({self.ddof!r}))"
+        ddof = literal(self._real().type(self.ddof), self._real())
+        variance = f"a.squares / gridstride::numpy::at_least_zero({real}(_fold_size) - {ddof})"
         return {
             "preamble": preamble,
             "map_expr": "gridstride_moments{{1, {}, 0}}",

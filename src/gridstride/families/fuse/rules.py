@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 #: Which take a number beside floats of two bytes as it is; elsewhere it becomes one of them.
 _ARITHMETIC = frozenset({np.add, np.subtract, np.multiply, np.divide})
+#: By the kind of a dtype, what PyTorch refuses and NumPy's loops would do.
+_REFUSED: dict[str, frozenset[np.ufunc]] = {
+    "c": frozenset({np.less, np.less_equal, np.greater, np.greater_equal, np.maximum, np.minimum, np.fmax, np.fmin}),
+    **dict.fromkeys("iu", frozenset({np.hypot, np.logaddexp, np.logaddexp2, np.nextafter})),
+    "b": frozenset({
+        np.hypot, np.logaddexp, np.logaddexp2, np.nextafter, np.absolute, np.floor, np.ceil, np.trunc,
+        np.fmod, np.remainder, np.floor_divide, np.left_shift, np.right_shift,
+    }),
+}  # fmt: skip
 
 
 class Rules:
@@ -32,11 +41,14 @@ class Rules:
         That of Python's floats alone, and of what integers become in functions of floats.
     ddof : int
         What variances subtract from the count where nothing is said.
+    several_axes : tuple of type
+        What several axes of a reduction stand in.
     """
 
     key: Hashable = None
     floating: DType = np.dtype(np.float64)
     ddof = 0
+    several_axes: tuple[type, ...] = (tuple,)
 
     def promote(self, values: Sequence[Any]) -> DType:
         """Return the dtype in which traced values and numbers meet."""
@@ -83,6 +95,7 @@ class RulesByKind(Rules):
     """
 
     ddof = 1
+    several_axes = (tuple, list)
 
     def __init__(self, floating: DType, library: Adapter) -> None:
         self.floating, self.key, self._library = floating, str(floating), library
@@ -100,6 +113,8 @@ class RulesByKind(Rules):
         if ufunc is np.ldexp:
             return list(values)
         dtype = self.promote(values)
+        if ufunc in _REFUSED.get(dtype.kind, ()):
+            raise tape.refusal(f"{ufunc.__name__}() of {dtype}, which the library refuses")
         if dtype.kind in "biu" and _makes_floats(ufunc, dtype):
             dtype = self.floating
         if is_half(dtype) and ufunc in _ARITHMETIC:
@@ -118,6 +133,8 @@ class RulesByKind(Rules):
     def reduced(self, tape: Tape, name: str, kind: str, own: DType) -> DType:
         if kind in ("mean", "var", "std") and own.kind in "biu":
             raise tape.refusal(f"{name}() of {own}, which the library refuses: convert it to floats")
+        if name in ("max", "min") and own.kind == "c":
+            raise tape.refusal(f"{name}() of {own}, which the library refuses: complex numbers have no order")
         if kind == "sum" and own.kind == "u":
             return np.dtype(np.int64)
         if kind == "bool" and own == np.uint8:

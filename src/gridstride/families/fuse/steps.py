@@ -43,10 +43,17 @@ class Steps:
         return place
 
     def taken(self, arguments: Sequence[Any]) -> list[Any] | None:
-        """Return what is at each place in a call; None at the first result of another type than in the traced call."""
+        """Return what is at each place in a call.
+
+        None where a step has a result of another type than in the traced call, or raises: there the function may go on
+        in another way.
+        """
         found = [*arguments, *self._rest]
         for place, function, operands, kind in self._steps:
-            result = without_axes(function(*[found[operand] for operand in operands]))
+            try:
+                result = without_axes(function(*[found[operand] for operand in operands]))
+            except Exception:
+                return None
             if type(result) is not kind:
                 return None
             found[place] = result

@@ -64,6 +64,13 @@ class Scalar(NamedTuple):
         return self.converted(self.number.found(taken))
 
 
+class Numbers(NamedTuple):
+    """The numbers of one call: what the steps come to, and the kernel's parameters that are numbers, by name."""
+
+    taken: Sequence[Any]
+    scalars: Mapping[str, Any]
+
+
 class Tape:
     """Record what happens to traced values.
 
@@ -99,6 +106,7 @@ class Tape:
         self.pinned: set[str] = set()
         self.negative_exponents: list[Any] = []
         self._known_scalars: dict[Any, str] = {}
+        self._refusals: list[TypeError] = []
 
     def array(self, given: Given) -> Any:
         """Return what stands for an argument that is an array."""
@@ -111,7 +119,13 @@ class Tape:
 
     def refusal(self, what: str) -> TypeError:
         """Return the error for something that cannot be traced."""
-        return refusal(self.name, what)
+        self._refusals.append(refusal(self.name, what))
+        return self._refusals[-1]
+
+    def raise_what_was_caught(self) -> None:
+        """Raise the first refusal, if any, though the function caught it: it went on as it does not with arrays."""
+        if self._refusals:
+            raise self._refusals[0]
 
     def add(self, expression: str, dtype: DType, operands: Iterable[Any]) -> Any:
         """Append a statement; return the value that it makes."""
@@ -282,7 +296,11 @@ class Tape:
         from gridstride.families.fuse.traced import Traced
 
         scalar = Scalar(number, dtype, convert, self.name, place_of_user())
-        constant = scalar.converted(number.value)
+        try:
+            constant = scalar.converted(number.value)
+        except (OverflowError, ValueError):
+            number.pinned()  # the function may catch it, and go on as with this number alone
+            raise
         told = number.place if number.names else exact(number.value, "")
         name = self._known_scalars.setdefault((told, dtype, convert), f"k{len(self.scalars)}")
         if name not in self.scalars:
@@ -300,9 +318,15 @@ class Tape:
         wanted = set(names)
         return [line.text for name, line in self.lines.items() if name in wanted]
 
-    def passed(self, parameters: Iterable[str], arrays: Mapping[str, Any], taken: Sequence[Any]) -> list[Any]:
-        """Return the arguments of a kernel: arrays by parameter, and numbers by what the steps come to."""
-        return [arrays[name] if name in arrays else self.scalars[name].found(taken) for name in parameters]
+    def numbers(self, arguments: Sequence[Any]) -> Numbers | None:
+        """Return the numbers of a call; None where something of them raises, or has another type than in the trace."""
+        taken = self.steps.taken(arguments)
+        if taken is None:
+            return None
+        try:
+            return Numbers(taken, {name: each.found(taken) for name, each in self.scalars.items()})
+        except (OverflowError, ValueError):
+            return None
 
 
 def declarations(parameters: Iterable[tuple[str, DType]]) -> str:

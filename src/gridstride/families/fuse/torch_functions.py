@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride import _dtypes
+from gridstride import _dtypes, arrays
 from gridstride.families.fuse import composed, functions, reductions
 from gridstride.families.fuse.numbers import Number
 
@@ -32,16 +32,29 @@ _CONVERSIONS = {
 _OPTIONS = {"dim": "axis", "keepdim": "keepdims"}
 
 
+#: Which PyTorch has for something else than NumPy.
+_OTHERS = frozenset({"equal", "select"})
+
+
 def recorded(kind: type, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Record a call of PyTorch's of which some argument is of a class."""
     return called(reductions.first_of(kind, args, kwargs).tape, name, args, dict(kwargs))
 
 
+def called_method(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Record a call of a method of the first argument."""
+    if name == "where":  # whose function begins with the condition
+        return composed.checked(tape, name, _where_of_method, args, kwargs)
+    return called(tape, name, args, kwargs)
+
+
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Record a call of a function, or of a method of the first argument."""
+    """Record a call of a function."""
     if "input" in kwargs:  # as PyTorch names what functions are of
         args = (kwargs.pop("input"), *args)
     name = name.removeprefix("special_")
+    if name in _OTHERS:
+        raise tape.refusal(f"{name}(), which is not elementwise")
     name = _NAMES.get(name, name)
     if kwargs.pop("out", None) is not None:
         raise tape.refusal(f"{name}() into an output")
@@ -67,22 +80,50 @@ def is_asked_by_is_tensor(frame: FrameType) -> bool:
 
 def is_method(name: str) -> bool:
     """Return whether tensors have such a method, which is recorded."""
+    if not hasattr(arrays.library_module("torch").Tensor, name):
+        return False
     known = _NAMES.get(name, name)
     return (
         known in _OWN or known in reductions.NAMES or known in composed.FUNCTIONS or functions.is_known(known)
     )
 
 
+#: The parameters of reductions behind the tensor, where they stand by position.
+_PLACES = {
+    "var": ("dim", "unbiased", "keepdim"),
+    "std": ("dim", "unbiased", "keepdim"),
+    "count_nonzero": ("dim",),
+}
+
+
 def _reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
-    given = {_OPTIONS.get(key, key): value for key, value in kwargs.items()}
-    given |= dict(zip(("axis", "keepdims"), args, strict=False))
-    if name in ("max", "min") and given:
-        raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
+    if name in ("max", "min") and (args or kwargs):
+        return _of_two(tape, name, x, *args, **kwargs)
+    places = _PLACES.get(name, ("dim", "keepdim"))
+    if "unbiased" in places and args and type(args[0]) is bool:
+        places = ("unbiased",)
+    given = {**reductions.by_name(tape, name, places, args), **kwargs}
+    for each in ("keepdim", "unbiased"):
+        if type(given.get(each, False)) is not bool:
+            raise tape.refusal(f"{name}() with {each}={given[each]!r}, which the library refuses")
+    given = {_OPTIONS.get(key, key): value for key, value in given.items()}
     if given.get("dtype") is not None:
         given["dtype"] = _dtypes.dtype_of(given["dtype"])
     if "unbiased" in given:
         given["correction"] = int(given.pop("unbiased"))
     return reductions.reduced(tape, name, x, **given)
+
+
+def _of_two(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Record max() or min() of two tensors; along an axis they return places too."""
+    operands = (*args, *kwargs.values())
+    if len(operands) != 1 or not hasattr(type(operands[0]), "tape") or type(operands[0]) is Number:
+        raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
+    return tape.call(np.maximum if name == "max" else np.minimum, (x, *operands))
+
+
+def _where_of_method(tape: Tape, x: Any, condition: Any, other: Any) -> Any:
+    return tape.where(condition, x, other)
 
 
 def _scaled(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -209,6 +250,12 @@ def _heaviside(tape: Tape, x: Any, values: Any) -> Any:
     return np.where(np.equal(x, 0), values, np.greater(x, 0))
 
 
+def _frexp(tape: Tape, x: Any) -> Any:
+    if x.numpy_dtype.kind in "biu":
+        raise tape.refusal(f"frexp() of {x.numpy_dtype}, which the library refuses")
+    return arrays.library_module("torch").return_types.frexp(composed.called(tape, "frexp", (x,), {}))
+
+
 def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
     if inplace:
         raise tape.refusal("a change in place of an array by relu()")
@@ -224,7 +271,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "round": _rounded_once(composed.rounded), "sinc": _rounded_once(composed.sinc), "nan_to_num": _nan_to_num,
     "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
     "reciprocal": lambda tape, x: 1 / x, "rsqrt": _rounded_once(lambda tape, x: 1 / np.sqrt(x)),
-    "relu": _relu, "to": _to,
+    "relu": _relu, "to": _to, "frexp": _frexp,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
 }  # fmt: skip

@@ -14,7 +14,7 @@ from gridstride.families.fuse.functions import HEADER
 from gridstride.families.fuse.literals import definition
 from gridstride.families.fuse.numbers import Number
 from gridstride.families.fuse.reductions import Reduced
-from gridstride.families.fuse.tape import Change, Tape, declarations
+from gridstride.families.fuse.tape import Change, Numbers, Tape, declarations
 from gridstride.families.fuse.traced import Traced
 from gridstride.families.reduction import ReductionKernel
 
@@ -51,24 +51,24 @@ class Trace:
         self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
         self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
 
-    def called(self, values: Sequence[Any], taken: Sequence[Any]) -> Any:
-        """Return the results for the arguments of a call, given what the tape's steps come to there."""
+    def called(self, values: Sequence[Any], numbers: Numbers) -> Any:
+        """Return the results for the arguments of a call, given its numbers."""
         passed = {parameter: values[place] for parameter, place in self._arrays_of.items()}
         if self._negative_exponents:
-            self._check_exponents(passed, taken)
+            self._check_exponents(passed, numbers)
         for change in self.tape.changes:
             self._check_change(change, passed)
         found: dict[int, Any] = {}
         try:
             for group in self._groups(passed):
                 kernel, parameters = self._kernel(group)
-                found |= dict(zip(group, kernel(*self.tape.passed(parameters, passed, taken)), strict=True))
+                found |= dict(zip(group, kernel(*_passed(parameters, passed, numbers)), strict=True))
         except ValueError:
             self._check_shapes(passed)
             raise
         for position, each in enumerate(self._results):
             if type(each) is Number:
-                found[position] = each.found(taken)
+                found[position] = each.found(numbers.taken)
         ordered = [found[position] for position in range(len(self._results))]
         return ordered[0] if self._wrap is None else self._wrap(ordered)
 
@@ -110,12 +110,12 @@ class Trace:
                 f"{grown}: {_listed(after)}: write t = t + ... for t += ...{change.place}"
             )
 
-    def _check_exponents(self, passed: Mapping[str, Any], taken: Sequence[Any]) -> None:
+    def _check_exponents(self, passed: Mapping[str, Any], numbers: Numbers) -> None:
         """Raise NumPy's error for a negative exponent of integers, where NumPy's arrays tell without waiting."""
         if not any(isinstance(array, np.ndarray) for array in passed.values()):
             return
         for kernel, parameters in self._negative_exponents:
-            (found,) = kernel(*self.tape.passed(parameters, passed, taken))
+            (found,) = kernel(*_passed(parameters, passed, numbers))
             if np.any(found):
                 raise ValueError(
                     f"fused function `{self.tape.name}`: Integers to negative integer powers are not allowed."
@@ -140,6 +140,11 @@ class Trace:
             make: Any = _reduction if type(results[0]) is Reduced else _elementwise
             known = self._kernels[group] = make(self.tape, results)
         return known
+
+
+def _passed(parameters: Iterable[str], arrays: Mapping[str, Any], numbers: Numbers) -> list[Any]:
+    """Return the arguments of a kernel by its parameters."""
+    return [arrays[name] if name in arrays else numbers.scalars[name] for name in parameters]
 
 
 def _shape(array: Any) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gridstride import _dtypes, arrays
-from gridstride._arguments.promotion import DType
+from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import composed, reductions, torch_functions
-from gridstride.families.fuse.numbers import BINARY, operator_of
+from gridstride.families.fuse.numbers import BINARY, Number, operator_of
 from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
@@ -180,6 +180,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __pow__(self, exponent: Any) -> Any:
         """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
+        if type(exponent) is Number and self.numpy_dtype.kind == "b" and isinstance(exponent.given, Weak):
+            exponent = exponent.pinned()
         quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
         is_bfloat16_of_others = _dtypes.is_bfloat16(self.numpy_dtype) and self.tape.rules is not NUMPY
         if quick is not None and (self.numpy_dtype.kind in "fc" or is_bfloat16_of_others):
@@ -192,9 +194,12 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.tape.rules is not NUMPY and torch_functions.is_method(name):
-            return lambda *args, **kwargs: torch_functions.called(self.tape, name, (self, *args), kwargs)
-        if name in composed.METHODS or name in reductions.METHODS:
+        if self.tape.rules is not NUMPY:
+            if torch_functions.is_method(name):
+                return lambda *args, **kwargs: torch_functions.called_method(
+                    self.tape, name, (self, *args), kwargs
+                )
+        elif name in composed.METHODS or name in reductions.METHODS:
             return lambda *args, **kwargs: composed.called(self.tape, name, (self, *args), kwargs)
         why = (
             ": one kernel serves all shapes" if name in ("shape", "size", "ndim", "strides", "nbytes") else ""

@@ -116,7 +116,7 @@ GRIDSTRIDE_FUNCTION __t larger(__t __a, __t __b) { return __a >= __b || __b != _
 GRIDSTRIDE_FUNCTION __t smaller(__t __a, __t __b) { return __a <= __b || __b != __b ? __a : __b; }
 
 GRIDSTRIDE_FUNCTION __t squared(__t __a) { return __a * __a; }
-GRIDSTRIDE_FUNCTION __t at_least_zero(__t __a) { return __a > __t(0) ? __a : __t(0); }
+GRIDSTRIDE_FUNCTION __t at_least_zero(__t __a) { return __a < __t(0) ? __t(0) : __a; }
 GRIDSTRIDE_FUNCTION __t times(__t __a, double __factor) { return __a * __t(__factor); }
 GRIDSTRIDE_FUNCTION __t step_of(__t __a, __t __at_zero) {
     return __a != __a ? __a : __a == 0 ? __at_zero : __a < 0 ? __t(0) : __t(1);

@@ -1,0 +1,221 @@
+"""Calls of fused functions: how arguments reach the function, and what it does when something raises."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.every_target.test_fuse_arguments import Keywords, check_calls
+
+X = np.arange(6.0).reshape(2, 3)
+SMALL = np.array([1, 2, 3], np.uint8)
+
+
+def raised_by(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        return type(error)
+
+
+def check_as_alone(function: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
+    """Compare calls of one fused function, some of which raise, with those of the function itself."""
+    fused = gs.fuse(function)
+    for call in calls:
+        got, wanted = raised_by(lambda call=call: fused(*call)), raised_by(lambda call=call: function(*call))
+        if isinstance(wanted, type):
+            assert got is wanted, call
+        else:
+            assert got.dtype == wanted.dtype, call
+            np.testing.assert_array_equal(got, wanted, err_msg=str(call))
+
+
+def guarded(function: Callable[..., Any], *errors: type[Exception]) -> Callable[..., Any]:
+    """Return a function that goes on where another raises."""
+
+    def otherwise(x: Any, *rest: Any) -> Any:
+        try:
+            return function(x, *rest)
+        except errors:
+            return x + 100
+
+    return otherwise
+
+
+@pytest.mark.parametrize("numbers", [(2.0, 0.0, 4.0), (0.0, 2.0, 0.0)], ids=["fits_first", "raises_first"])
+def test_a_function_that_catches_errors_of_numbers_goes_on_as_alone(numbers: tuple[float, ...]) -> None:
+    calls = [(X, each) for each in numbers]
+    check_as_alone(guarded(lambda x, p: x * (1 / p), ZeroDivisionError), *calls)
+    check_as_alone(guarded(lambda x, p: x * (1 // p), ZeroDivisionError), *calls)
+    check_as_alone(lambda x, p: x * (1 / p), *calls)
+
+
+@pytest.mark.parametrize("numbers", [(2, 300, 4, -1), (300, 2, 400)], ids=["fits_first", "raises_first"])
+def test_a_function_that_catches_integers_that_do_not_fit_goes_on_as_alone(numbers: tuple[int, ...]) -> None:
+    calls = [(SMALL, each) for each in numbers]
+    check_as_alone(guarded(lambda x, p: x + p, OverflowError), *calls)
+    check_as_alone(lambda x, p: x + p, *calls)
+
+
+def test_negative_exponents_are_caught_as_alone() -> None:
+    x = np.array([1, 2, 3])
+    check_as_alone(guarded(operator.pow, ValueError), (x, 2), (x, -1), (x, 3))
+
+
+def test_what_cannot_be_traced_is_an_error_though_the_function_catches_it() -> None:
+    def either(x: Any) -> Any:
+        try:
+            return x if x > 0 else -x
+        except TypeError:
+            return x + 1
+
+    with pytest.raises(TypeError, match="a decision about the values of an array"):
+        gs.fuse(either)(X)
+    with pytest.raises(TypeError, match="a loop over an array"):
+        gs.fuse(lambda x: x * 2 if np.iterable(x) else x)(X)
+
+
+def test_a_parameter_that_a_decision_was_made_by_may_be_an_array() -> None:
+    check_calls(lambda x, p: x * 2 if isinstance(p, float) and p > 1 else x * p, (X, 2.0), (X, X), (X, X + 1))
+
+
+def test_numbers_then_arrays_share_kernels_where_they_can() -> None:
+    traced = []
+
+    @gs.fuse
+    def function(x: Any, p: Any) -> Any:
+        traced.append(1)
+        return x * 2 if isinstance(p, float) and p > 1 else x * p
+
+    function(X, 2.0)
+    for k in range(3):
+        np.testing.assert_array_equal(function(X, X + k), X * (X + k))
+    assert len(traced) == 2
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    def before_more(x: Any, mode: str = "double", *rest: Any) -> Any:
+        return sum(rest, x * 2 if mode == "double" else x)
+
+    def by_place(x: Any, mode: str = "double", /, n: Any = 1) -> Any:
+        return x * n * (2 if mode == "double" else 1)
+
+    def with_none(x: Any, y: Any = None, *, z: Any = None) -> Any:
+        return x if y is None and z is None else x + 1
+
+    check_calls(before_more, (X,), (X, "single"), (X, "single", X, 2.0))
+    check_calls(by_place, (X,), (X, Keywords(n=3)), (X, "single", 2))
+    check_calls(with_none, (X,), (X, Keywords(z=1)), (X, 2))
+
+
+def test_a_wrapper_may_take_more_than_what_it_wraps() -> None:
+    def plain(x: Any, factor: Any = 2) -> Any:
+        return x * factor
+
+    @functools.wraps(plain)
+    def named(x: Any, factor: Any = 2, shift: Any = 0) -> Any:
+        return plain(x, factor) + shift
+
+    @functools.wraps(plain)
+    def open_to_all(*args: Any, **kwargs: Any) -> Any:
+        shift = kwargs.pop("shift", 0)
+        return plain(*args, **kwargs) + shift
+
+    for each in (named, open_to_all):
+        check_calls(each, (X,), (X, Keywords(shift=1)), (X, 3, Keywords(shift=2.0)), (X, Keywords(factor=X)))
+
+
+@pytest.mark.parametrize("name", ["double", "new", "template", "printf", "größe", "<lambda>"])
+def test_functions_have_names_that_kernels_cannot_have(name: str) -> None:
+    def function(x: Any) -> Any:
+        return x + 1
+
+    function.__name__ = name
+    np.testing.assert_array_equal(gs.fuse(function)(X), X + 1)
+
+
+@pytest.mark.parametrize("name", ["", "double", "a b", "größe"])
+def test_a_name_that_is_given_must_be_one(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a kernel"):
+        gs.fuse(lambda x: x, kernel_name=name)
+
+
+class Scaled:
+    def __init__(self, factor: float) -> None:
+        self._function = self._name = self._signature = self._traces = factor
+
+    def __call__(self, x: Any) -> Any:
+        return x * self._traces
+
+
+def test_objects_that_can_be_called_keep_their_attributes_to_themselves() -> None:
+    check_calls(Scaled(3.0), (X,), (X + 1,))
+    assert repr(gs.fuse(Scaled(3.0))) == "<fused function 'fused'>"
+
+
+def test_a_fused_function_can_be_fused_by_another_name() -> None:
+    @gs.fuse
+    def inner(x: Any) -> Any:
+        return x + 1
+
+    inner.tag = "kept"
+    again = gs.fuse(inner, kernel_name="outer")
+    assert repr(again) == "<fused function 'outer'>"
+    assert again.tag == "kept"
+    np.testing.assert_array_equal(again(X), X + 1)
+
+
+@dataclasses.dataclass
+class Model:
+    factor: Any
+
+    @gs.fuse
+    def scaled(self, x: Any) -> Any:
+        return x * self.factor
+
+
+def test_fields_of_an_object_may_change_between_calls() -> None:
+    model = Model(2.0)
+    np.testing.assert_array_equal(model.scaled(X), X * 2)
+    model.factor = 3.0
+    np.testing.assert_array_equal(model.scaled(X), X * 3)
+    with pytest.raises(TypeError, match=r"`self\.factor` is an array within an object of another class"):
+        Model(X).scaled(X)
+
+
+class Masked(np.ndarray):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return 0
+
+
+class Named(np.ndarray):
+    label = "plain arithmetic"
+
+
+def test_classes_with_arithmetic_of_their_own_are_refused() -> None:
+    product = gs.fuse(lambda x, y: x * y)
+    with pytest.raises(TypeError, match="the argument `y` is a matrix, whose __mul__ is not that of arrays"):
+        product(X, X.view(np.matrix))
+    with pytest.raises(TypeError, match="the argument `x` is a Masked, whose __array_ufunc__ is not that of"):
+        product(X.view(Masked), X)
+    np.testing.assert_array_equal(product(X.view(Named), X), X * X)
+
+
+def test_numbers_of_python_keep_what_python_does_with_them() -> None:
+    check_calls(lambda x, p: x * pow(p, 2, 5), (X, 3), (X, 4))
+    with pytest.raises(TypeError, match="takes no stand-in for a number: pass it the number as float"):
+        gs.fuse(lambda x, p: x * statistics.mean([p, 1.0]))(X, 3.0)
+    check_calls(lambda x, p: x * statistics.mean([float(p), 1.0]), (X, 3.0), (X, 4.0))
+
+
+def test_powers_of_booleans_have_the_dtype_of_the_exponent() -> None:
+    flags = np.array([True, False])
+    check_calls(lambda x, p: x**p, (flags, 2), (flags, 3), (flags, 2.0), (flags, np.int16(2)))
