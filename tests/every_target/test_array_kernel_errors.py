@@ -314,10 +314,10 @@ def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: Modul
             lambda: gs.ElementwiseKernel("T __global__", "T y", "y = 1"),
             "'__global__' has a name as compilers' own words have",
         ),
-        (lambda: gs.ElementwiseKernel("T T", "T y", "y = 1"), "'T' has a name that every kernel's body has"),
+        (lambda: gs.ElementwiseKernel("T T", "T y", "y = 1"), "'T' has a name that the kernel's text has"),
         (
             lambda: gs.ElementwiseKernel("T threadIdx", "T y", "y = 1"),
-            "'threadIdx' has a name that every kernel's",
+            "'threadIdx' has a name that the kernel's",
         ),
         (lambda: gs.ElementwiseKernel("T x, T not", "T y", "y = x"), "'not' is a word of C"),
         (

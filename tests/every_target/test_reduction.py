@@ -300,6 +300,30 @@ def test_raw_parameters_and_numbers_of_elements(xp: ModuleType) -> None:
     np.testing.assert_array_equal(gs.asnumpy(weighted(xp.asarray(x), xp.asarray(w), axis=1)), expected)
 
 
+def test_inputs_may_be_named_as_what_is_folded(xp: ModuleType) -> None:
+    x, w = values((3, 40), "f8", 1), values((3, 40), "f8", 2)
+    dot = gs.ReductionKernel("T a, T b", "T c", "a * b", "a + b", "c = a", "0", "dot")
+    np.testing.assert_allclose(gs.asnumpy(dot(xp.asarray(x), xp.asarray(w), axis=1)), (x * w).sum(1))
+    scaled = gs.ReductionKernel("T x, T b", "T c", "x * b", "a + b", "c = a * b", "0", "scaled")
+    np.testing.assert_allclose(gs.asnumpy(scaled(xp.asarray(x), 2.5)), x.sum() * 6.25)
+    looked_up = gs.ReductionKernel("T x, raw T b", "T c", "x * b[_J]", "a + b", "c = a", "0", "looked_up")
+    np.testing.assert_allclose(
+        gs.asnumpy(looked_up(xp.asarray(x), xp.asarray(w[0]), axis=1)), (x * w[0]).sum(1)
+    )
+    largest = gs.ReductionKernel("T a", "T c", "a", "max(a, b)", "c = a", None, "largest")
+    np.testing.assert_array_equal(
+        gs.asnumpy(largest(xp.asarray(x.astype("i1")), axis=0)), x.astype("i1").max(0)
+    )
+    with pytest.raises(ValueError, match="'a' has a name that the kernel's text has already"):
+        gs.ReductionKernel("T x", "T a", "x", "a + b", "a = a", "0", "unclear")
+
+
+@pytest.mark.parametrize("keepdims", ["no", None, 1.0])
+def test_keepdims_is_a_flag(xp: ModuleType, keepdims: Any) -> None:
+    with pytest.raises(TypeError, match="keepdims must be True or False, got"):
+        TOTAL(xp.ones((2, 3)), axis=0, keepdims=keepdims)
+
+
 def test_sizes(xp: ModuleType) -> None:
     x = values((6, 40), "f8", 1)
     mean = gs.ReductionKernel(
@@ -419,6 +443,7 @@ def test_calls_like_earlier_ones_look_at_their_own_arguments(xp: ModuleType) -> 
     with pytest.raises(TypeError, match="axis must be"):
         TOTAL(x, axis=1.0)
     assert TOTAL(x, axis=0, keepdims=1).shape == (1, 3)
+    assert TOTAL(x, axis=0, keepdims=np.True_).shape == (1, 3)
     np.testing.assert_array_equal(gs.asnumpy(TOTAL(x + 1, axis=1)), [6, 15])
     axis = SomeAxis()
     for axis.value in (0, 1):

@@ -160,7 +160,12 @@ def _get_param_info(s: str, is_const: bool = False) -> tuple[ParameterInfo, ...]
 
 
 def declare(
-    name: str, in_params: str, out_params: str, types: str, reserved: frozenset[str] = _ELEMENTWISE_RESERVED
+    name: str,
+    in_params: str,
+    out_params: str,
+    types: str,
+    reserved: frozenset[str] = _ELEMENTWISE_RESERVED,
+    reserved_of_outputs: frozenset[str] = frozenset(),
 ) -> Declaration:
     """Return a kernel's parameters from its two lists.
 
@@ -169,8 +174,8 @@ def declare(
     name, in_params, out_params : str
     types : str
         The preambles, which may declare types.
-    reserved : frozenset of str
-        Names that no parameter can have.
+    reserved, reserved_of_outputs : frozenset of str
+        Names that no parameter can have, and those that no output can have besides.
 
     Raises
     ------
@@ -187,9 +192,10 @@ def declare(
     seen: set[str] = set()
     placeholders = {parameter.ctype for parameter in declared.parameters if parameter.is_placeholder}
     for parameter in declared.parameters:
-        if parameter.name in reserved | _BUILT_IN | placeholders:
+        taken = reserved | (reserved_of_outputs if parameter in declared.outputs else set())
+        if parameter.name in taken | _BUILT_IN | placeholders:
             raise ValueError(
-                f"`{name}`: parameter {parameter.name!r} has a name that every kernel's body has already: write another"
+                f"`{name}`: parameter {parameter.name!r} has a name that the kernel's text has already: write another"
             )
         if _is_compilers_own(parameter.name):
             raise ValueError(

@@ -157,6 +157,16 @@ def plain_axes(kernel: str, axis: Any) -> Ints | None:
             ) from None
 
 
+def plain_flag(kernel: str, keepdims: Any) -> bool:
+    """Return whether reduced axes are kept. TypeError for what is neither a bool nor an int."""
+    if isinstance(keepdims, np.bool_):
+        return bool(keepdims)
+    try:
+        return bool(operator.index(keepdims))
+    except TypeError:
+        raise TypeError(f"`{kernel}`: keepdims must be True or False, got {keepdims!r}") from None
+
+
 def normalized_axes(kernel: str, axis: Any, ndim: int) -> Ints:
     """Return the axes that an argument means, in ascending order.
 

@@ -9,7 +9,7 @@ from typing import Any
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import operand_strides
 from gridstride._arguments.place import Place
-from gridstride._arguments.reduction import BoundFold, bind_reduction, plain_axes
+from gridstride._arguments.reduction import BoundFold, bind_reduction, plain_axes, plain_flag
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
@@ -43,7 +43,8 @@ def run_reduction(
     """Run a reduction. It raises what `run_elementwise` raises."""
     views = view_arguments(source.declaration.name, arguments, source.declaration.parameters)
     axis = plain_axes(source.declaration.name, axis)
-    key = signature(arguments, views, (axis, bool(keepdims), dtype))
+    keepdims = plain_flag(source.declaration.name, keepdims)
+    key = signature(arguments, views, (axis, keepdims, dtype))
     call = known.get(key) if key is not None else None
     if call is None:
         bound = bind_reduction(

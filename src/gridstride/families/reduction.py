@@ -29,7 +29,9 @@ from gridstride.families.names import (
 )
 
 _DEFAULT_NAME = "reduce_kernel"
-_RESERVED = frozenset({"i", "a", "b", "_J", "_in_ind", "_out_ind", "_fold_size", "_type_reduce"})
+_RESERVED = frozenset({"i", "_J", "_in_ind", "_out_ind", "_fold_size", "_type_reduce"})
+#: What is folded has these names beside outputs; inputs of such names are those of map_expr.
+_FOLDED = frozenset({"a", "b"})
 
 
 class ReductionKernel(DeclaredKernel):
@@ -115,7 +117,7 @@ class ReductionKernel(DeclaredKernel):
             name, map_expr=map_expr, reduce_expr=reduce_expr, post_map_expr=post_map_expr or "",
             preamble=preamble, type_preamble=type_preamble, reduce_type=reduce_type or "",
         )  # fmt: skip
-        declaration = declare(name, in_params, out_params, f"{type_preamble}\n{preamble}", _RESERVED)
+        declaration = declare(name, in_params, out_params, f"{type_preamble}\n{preamble}", _RESERVED, _FOLDED)
         outputs = [parameter.name for parameter in declaration.outputs]
         preambles = f"{type_preamble} {preamble}"
         options = checked_options(name, options)
