@@ -14,7 +14,9 @@ _OWN = str(Path(__file__).parent)
 #: Whose functions may call what records.
 _LIBRARIES = ("numpy", "torch", "cupy")
 #: What says that a stand-in for a number was not taken.
-_OF_A_NUMBER = re.compile(r"\b(of|type|and) Number\b|\bNumber and\b|'Number'|\bnumbers\.Number\b|\bNumber\.__init__\b")
+_OF_A_NUMBER = re.compile(
+    r"\b(of|type|and) Number\b|\bNumber and\b|'Number'|\bnumbers\.Number\b|\bNumber\.__init__\b"
+)
 
 
 def refusal(kernel: str, what: str) -> TypeError:
