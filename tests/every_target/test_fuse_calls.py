@@ -65,6 +65,25 @@ def test_a_function_that_catches_integers_that_do_not_fit_goes_on_as_alone(numbe
     check_as_alone(lambda x, p: x + p, *calls)
 
 
+def test_errors_of_numpy_are_treated_as_the_function_says() -> None:
+    def silent(x: Any, a: Any, b: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return x * (a / b)
+
+    def raising(x: Any, a: Any, b: Any) -> Any:
+        try:
+            with np.errstate(divide="raise"):
+                quotient = a / b
+        except FloatingPointError:
+            return x - 1
+        return x * quotient
+
+    calls = [(X + 1, np.float64(1), np.float64(each)) for each in (2, 0, 4, 0)]
+    for order in (calls, calls[1:]):
+        check_as_alone(silent, *order)
+        check_as_alone(raising, *order)
+
+
 def test_negative_exponents_are_caught_as_alone() -> None:
     x = np.array([1, 2, 3])
     check_as_alone(guarded(operator.pow, ValueError), (x, 2), (x, -1), (x, 3))

@@ -110,7 +110,8 @@ class FusedFunction:
         trace = self._trace(given, rules, bound)
         self._pinned |= trace.tape.pinned
         self._traces.setdefault((rules.key, *given.key(self._pinned)), []).append(trace)
-        numbers = trace.tape.numbers(values)
+        with np.errstate(all="ignore"):  # the function was told already
+            numbers = trace.tape.numbers(values)
         assert numbers is not None
         return trace.called(values, numbers)
 

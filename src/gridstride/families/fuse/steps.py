@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
 
 class Step(NamedTuple):
-    """One calculation: where its result goes, of which places, and the type that it had in the traced call."""
+    """One calculation: where its result goes, of which places, and the type that it had in the traced call.
+
+    `errors` is how NumPy was to treat errors where the function said so itself.
+    """
 
     place: int
     function: Callable[..., Any]
     operands: tuple[int, ...]
     type: type
+    errors: Any
 
 
 class Steps:
@@ -30,6 +35,7 @@ class Steps:
         self._count = count
         self._rest: list[Any] = []
         self._steps: list[Step] = []
+        self._usual_errors = np.geterr()
 
     def constant(self, value: Any) -> int:
         """Return the place of a value that is the same in all calls."""
@@ -39,7 +45,9 @@ class Steps:
     def add(self, function: Callable[..., Any], operands: Iterable[int], result: Any) -> int:
         """Append a calculation that gave a result; return the result's place."""
         place = self.constant(None)
-        self._steps.append(Step(place, function, tuple(operands), type(without_axes(result))))
+        errors = np.geterr()
+        own = None if errors == self._usual_errors else errors
+        self._steps.append(Step(place, function, tuple(operands), type(without_axes(result)), own))
         return place
 
     def taken(self, arguments: Sequence[Any]) -> list[Any] | None:
@@ -49,9 +57,10 @@ class Steps:
         in another way.
         """
         found = [*arguments, *self._rest]
-        for place, function, operands, kind in self._steps:
+        for place, function, operands, kind, errors in self._steps:
             try:
-                result = without_axes(function(*[found[operand] for operand in operands]))
+                with nullcontext() if errors is None else np.errstate(**errors):
+                    result = without_axes(function(*[found[operand] for operand in operands]))
             except Exception:
                 return None
             if type(result) is not kind:
