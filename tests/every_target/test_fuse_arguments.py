@@ -135,17 +135,10 @@ def test_numbers_in_containers_make_no_kernels_of_their_own() -> None:
     assert len(runs) == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({1}, r"the argument `p` of type set is neither .* tuple, list or dict of them.* pass something hashable"),
-        (Settings(X), r"the argument `p.factor` is an array within an object .* pass it as an argument of its own"),
-        ([collections.deque([1])], r"the argument `p\[0\]` of type deque"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_told_from_others_is_named(value: Any, message: str) -> None:
+def test_what_cannot_be_told_from_others_is_named() -> None:
+    message = r"the argument `p\[0\]` of type dict_keys is neither .* tuple, list or dict of them.* something hashable"
     with pytest.raises(TypeError, match=message):
-        gs.fuse(lambda a, p: a)(X, value)
+        gs.fuse(lambda a, p: a)(X, [{1: 2}.keys()])
 
 
 # ---- questions about arguments ----

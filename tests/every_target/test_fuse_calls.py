@@ -206,7 +206,7 @@ def test_fields_of_an_object_may_change_between_calls() -> None:
     np.testing.assert_array_equal(model.scaled(X), X * 2)
     model.factor = 3.0
     np.testing.assert_array_equal(model.scaled(X), X * 3)
-    with pytest.raises(TypeError, match=r"`self\.factor` is an array within an object of another class"):
+    with pytest.raises(TypeError, match="an array that is no argument, of shape .* pass it to the function"):
         Model(X).scaled(X)
 
 
@@ -238,3 +238,110 @@ def test_numbers_of_python_keep_what_python_does_with_them() -> None:
 def test_powers_of_booleans_have_the_dtype_of_the_exponent() -> None:
     flags = np.array([True, False])
     check_calls(lambda x, p: x**p, (flags, 2), (flags, 3), (flags, 2.0), (flags, np.int16(2)))
+
+
+# ---- what functions return, and where they stand ----
+
+
+def test_results_may_stand_in_containers() -> None:
+    def function(x: Any, p: Any) -> Any:
+        return {"twice": x * 2, "rest": (p, [x + p, {"one": x - 1}])}
+
+    got = gs.fuse(function)(X, 2.0)
+    assert list(got) == ["twice", "rest"]
+    np.testing.assert_array_equal(got["twice"], X * 2)
+    assert got["rest"][0] == 2.0
+    np.testing.assert_array_equal(got["rest"][1][0], X + 2)
+    np.testing.assert_array_equal(got["rest"][1][1]["one"], X - 1)
+    for nothing in ({}, ((),)):
+        with pytest.raises(TypeError, match="returns nothing"):
+            gs.fuse(lambda x, nothing=nothing: nothing)(X)
+    with pytest.raises(TypeError, match="several results of which one is a reduction"):
+        gs.fuse(lambda x: {"x": x, "sum": np.sum(x)})(X)
+
+
+def test_methods_of_classes_may_be_decorated_on_either_side() -> None:
+    class Functions:
+        factor = 3
+
+        @gs.fuse
+        @staticmethod
+        def doubled(x: Any) -> Any:
+            return x * 2
+
+        @gs.fuse(kernel_name="by_factor")
+        @classmethod
+        def scaled(cls, x: Any) -> Any:
+            return x * cls.factor
+
+        @staticmethod
+        @gs.fuse
+        def shifted(x: Any) -> Any:
+            return x + 1
+
+    for found in (Functions, Functions()):
+        np.testing.assert_array_equal(found.doubled(X), X * 2)
+        np.testing.assert_array_equal(found.scaled(X), X * 3)
+        np.testing.assert_array_equal(found.shifted(X), X + 1)
+
+
+def test_parts_of_complex_values_are_assigned_to() -> None:
+    def function(z: Any, p: Any, y: Any) -> Any:
+        t = z * 1
+        t.real += p
+        t.imag = y
+        t.real = t.real * 2
+        return t
+
+    z = np.array([1 + 2j, 3 + 4j])
+    check_calls(function, (z, 1.0, 7), (z.astype(np.complex64), 1.0, 2.5), (z, 2, np.array([5.0, 6.0])))
+
+    def real(x: Any, y: Any) -> Any:
+        t = x * 1.0
+        t.real = y
+        t.real += 1
+        return t
+
+    check_calls(real, (X, 2), (X, np.arange(3.0)))
+    with pytest.raises(ValueError, match="a change in place of an array of shape"):
+        gs.fuse(real)(X, np.ones((4, 2, 3)))
+
+    def imaginary(x: Any) -> Any:
+        t = x * 1
+        t.imag = 3
+        return t
+
+    def of_argument(z: Any) -> Any:
+        z.real = 3
+        return z
+
+    with pytest.raises(TypeError, match="no imaginary part to set"):
+        gs.fuse(imaginary)(X)
+    with pytest.raises(TypeError, match="a change in place of the argument `z`"):
+        gs.fuse(of_argument)(z)
+
+
+def test_functions_may_ask_for_dtypes() -> None:
+    check_calls(lambda x: x * 2 if np.iscomplexobj(x) else x * 3, (X,), (X * 1j,))
+    check_calls(lambda x: x * 2 if np.isrealobj(x) else x * 3, (X,), (X * 1j,))
+    check_calls(
+        lambda x, y: x.astype(np.result_type(x, y, np.int8)), (X.astype("f4"), X.astype("i4")), (SMALL, SMALL)
+    )
+    check_calls(lambda x, p: np.add(x, p, out=np.empty_like(x)), (X, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: np.where(x > 0, x, None), "a value of type NoneType"),
+        (lambda x: np.where(x > 0), r"where\(\) of a condition alone"),
+        (
+            lambda x: np.sum(x, dtype=object),
+            r"fused function `fused`: cannot trace sum\(\) in dtype .*object",
+        ),
+        (lambda x: np.sum(x, dtype="nonsense"), r"sum\(\) in dtype 'nonsense', which no kernel has \("),
+    ],
+)
+def test_what_is_wrong_is_named(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        gs.fuse(function, kernel_name="fused")(X)

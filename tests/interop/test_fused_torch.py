@@ -415,3 +415,50 @@ def test_a_tensor_of_a_number_is_refused_with_what_to_write() -> None:
         TypeError, match=r"takes no stand-in for a number: .* float\(...\).*test_fused_torch.py, line"
     ):
         gs.fuse(lambda x, p: x * torch.tensor(p))(torch.ones(3), 2.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
+def test_operands_may_have_the_names_that_torch_gives_them(dtype: str) -> None:
+    x, y = tensor(dtype, 5), tensor(dtype, 5, seed=2)
+    for name in ("mul", "eq", "add", "sub", "div", "rsub"):
+        function = getattr(torch, name)
+        check(lambda x, y, function=function: function(x, other=y), x, y)
+        check(lambda x, y, function=function: function(input=x, other=y), x, y)
+    check(lambda x, y: torch.add(x, other=y, alpha=2), x, y)
+    check(lambda x: torch.pow(x, exponent=2), x)
+    check(lambda x, y: x.pow(exponent=y), x, y)
+
+
+def test_tensors_are_converted_to_the_dtype_of_others() -> None:
+    check(lambda x, y: (x.to(y), x.type_as(y)), tensor("float32", 5), tensor("int64", 5))
+
+
+def test_tensors_without_axes_that_are_made_in_the_function_are_numbers_of_their_dtype() -> None:
+    check(lambda x: torch.where(x > 3, x, torch.tensor(0.0)), tensor("float32", 5))
+    check(lambda x: x * torch.tensor(2.0, dtype=torch.float64), tensor("float32", 5))
+    check(lambda x: x * torch.tensor(2.5), tensor("int32", 5))
+    with pytest.raises(TypeError, match=r"an array that is no argument, of shape \(2,\)"):
+        gs.fuse(lambda x: x * torch.tensor([1, 2]))(tensor("int32", 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
+def test_edges_of_powers_are_those_of_torch(dtype: str) -> None:
+    x = torch.tensor([-np.inf, -0.0, 0, 4, 9, -3]).to(getattr(torch, dtype))
+    for function in (lambda x, p: x**p, torch.pow, lambda x, p: x.pow(p)):
+        fused = gs.fuse(function)
+        for p in (0.5, 2.0, 2, 3, 0.25, -1.0, -0.5, torch.tensor(0.5)):
+            wanted, got = function(x, p), fused(x, p)
+            assert got.dtype == wanted.dtype
+            torch.testing.assert_close(got, wanted, equal_nan=True, rtol=1e-2, atol=1e-6)
+            numbers = ~wanted.isnan()
+            assert (torch.signbit(got.real) == torch.signbit(wanted.real))[numbers].all()
+
+
+def test_zeros_of_remainders_have_the_sign_of_the_dividend() -> None:
+    x = torch.tensor([-4.0, 4.0, -3.0, 3.0, -0.0, -np.inf, np.nan])
+    for divisor in (2.0, -2.0, np.inf, 0.0):
+        for dtype in (torch.float32, torch.float64, torch.float16):
+            values = x.to(dtype)
+            got, wanted = gs.fuse(lambda x, p: x % p)(values, divisor), values % divisor
+            torch.testing.assert_close(got, wanted, equal_nan=True, rtol=0, atol=0)
+            assert (torch.signbit(got) == torch.signbit(wanted))[~wanted.isnan()].all()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
+from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,23 +12,50 @@ import numpy as np
 
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
-from gridstride.families.fuse.numbers import BINARY, given_dtype, is_number
+from gridstride.families.fuse.constants import exact
+from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_number
 
 #: Of which there are two: each is a constant of a trace, so that functions may ask what it is.
 _BOOLS = (bool, np.bool_)
-#: Equal ones are the same.
-_PLAIN = (str, int, bool, bytes, type(None))
+#: Classes that are taken apart by keys.
+_DICTS = (dict, OrderedDict, defaultdict)
 #: What arrays do that functions are recorded by; a class that does it otherwise would be taken for a plain array.
 _RECORDED = frozenset(
     {
         "__array_ufunc__",
         "__array_function__",
         "__torch_function__",
+        "__array_wrap__",
         "__eq__",
+        "__ne__",
         "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
         "__neg__",
+        "__pos__",
         "__abs__",
+        "__invert__",
+        "__divmod__",
+        "__rdivmod__",
         "sum",
+        "prod",
+        "max",
+        "min",
+        "any",
+        "all",
+        "mean",
+        "var",
+        "std",
+        "clip",
+        "round",
+        "conj",
+        "conjugate",
+        "copy",
+        "astype",
+        "real",
+        "imag",
+        "dtype",
     }
     | {f"__{prefix}{name}__" for name in BINARY for prefix in ("", "r", "i")}
 )
@@ -61,6 +89,15 @@ class Arguments:
         """Those that are arrays."""
         return [each for each in self.all if each.kind == "array"]
 
+    def refuse_traced(self, function: str) -> None:
+        """Raise TypeError where something stands for an array of a trace that is under way."""
+        for each in self.all:
+            if hasattr(type(each.value), "tape"):
+                raise each.value.tape.refusal(
+                    f"a call of the fused function `{function}` with `{each.name}` and arrays that are no arguments: "
+                    f"pass them to the function too"
+                )
+
     def key(self, pinned: set[str]) -> tuple[Hashable, ...]:
         """Return what tells calls apart that are traced for themselves, where traces depend on some values."""
         return tuple(self._key_of(form, pinned) for form in self._forms.values())
@@ -71,14 +108,15 @@ class Arguments:
 
     def _taken_apart(self, name: str, value: Any) -> int | _Container:
         kind = type(value)
-        keys = _keys_of(value) if kind in (list, dict) or issubclass(kind, tuple) else None
+        keys = _keys_of(value) if kind in (list, *_DICTS) or issubclass(kind, tuple) else None
         if keys is None:
             self.all.append(Given.of(name, value))
             return len(self.all) - 1
-        each_of = value.values() if kind is dict else value
+        each_of = value.values() if kind in _DICTS else value
         forms = [self._taken_apart(name + key, each) for key, each in zip(keys, each_of, strict=True)]
-        if kind is dict:
-            return _Container(kind, tuple(value), tuple(exact(key, name) for key in value), forms)
+        if kind in _DICTS:
+            told = tuple(exact(key, name) for key in (*value, getattr(value, "default_factory", None)))
+            return _Container(kind, copy.copy(value), told, forms)
         return _Container(kind, None, None, forms)
 
     def _key_of(self, form: int | _Container, pinned: set[str]) -> Hashable:
@@ -89,10 +127,10 @@ class Arguments:
 
 
 class _Container(NamedTuple):
-    """A tuple, list or dict; a dict's keys, and what tells them from others; what stands in it."""
+    """A tuple, list or dict; a copy of a dict, and what tells its keys from others; what stands in it."""
 
     kind: type
-    keys: tuple[Any, ...] | None
+    copy: Any
     exact_keys: Hashable
     forms: list[Any]
 
@@ -109,7 +147,8 @@ class Given(NamedTuple):
 
     @classmethod
     def of(cls, name: str, value: Any) -> Given:
-        """Return what a value is."""
+        """Return what a value is; a number of a trace that is under way is what it stands for."""
+        value = value.pinned() if type(value) is Number else value
         if type(value) in _BOOLS:
             return cls(name, value, "constant", None)
         if is_number(value):
@@ -148,31 +187,6 @@ class Given(NamedTuple):
         return found
 
 
-def exact(value: Any, name: str) -> Hashable:
-    """Return what tells a constant from all others, also from equal ones: 2 from 2.0, 0.0 from -0.0."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return kind, value
-    if issubclass(kind, np.generic):
-        return kind, value.dtype, repr(value) if isinstance(value, np.longdouble) else value.tobytes()
-    if issubclass(kind, float):
-        return kind, float.hex(value)
-    if issubclass(kind, complex):
-        return kind, float.hex(value.real), float.hex(value.imag)
-    if issubclass(kind, tuple):
-        return kind, tuple(exact(each, name) for each in value)
-    if kind is frozenset:
-        return kind, frozenset(exact(each, name) for each in value)
-    fields = _fields_of(kind)
-    if fields is not None:
-        return kind, tuple(exact(getattr(value, each), f"{name}.{each}") for each in fields)
-    try:
-        hash(value)
-    except TypeError:
-        raise _unhashable(value, name) from None
-    return kind, value
-
-
 @cache
 def _redefined_by(kind: type, library: str) -> str | None:
     """Return what a class of arrays derived from its library's has of its own that is recorded as the library's."""
@@ -181,17 +195,23 @@ def _redefined_by(kind: type, library: str) -> str | None:
         if each.__name__ == base or base is None:
             return None
         for name, own in vars(each).items():
-            if name in _RECORDED and getattr(own, "__name__", "") != "_disabled_torch_function_impl":
+            if name in _RECORDED and not _does_nothing(each, own):
                 return name
     return None
+
+
+def _does_nothing(kind: type, own: Any) -> bool:
+    """Return whether what a class has of its own is done as arrays do it."""
+    return kind is np.memmap or getattr(own, "__name__", "") == "_disabled_torch_function_impl"
 
 
 def _put_together(form: int | _Container, stand_ins: Sequence[Any]) -> Any:
     if isinstance(form, int):
         return stand_ins[form]
     found = [_put_together(each, stand_ins) for each in form.forms]
-    if form.keys is not None:
-        return dict(zip(form.keys, found, strict=True))
+    if form.copy is not None:
+        form.copy.update(zip(form.copy, found, strict=True))
+        return form.copy
     make: Any = getattr(form.kind, "_make", form.kind)  # as tuples with names are made
     return make(found)
 
@@ -199,38 +219,10 @@ def _put_together(form: int | _Container, stand_ins: Sequence[Any]) -> Any:
 def _keys_of(value: Any) -> list[str] | None:
     """Return how the elements of a container are spelled behind its name; None where it is none that is taken apart."""
     kind = type(value)
-    if kind is dict:
+    if kind in _DICTS:
         return [f"[{key!r}]" for key in value]
     if kind in (tuple, list):
         return [f"[{k}]" for k in range(len(value))]
     names = getattr(kind, "_fields", None)
     is_named = isinstance(names, tuple) and hasattr(kind, "_make") and len(names) == len(value)
     return [f".{each}" for each in names] if is_named and names is not None else None
-
-
-def _fields_of(kind: type) -> list[str] | None:
-    """Return the fields of a class whose objects are equal where these are; None for any other class."""
-    is_equal: Any = kind.__eq__
-    if is_equal is object.__eq__:
-        return None
-    if dataclasses.is_dataclass(kind):
-        return [each.name for each in dataclasses.fields(kind)]
-    made: Any = getattr(kind, "__attrs_attrs__", None)
-    return None if made is None else [each.name for each in made]
-
-
-def _unhashable(value: Any, name: str) -> TypeError:
-    kind = type(value).__name__
-    try:
-        is_array = arrays.view(value) is not None
-    except TypeError:
-        is_array = True
-    if is_array:
-        return TypeError(
-            f"fuse: the argument `{name}` is an array within an object of another class than tuple, list and dict, "
-            f"where fuse() does not look for arrays: pass it as an argument of its own"
-        )
-    return TypeError(
-        f"fuse: the argument `{name}` of type {kind} is neither an array nor a number, nor a tuple, list or dict of "
-        f"them, and cannot be told from others: pass something hashable, such as a tuple"
-    )

@@ -12,9 +12,10 @@ import numpy as np
 from gridstride._arguments.promotion import Weak, promote
 from gridstride.families.fuse import reductions
 from gridstride.families.fuse.conversions import Limit, cast
+from gridstride.families.fuse.errors import place_of_user
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of
-from gridstride.families.fuse.tape import Tape
+from gridstride.families.fuse.tape import Change, Tape
 
 
 def called(tape: Tape, name: str, args: Sequence[Any], kwargs: Any) -> Any:
@@ -55,6 +56,32 @@ def imag(tape: Tape, x: Any) -> Any:
     if x.numpy_dtype.kind != "c":
         return _like(tape, x, 0)
     return x.view("{}.imag()", lambda z, part: _complex(tape, z, real(tape, z), part), _real_dtype(x))
+
+
+def set_part(tape: Tape, x: Any, name: str, value: Any) -> None:
+    """Record an assignment to the real or the imaginary part."""
+    if name == "imag" and x.numpy_dtype.kind != "c":
+        raise TypeError(
+            f"fused function `{tape.name}`: an array of {x.numpy_dtype} has no imaginary part to set"
+        )
+    part = real(tape, x) if name == "real" else imag(tape, x)
+    if _is_of_array(value) and _is_part(value, part):
+        return  # it has changed in place
+    new = tape.value(value)
+    new = (
+        tape.scalar(new, part.numpy_dtype, cast) if type(new) is Number else tape.typed(new, part.numpy_dtype)
+    )
+    part.become(new, name)
+
+
+def _is_of_array(value: Any) -> bool:
+    return type(value) is not Number and hasattr(type(value), "tape")
+
+
+def _is_part(value: Any, part: Any) -> bool:
+    if not (value.is_view and part.is_view):
+        return value is part
+    return value.base is part.base and value.read == part.read
 
 
 def rounded(tape: Tape, x: Any, decimals: int = 0) -> Any:
@@ -110,6 +137,8 @@ def _as(tape: Tape, x: Any, dtype: Any) -> Any:
 
 
 def _where(tape: Tape, *args: Any) -> Any:
+    if all(each is None for each in args[1:]):
+        raise tape.refusal("where() of a condition alone, whose result has no known size")
     return tape.where(*args)
 
 
@@ -143,6 +172,9 @@ def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
     """Record a number for each element of an array."""
     wanted = x.numpy_dtype if dtype is None else np.dtype(dtype)
     number = tape.value(value)
+    if type(number) is not Number:
+        before, by = tape.arrays_in(x.code), tape.arrays_in(number.code)
+        tape.changes.append(Change(before, by, "full_like() of an array", place_of_user()))
     number = tape.scalar(number, wanted, cast) if type(number) is Number else tape.typed(number, wanted)
     return tape.add(f"((void){x.code}, {number.code})", wanted, (x, number))
 
@@ -236,6 +268,16 @@ def _real_dtype(x: Any) -> Any:
     return np.finfo(x.numpy_dtype).dtype
 
 
+def _result_type(tape: Tape, *operands: Any) -> Any:
+    known = [tape.value(each) if _is_of_array(each) or type(each) is Number else each for each in operands]
+    shown = [each.value if type(each) is Number else getattr(each, "numpy_dtype", each) for each in known]
+    return tape.rules.shown(np.result_type(*shown))
+
+
+def _is_complex(tape: Tape, x: Any) -> bool:
+    return bool(x.numpy_dtype.kind == "c")
+
+
 def _conjugate(tape: Tape, x: Any) -> Any:
     """Return what the method does, which leaves real numbers alone."""
     return np.conjugate(x) if x.numpy_dtype.kind == "c" else x
@@ -260,7 +302,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ones_like": lambda tape, x, dtype=None: _like(tape, x, 1, dtype), "full_like": _full_like,
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "fix": _ufunc("trunc"), "nan_to_num": nan_to_num,
     "isposinf": _isposinf, "isneginf": _isneginf, "isreal": _isreal, "iscomplex": _iscomplex, "sinc": sinc,
-    "isclose": _isclose, "astype": _astype, "copy": _copy,
+    "isclose": _isclose, "empty_like": lambda tape, x, dtype=None: _like(tape, x, 0, dtype),
+    "result_type": _result_type, "iscomplexobj": _is_complex, "isrealobj": lambda tape, x: not _is_complex(tape, x),
+    "astype": _astype, "copy": _copy,
 }  # fmt: skip
 #: Of arrays.
 METHODS = frozenset({"clip", "round", "conj", "conjugate", "copy"})

@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import MethodType
 from typing import Any
 
@@ -14,11 +15,14 @@ import numpy as np
 from gridstride import arrays
 from gridstride.families.fuse.arguments import Arguments, Given
 from gridstride.families.fuse.errors import foreign_refusal
-from gridstride.families.fuse.numbers import Number
+from gridstride.families.fuse.numbers import Number, recording
 from gridstride.families.fuse.rules import NUMPY, Rules, rules_by_kind
 from gridstride.families.fuse.tape import Tape
 from gridstride.families.fuse.trace import Trace
 from gridstride.families.names import checked_kernel_name
+
+#: Combinations of dtypes and of values that matter of which a function's traces are kept.
+_MOST_KEPT = 1024
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:
@@ -67,11 +71,13 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     name = kwargs.pop("kernel_name", None)
     if kwargs:
         raise TypeError(f"fuse() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    if len(args) == 1 and isinstance(args[0], staticmethod | classmethod):
+        return type(args[0])(FusedFunction(args[0].__func__, name))
     if len(args) == 1 and callable(args[0]):
         return FusedFunction(args[0], name)
     if args:
         raise TypeError("fuse() takes a function")
-    return lambda function: FusedFunction(function, name)
+    return lambda function: fuse(function, kernel_name=name)
 
 
 class FusedFunction:
@@ -99,8 +105,14 @@ class FusedFunction:
         libraries = {each.library for each in given.arrays}
         if not libraries:
             return self._function(*args, **kwargs)
+        given.refuse_traced(self._name)
         rules, values = _rules(libraries), given.values
-        for trace in self._traces.get((rules.key, *given.key(self._pinned)), ()):
+        known = self._traces.get((rules.key, *given.key(self._pinned)), [])
+        for trace in tuple(known):
+            if trace.tape.steps.has_changed():
+                with suppress(ValueError):  # of another thread
+                    known.remove(trace)
+                continue
             numbers = trace.tape.numbers(values)
             if numbers is not None:
                 return trace.called(values, numbers)
@@ -109,7 +121,8 @@ class FusedFunction:
                 del bound.arguments[name]  # they do not take all of their defaults
         trace = self._trace(given, rules, bound)
         self._pinned |= trace.tape.pinned
-        self._traces.setdefault((rules.key, *given.key(self._pinned)), []).append(trace)
+        if not trace.tape.steps.has_changed():
+            self._keep((rules.key, *given.key(self._pinned)), trace)
         with np.errstate(all="ignore"):  # the function was told already
             numbers = trace.tape.numbers(values)
         assert numbers is not None
@@ -129,6 +142,11 @@ class FusedFunction:
             found = getattr(found, name, None)
         return self.__qualname__ if found is self else (FusedFunction, (self._function, self._name))
 
+    def _keep(self, key: tuple[Any, ...], trace: Trace) -> None:
+        self._traces.setdefault(key, []).append(trace)
+        for oldest in list(self._traces)[:-_MOST_KEPT]:
+            self._traces.pop(oldest, None)
+
     def _trace(self, given: Arguments, rules: Rules, bound: inspect.BoundArguments) -> Trace:
         tape = Tape(self._name, rules, given)
         arrays_of: dict[str, int] = {}
@@ -145,7 +163,8 @@ class FusedFunction:
         found = given.put_together([stand_in(place, each) for place, each in enumerate(given.all)])
         bound.arguments.update({name: found[name] for name in bound.arguments})
         try:
-            result = self._function(*bound.args, **bound.kwargs)
+            with recording(tape):
+                result = self._function(*bound.args, **bound.kwargs)
         except (TypeError, RuntimeError) as error:
             refused = foreign_refusal(self._name, error)
             if refused is None:

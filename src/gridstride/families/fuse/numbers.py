@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,31 @@ BINARY = (
     "lshift",
     "rshift",
 )
+
+
+class _Recording(threading.local):
+    """The tapes that calls of a thread are recorded by, the innermost last."""
+
+    def __init__(self) -> None:
+        self.tapes: list[Tape] = []
+
+
+_recording = _Recording()
+
+
+@contextmanager
+def recording(tape: Tape) -> Iterator[None]:
+    """Record by a tape what is done to numbers."""
+    _recording.tapes.append(tape)
+    try:
+        yield
+    finally:
+        _recording.tapes.pop()
+
+
+def tape_under_way() -> Tape | None:
+    """Return the tape by which is recorded now."""
+    return _recording.tapes[-1] if _recording.tapes else None
 
 
 class Number:
@@ -71,12 +98,25 @@ class Number:
         self.tape.pinned |= self.names
         return self.value
 
+    def of(self, tape: Tape) -> Number:
+        """Return the number for a tape: that of another trace is what it is there in all calls."""
+        return self if self.tape is tape else Number(tape, self.pinned())
+
     def found(self, taken: Sequence[Any]) -> Any:
         """Return the number of a call, given what the tape's steps come to there."""
         return self.value if self.place is None else taken[self.place]
 
     def applied(self, function: Callable[..., Any], operands: Sequence[Any], **options: Any) -> Any:
-        """Return the number, or tuple of them, that a function makes of numbers."""
+        """Return the number, or tuple of them, that a function makes of numbers.
+
+        Numbers of another trace, which a function kept or a fused one found elsewhere, are what they were.
+        """
+        tape = tape_under_way()
+        if tape is None:
+            return function(*_plain(operands), **{name: _plain(each) for name, each in options.items()})
+        if tape is not self.tape:
+            return self.of(tape).applied(function, operands, **options)
+        operands = [_known_to(tape, each) for each in operands]
         if options:
             count, keys = len(operands), list(options)
             return self.applied(
@@ -200,6 +240,11 @@ def given_dtype(value: Any) -> DType | Weak:
     return value.dtype if weak is None else weak
 
 
+def given_type(value: Any) -> type:
+    """Return the type of a number, also of one that arguments decide."""
+    return type(value.value) if type(value) is Number else type(value)
+
+
 def given_of(value: Any) -> DType | Weak:
     """Return the dtype of a traced value or a number, as promotion sees it."""
     return value.given if type(value) is Number else value.numpy_dtype
@@ -222,6 +267,15 @@ def _plain(operand: Any) -> Any:
     if type(operand) is Number:
         return operand.value
     return type(operand)(map(_plain, operand)) if type(operand) in (list, tuple) else operand
+
+
+def _known_to(tape: Tape, operand: Any) -> Any:
+    """Return an operand, perhaps a sequence, with numbers of a tape alone."""
+    if type(operand) is Number:
+        return operand.of(tape)
+    if type(operand) in (list, tuple) and any(True for _ in _numbers_in(operand)):
+        return type(operand)(_known_to(tape, each) for each in operand)
+    return operand
 
 
 def _pinned(operands: Sequence[Any]) -> list[Any]:

@@ -112,6 +112,16 @@ def _axis(tape: Tape, name: str, axis: Any) -> Any:
     return found[0] if is_one else tape.rules.all_axes(name, found)
 
 
+def _dtype_of(tape: Tape, name: str, dtype: Any) -> DType:
+    try:
+        found = _dtypes.dtype_of(dtype)
+    except (TypeError, ValueError):
+        found = np.dtype(object)
+    if _dtypes.name_of_dtype(found) not in _dtypes.SCALAR_NAMES:
+        raise tape.refusal(f"{name}() in dtype {dtype!r}, which no kernel has")
+    return found
+
+
 class Reduced:
     """Stand for the result of a reduction; nothing can be done with it but to return it."""
 
@@ -122,7 +132,7 @@ class Reduced:
         if dtype is None or dtype is np._NoValue:
             self.numpy_dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.numpy_dtype)
         else:
-            self.numpy_dtype = _dtypes.dtype_of(dtype)
+            self.numpy_dtype = _dtype_of(value.tape, name, dtype)
             if self.how.kind in ("var", "std") and self.numpy_dtype.kind in "biu":
                 raise value.tape.refusal(f"{name}() in {self.numpy_dtype}, which has no fractions")
         self.value = self._mapped(value).copied()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from gridstride import _dtypes
 from gridstride._arguments.promotion import DType, Weak, promote, rank_of
 from gridstride.arrays import Adapter
+from gridstride.families.fuse import functions
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of
 
@@ -28,6 +29,9 @@ _REFUSED: dict[str, frozenset[np.ufunc]] = {
         np.fmod, np.remainder, np.floor_divide, np.left_shift, np.right_shift,
     }),
 }  # fmt: skip
+
+_BY_INTEGERS: dict[float, Callable[[Any], Any]] = {2: np.square, -1: np.reciprocal}
+_BY_FLOATS: dict[float, Callable[[Any], Any]] = {0.5: np.sqrt, -0.5: lambda x: 1 / np.sqrt(x), **_BY_INTEGERS}
 
 
 class Rules:
@@ -57,6 +61,24 @@ class Rules:
     def operands(self, tape: Tape, ufunc: np.ufunc, values: Sequence[Any]) -> list[Any]:
         """Return the operands for which NumPy's loop has the dtype that the result must have."""
         return list(values)
+
+    def quick_powers(self, dtype: DType, kind: type) -> Mapping[float, Callable[[Any], Any]]:
+        """Return by which functions the operator ** raises to some powers of a type, where it makes a difference."""
+        if kind is int:
+            return _BY_INTEGERS if dtype.kind in "fc" else {2: np.square}
+        if kind is not float or dtype.kind not in "fc":
+            return {}
+        return {0.5: np.sqrt} if dtype.kind == "c" else {0.5: np.sqrt, **_BY_INTEGERS}
+
+    def template(self, name: str, loop: Sequence[DType], last: Any) -> str:
+        """Return a function's text for the dtypes of its loop, given the last operand.
+
+        A power of floats with one exponent for all is a root where that is .5: the edges of both differ.
+        """
+        is_one = type(last) is Number or not last.has_axes
+        if name == "power" and is_one and loop[0].char in "fd":
+            return "gridstride::numpy::power_or_root({0}, {1})"
+        return functions.template(name, *loop)
 
     def plain(self, number: Any) -> Any:
         """Return what a number of a class derived from Python's, such as an `IntEnum`, is taken for."""
@@ -120,6 +142,19 @@ class RulesByKind(Rules):
         if is_half(dtype) and ufunc in _ARITHMETIC:
             return [tape.unrounded(each, dtype) for each in values]
         return [each if dtype.kind in "iu" and _is_weak(each) else tape.typed(each, dtype) for each in values]
+
+    def quick_powers(self, dtype: DType, kind: type) -> Mapping[float, Callable[[Any], Any]]:
+        if dtype.kind in "fc" or is_half(dtype):
+            return _BY_FLOATS if kind in (int, float) else {}
+        return {2: np.square} if kind is int and dtype.kind != "b" else {}
+
+    def template(self, name: str, loop: Sequence[DType], last: Any) -> str:
+        is_float = loop[0].kind == "f" or is_half(loop[0])
+        if name == "power" and type(last) is Number and is_float:
+            return "gridstride::numpy::power_or_roots({0}, {1})"
+        if name == "remainder" and is_float:
+            return "gridstride::numpy::rest_or_any_zero({0}, {1})"
+        return functions.template(name, *loop)
 
     def plain(self, number: Any) -> Any:
         return next(kind(number) for kind in (int, float, complex) if issubclass(type(number), kind))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from gridstride.families.fuse.constants import contents
+
+#: Values that stay what they are, and those of which a function may have one of its own.
+_UNCHANGEABLE = (int, float, complex, str, bytes, type(None), np.generic, np.ufunc, FunctionType, type)
+_COPIED = (list, tuple, dict, np.ndarray)
 
 
 class Step(NamedTuple):
@@ -36,11 +44,19 @@ class Steps:
         self._rest: list[Any] = []
         self._steps: list[Step] = []
         self._usual_errors = np.geterr()
+        self._changeable: list[tuple[Any, Any]] = []
 
     def constant(self, value: Any) -> int:
-        """Return the place of a value that is the same in all calls."""
+        """Return the place of a value that is the same in all calls, such as a list as it is now."""
+        if not isinstance(value, _UNCHANGEABLE):
+            self._changeable.append((value, contents(value)))
+            value = copy.deepcopy(value) if type(value) in _COPIED else value
         self._rest.append(value)
         return self._count + len(self._rest) - 1
+
+    def has_changed(self) -> bool:
+        """Return whether any of those values is another now, such as a table."""
+        return any(contents(value) != before for value, before in self._changeable)
 
     def add(self, function: Callable[..., Any], operands: Iterable[int], result: Any) -> int:
         """Append a calculation that gave a result; return the result's place."""

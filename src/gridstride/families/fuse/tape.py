@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridstride import _dtypes
+from gridstride import _dtypes, arrays
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import conversions, functions
-from gridstride.families.fuse.arguments import Arguments, Given, exact
+from gridstride.families.fuse.arguments import Arguments, Given
+from gridstride.families.fuse.constants import exact
 from gridstride.families.fuse.conversions import Convert
 from gridstride.families.fuse.errors import place_of_user, refusal
 from gridstride.families.fuse.numbers import Number, given_of, is_number, is_scalar
@@ -30,11 +31,12 @@ class Line(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change in place: the arrays that the value was made of, those that it is changed by, and where it stands."""
+    """What must not grow: the arrays that a value was made of, those of what it becomes, what is done and where."""
 
     before: frozenset[str]
     by: frozenset[str]
-    place: str
+    what: str
+    hint: str
 
 
 class Scalar(NamedTuple):
@@ -131,7 +133,7 @@ class Tape:
         """Append a statement; return the value that it makes."""
         from gridstride.families.fuse.traced import Traced
 
-        name, operands = f"t{len(self.lines)}", tuple(operands)
+        name, operands = f"t{len(self.lines)}", tuple(map(self.own, operands))
         text = f"const {value_ctype(dtype)} {name} = {expression};"
         self.lines[name] = Line(name, text, frozenset(each.code for each in operands))
         return Traced(self, name, dtype, has_axes=any(each.has_axes for each in operands))
@@ -141,10 +143,17 @@ class Tape:
         new = self.typed(new, old.numpy_dtype)
         before, by = self.arrays_in(old.code), self.arrays_in(new.code)
         if not by <= before:
-            self.changes.append(Change(before, by, place_of_user()))
+            hint = f": write t = t + ... for t += ...{place_of_user()}"
+            self.changes.append(Change(before, by, "a change in place of an array", hint))
         if not before <= by:
             new = self.add(f"((void){old.code}, {new.code})", old.numpy_dtype, (old, new))
         return new
+
+    def own(self, traced: Any) -> Any:
+        """Return a traced value of this tape; any other is refused."""
+        if traced.tape is not self:
+            raise self.refusal("an array that another call of a fused function had, and that was kept")
+        return traced
 
     def used_by(self, name: str) -> set[str]:
         """Return all variables and parameters that a variable is made of, itself too."""
@@ -165,8 +174,10 @@ class Tape:
         from gridstride.families.fuse.reductions import Reduced
         from gridstride.families.fuse.traced import Traced
 
-        if type(operand) is Number or issubclass(type(operand), Traced):
-            return operand
+        if type(operand) is Number:
+            return operand.of(self)
+        if issubclass(type(operand), Traced):
+            return self.own(operand)
         if type(operand) is Reduced:
             raise self.refusal("something behind a reduction, which must come last")
         operand = without_axes(operand)
@@ -181,10 +192,19 @@ class Tape:
                 f"a number of type {type(operand).__name__}, which no kernel has: convert it, such as by float()"
             )
         if hasattr(operand, "__array_interface__") or hasattr(operand, "__dlpack__"):
+            if tuple(np.shape(operand)) == ():
+                return self._constant(operand)
             raise self.refusal(
                 f"an array that is no argument, of shape {tuple(np.shape(operand))}: pass it to the function"
             )
         raise self.refusal(f"a value of type {type(operand).__name__}, which is neither traced nor a number")
+
+    def _constant(self, array: Any) -> Any:
+        """Return a parameter for an array without axes that is no argument."""
+        view = arrays.view(array)
+        if view is None or _dtypes.name_of_dtype(view.dtype) not in _dtypes.SCALAR_NAMES:
+            raise self.refusal(f"an array of type {type(array).__name__} that is no argument")
+        return self.scalar(Number(self, array.item()), view.dtype, conversions.fitting)
 
     def call(
         self, ufunc: np.ufunc, operands: Sequence[Any], out: DType | None = None, dtype: Any = None
@@ -203,10 +223,11 @@ class Tape:
         )
         if compared is not None:
             return compared
+        last = values[-1]
         if dtype is None:
             values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
-        text = functions.template(name, *loop)
+        text = self.rules.template(name, loop, last)
         if name == "power" and loop[0].kind in "iu" and type(values[1]) is Number:
             values[1] = self.scalar(values[1], loop[1], conversions.exponent)
         elif name == "power" and loop[0].kind == "i":
@@ -246,10 +267,8 @@ class Tape:
         expression = f"{side.code} != 0 ? {text.format(*outside)} : {text.format(*inside)}"
         return self.add(expression, np.dtype(np.bool_), (other, fitting, side))
 
-    def where(self, condition: Any = None, x: Any = None, y: Any = None) -> Any:
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
         """Record a choice."""
-        if x is None or y is None:
-            raise self.refusal("where() of a condition alone, whose result has no known size")
         chosen, first, second = (self.value(each) for each in (condition, x, y))
         dtype = self.rules.promote((first, second))
         if type(chosen) is Number:

@@ -68,6 +68,8 @@ def called(tape: Tape, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -
     ufunc = getattr(np, name, None)
     if name in composed.FUNCTIONS or not isinstance(ufunc, np.ufunc) or not functions.is_known(name):
         return composed.called(tape, name, args, kwargs)
+    if "other" in kwargs:  # as PyTorch names the second operand
+        args = (*args, kwargs.pop("other"))
     if kwargs:
         raise tape.refusal(f"{name}() with {', '.join(kwargs)}")
     return tape.call(ufunc, args)
@@ -127,14 +129,14 @@ def _where_of_method(tape: Tape, x: Any, condition: Any, other: Any) -> Any:
 
 
 def _scaled(ufunc: np.ufunc) -> Callable[..., Any]:
-    def recorded_sum(tape: Tape, x: Any, y: Any, *, alpha: Any = 1) -> Any:
-        return tape.call(ufunc, (x, y if alpha == 1 else y * alpha))
+    def recorded_sum(tape: Tape, x: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return tape.call(ufunc, (x, other if alpha == 1 else other * alpha))
 
     return _rounded_once(recorded_sum)
 
 
-def _rsub(tape: Tape, x: Any, y: Any, *, alpha: Any = 1) -> Any:
-    return np.subtract(y, x if alpha == 1 else x * alpha)
+def _rsub(tape: Tape, x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return np.subtract(other, x if alpha == 1 else x * alpha)
 
 
 def _nan_to_num(tape: Tape, x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
@@ -149,11 +151,11 @@ def _nan_to_num(tape: Tape, x: Any, nan: Any = None, posinf: Any = None, neginf:
     return composed.nan_to_num(tape, x, True, 0.0 if nan is None else nan, posinf, neginf)
 
 
-def _divided(tape: Tape, x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+def _divided(tape: Tape, x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
-        return np.divide(x, y)
+        return np.divide(x, other)
     if rounding_mode == "floor":
-        return np.floor_divide(x, y)
+        return np.floor_divide(x, other)
     raise tape.refusal(f"div() with rounding_mode={rounding_mode!r}")
 
 
@@ -161,7 +163,13 @@ def _converted(dtype: str) -> Callable[..., Any]:
     return lambda tape, x: x.astype(dtype, copy=False)
 
 
+def _type_as(tape: Tape, x: Any, other: Any) -> Any:
+    return x.astype(tape.value(other).numpy_dtype, copy=False)
+
+
 def _to(tape: Tape, x: Any, dtype: Any) -> Any:
+    if hasattr(type(dtype), "tape") and type(dtype) is not Number:
+        return _type_as(tape, x, dtype)
     try:
         return x.astype(_dtypes.dtype_of(dtype), copy=False)
     except (TypeError, ValueError):
@@ -237,11 +245,11 @@ def _angle(tape: Tape, x: Any) -> Any:
     return np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0))
 
 
-def _ldexp(tape: Tape, x: Any, y: Any) -> Any:
+def _ldexp(tape: Tape, x: Any, other: Any) -> Any:
     """Record a product with a power of two, which is one of the default dtype for an integer."""
-    product = x * np.power(2.0, y)
+    product = x * np.power(2.0, other)
     is_rounded = (
-        x.numpy_dtype.kind not in "biu" and getattr(y, "numpy_dtype", np.dtype(np.int64)).kind in "biu"
+        x.numpy_dtype.kind not in "biu" and getattr(other, "numpy_dtype", np.dtype(np.int64)).kind in "biu"
     )
     return product.astype(x.numpy_dtype) if is_rounded else product
 
@@ -254,6 +262,10 @@ def _frexp(tape: Tape, x: Any) -> Any:
     if x.numpy_dtype.kind in "biu":
         raise tape.refusal(f"frexp() of {x.numpy_dtype}, which the library refuses")
     return arrays.library_module("torch").return_types.frexp(composed.called(tape, "frexp", (x,), {}))
+
+
+def _power(tape: Tape, x: Any, exponent: Any) -> Any:
+    return x**exponent if hasattr(type(x), "tape") and type(x) is not Number else np.power(x, exponent)
 
 
 def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:
@@ -269,9 +281,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "conj_physical": _conj_physical, "resolve_conj": _resolved,
     "ldexp": _ldexp, "sign": _sign, "angle": _angle,
     "round": _rounded_once(composed.rounded), "sinc": _rounded_once(composed.sinc), "nan_to_num": _nan_to_num,
-    "float_power": lambda tape, x, y: np.float_power(_double(x), _double(y)),
+    "float_power": lambda tape, x, exponent: np.float_power(_double(x), _double(exponent)),
     "reciprocal": lambda tape, x: 1 / x, "rsqrt": _rounded_once(lambda tape, x: 1 / np.sqrt(x)),
-    "relu": _relu, "to": _to, "frexp": _frexp,
+    "power": _power,
+    "relu": _relu, "to": _to, "type_as": _type_as, "frexp": _frexp,
     "heaviside": _heaviside, "square": lambda tape, x: x**2,
     **{name: _converted(dtype) for name, dtype in _CONVERSIONS.items()},
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,13 @@ class Trace:
 
     def __init__(self, tape: Tape, result: Any, arrays_of: Mapping[str, int], names: Sequence[str]) -> None:
         self.tape, self._arrays_of, self._names = tape, arrays_of, names
-        self._wrap: Callable[[list[Any]], Any] | None = None
-        if isinstance(result, tuple | list):
-            self._wrap = getattr(result, "_make", type(result))  # as tuples with names are made
-        results = list(result) if isinstance(result, tuple | list) else [result]
+        results: list[Any] = []
+        self._put_together = _taken_apart(result, results)
         if len(results) > 1 and any(type(each) is Reduced for each in results):
             raise tape.refusal("several results of which one is a reduction")
         if not results or (len(results) == 1 and results[0] is None):
             raise tape.refusal("a function that returns nothing (NoneType)")
-        self._results = [each if type(each) is Reduced else tape.value(each) for each in results]
+        self._results = [_known(tape, each) for each in results]
         self._uses = [self._arrays_in(each) for each in self._results]
         self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
         self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
@@ -69,8 +68,7 @@ class Trace:
         for position, each in enumerate(self._results):
             if type(each) is Number:
                 found[position] = each.found(numbers.taken)
-        ordered = [found[position] for position in range(len(self._results))]
-        return ordered[0] if self._wrap is None else self._wrap(ordered)
+        return self._put_together(found)
 
     def _arrays_in(self, result: Any) -> frozenset[str]:
         """Return the parameters that are arrays of which a result is made."""
@@ -96,7 +94,7 @@ class Trace:
                 ) from None
 
     def _check_change(self, change: Change, passed: Mapping[str, Any]) -> None:
-        """Raise ValueError where a value that changes in place would have to grow, which no array does."""
+        """Raise ValueError where a value would have to grow that keeps its shape, as one that changes in place."""
         before = self._shapes(change.before, passed)
         after = self._shapes(change.before | change.by, passed)
         try:
@@ -106,8 +104,8 @@ class Trace:
             return  # which is said of the result
         if grown != shape:
             raise ValueError(
-                f"fused function `{self.tape.name}`: a change in place of an array of shape {shape} by what has shape "
-                f"{grown}: {_listed(after)}: write t = t + ... for t += ...{change.place}"
+                f"fused function `{self.tape.name}`: {change.what} of shape {shape} by what has shape {grown}: "
+                f"{_listed(after)}{change.hint}"
             )
 
     def _check_exponents(self, passed: Mapping[str, Any], numbers: Numbers) -> None:
@@ -140,6 +138,28 @@ class Trace:
             make: Any = _reduction if type(results[0]) is Reduced else _elementwise
             known = self._kernels[group] = make(self.tape, results)
         return known
+
+
+def _taken_apart(result: Any, found: list[Any]) -> Callable[[Mapping[int, Any]], Any]:
+    """Append what stands in a tuple, list or dict, or a result itself; return what makes the same of others."""
+    kind = type(result)
+    if issubclass(kind, tuple | list):
+        parts = [_taken_apart(each, found) for each in result]
+        make = getattr(kind, "_make", kind)  # as tuples with names are made
+        return lambda values: make([each(values) for each in parts])
+    if kind is dict:
+        by_key = {key: _taken_apart(each, found) for key, each in result.items()}
+        return lambda values: {key: each(values) for key, each in by_key.items()}
+    found.append(result)
+    return itemgetter(len(found) - 1)
+
+
+def _known(tape: Tape, result: Any) -> Any:
+    """Return a result as what a kernel makes of it, or a number."""
+    if type(result) is not Reduced:
+        return tape.value(result)
+    tape.own(result.value)
+    return result
 
 
 def _passed(parameters: Iterable[str], arrays: Mapping[str, Any], numbers: Numbers) -> list[Any]:

@@ -11,14 +11,12 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import composed, reductions, torch_functions
-from gridstride.families.fuse.numbers import BINARY, Number, operator_of
+from gridstride.families.fuse.numbers import BINARY, Number, given_type, operator_of
 from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
 #: What CuPy calls functions that NumPy calls otherwise.
 _CUPY_NAMES = {"true_divide": "divide", "round_": "round", "around": "round"}
-#: By which function the operator ** raises to a power, the same for an integer and a float of that value.
-_QUICK_POWERS: dict[float, np.ufunc] = {0.5: np.sqrt, 2: np.square, -1: np.reciprocal}
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
@@ -179,17 +177,20 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     __rmatmul__ = __imatmul__ = __matmul__
 
     def __pow__(self, exponent: Any) -> Any:
-        """Record what NumPy takes for some powers of plain numbers: other dtypes of bool, other edges of roots."""
-        if type(exponent) is Number and self.numpy_dtype.kind == "b" and isinstance(exponent.given, Weak):
+        """Record what libraries take for some powers of plain numbers: other dtypes of bool, other edges of roots."""
+        if type(exponent) is Number and isinstance(exponent.given, Weak) and self.numpy_dtype.kind == "b":
             exponent = exponent.pinned()
-        quick = _QUICK_POWERS.get(exponent) if type(exponent) in (int, float) else None
-        is_bfloat16_of_others = _dtypes.is_bfloat16(self.numpy_dtype) and self.tape.rules is not NUMPY
-        if quick is not None and (self.numpy_dtype.kind in "fc" or is_bfloat16_of_others):
-            return quick(self)
-        is_bool_of_others = self.numpy_dtype.kind == "b" and self.tape.rules is not NUMPY
-        if quick is np.square and type(exponent) is int and not is_bool_of_others:
-            return quick(self)
-        return np.power(self, exponent)
+        if type(exponent) is Number and not exponent.names:
+            exponent = exponent.value
+        quick = self.tape.rules.quick_powers(self.numpy_dtype, given_type(exponent))
+        if type(exponent) is not Number:
+            found = quick.get(exponent) if quick else None
+            return np.power(self, exponent) if found is None else found(self)
+        result = np.power(self, exponent)
+        if self.numpy_dtype.kind == "c" or self.numpy_dtype == np.float16:  # others know it in the kernel
+            for each, function in quick.items():
+                result = np.where(np.equal(exponent, each), function(self), result)
+        return result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -207,9 +208,15 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise self.tape.refusal(f"the attribute {name!r} of {self._name}{why}")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("real", "imag"):
+            return composed.set_part(self.tape, self, name, value)
         if name not in Traced.__slots__ and name not in View.__slots__:
             raise self.tape.refusal(f"a change of the attribute {name!r} of an array")
         object.__setattr__(self, name, value)
+
+    def become(self, value: Any, name: str) -> None:
+        """Record that it has other values, which are assigned to what is called so."""
+        self._changeable(self, name)._become(value)
 
     @property
     def real(self) -> Any:

@@ -48,6 +48,12 @@ struct rounded_down<__t, true> {
 GRIDSTRIDE_FUNCTION __t floor_divide(__t __a, __t __b) { return rounded_down<__t>::quotient(__a, __b); }
 GRIDSTRIDE_FUNCTION __t remainder_of(__t __a, __t __b) { return rounded_down<__t>::rest(__a, __b); }
 
+// By PyTorch zeros have the sign of the dividend.
+GRIDSTRIDE_FUNCTION __t rest_or_any_zero(__t __a, __t __b) {
+    const __t __r = ::fmod(__a, __b);
+    return __r != 0 && ((__b < 0) != (__r < 0)) ? __r + __b : __r;
+}
+
 // A NaN is larger and smaller than any number.
 GRIDSTRIDE_FUNCTION __t maximum(__t __a, __t __b) { return __a >= __b || __a != __a ? __a : __b; }
 GRIDSTRIDE_FUNCTION __t minimum(__t __a, __t __b) { return __a <= __b || __a != __a ? __a : __b; }
@@ -69,6 +75,14 @@ GRIDSTRIDE_FUNCTION __t integer_power(__t __base, __t __exponent) {
         __base = static_cast<__t>(__base * __base);
     }
     return __result;
+}
+
+// Powers with one exponent for all: roots have other edges, as of minus infinity.
+GRIDSTRIDE_FUNCTION __t power_or_root(__t __a, __t __exponent) {
+    return __exponent == __t(0.5) ? ::sqrt(__a) : ::pow(__a, __exponent);
+}
+GRIDSTRIDE_FUNCTION __t power_or_roots(__t __a, __t __exponent) {
+    return __exponent == __t(-0.5) ? 1 / ::sqrt(__a) : power_or_root(__a, __exponent);
 }
 
 // Shifts by the width and more.

@@ -1,0 +1,305 @@
+"""What is neither an array nor a number: constants, which may be other ones, or change, between calls."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import fractions
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from tests.every_target.test_fuse_arguments import check_calls
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+class Model:
+    def __init__(self, factor: Any) -> None:
+        self.factor = factor
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.factor
+
+
+class Equal(Model):
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+    def __init__(self, factor: Any) -> None:
+        self.factor = factor
+
+
+@dataclasses.dataclass(eq=False)
+class OfIdentity:
+    factor: Any
+
+
+@dataclasses.dataclass
+class OfFields:
+    factor: Any
+
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Frozen:
+    factor: Any
+
+
+def scaled(x: Any, model: Any) -> Any:
+    return x * model.factor
+
+
+def scaled_by_all(x: Any, model: Any) -> Any:
+    for each in model.factor:
+        x = x * each
+    return x
+
+
+CLASSES = [Model, Equal, Slotted, OfIdentity, OfFields, lambda factor: types.SimpleNamespace(factor=factor)]
+
+
+@pytest.mark.parametrize("make", CLASSES, ids=["plain", "equal", "slots", "identity", "fields", "namespace"])
+def test_attributes_of_objects_may_change(make: Callable[[Any], Any]) -> None:
+    fused, model = gs.fuse(scaled), make(2.0)
+    for factor in (2.0, 3.0, 3, np.float32(2), 2.0):
+        model.factor = factor
+        got = fused(X, model)
+        assert got.dtype == (X * factor).dtype
+        np.testing.assert_array_equal(got, X * factor)
+    check_calls(scaled, (X, make(2.0)), (X, make(3.0)), (X, make(2.0)))
+    fused, model = gs.fuse(scaled_by_all), make([2.0])
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(X, model), scaled_by_all(X, model))
+        model.factor.append(3.0)
+
+
+def test_what_stands_in_objects_within_objects_may_change() -> None:
+    model = Model(Model([{"a": OfFields(2.0)}]))
+    model.factor.itself = model
+    fused = gs.fuse(lambda x, m: x * m.factor.factor[0]["a"].factor)
+    np.testing.assert_array_equal(fused(X, model), X * 2)
+    model.factor.factor[0]["a"].factor = 5.0
+    np.testing.assert_array_equal(fused(X, model), X * 5)
+
+
+def test_objects_are_traced_once_while_nothing_changes() -> None:
+    runs = []
+
+    def counted(x: Any, model: Any) -> Any:
+        runs.append(1)
+        return x * model.factor
+
+    fused, model = gs.fuse(counted), Model(2.0)
+    model.unknown, model.itself, model.table = {1: 2}.keys(), model, np.ones(5000)
+    for _ in range(3):
+        fused(X, model)
+    assert len(runs) == 1
+    for _ in range(2):
+        fused(X, Frozen(2.0)), fused(X, OfFields(2.0))
+    assert len(runs) == 3
+    for _ in range(2):
+        gs.fuse(counted)(X, model)
+    third = gs.fuse(lambda x, p: counted(x, Model(float(p))))
+    runs.clear()
+    for _ in range(2):
+        third(X, fractions.Fraction(1, 3))
+    assert len(runs) == 1
+
+
+def test_a_fused_method_sees_attributes_of_its_object() -> None:
+    class Layer(Model):
+        forward = gs.fuse(Model.scaled)
+
+    layer, other = Layer(2.0), Layer(4.0)
+    for factor in (2.0, 3.0):
+        layer.factor = factor
+        np.testing.assert_array_equal(layer.forward(X), X * factor)
+        np.testing.assert_array_equal(other.forward(X), X * 4)
+
+
+def test_small_arrays_within_objects_may_change() -> None:
+    model = Model(np.array([2.0, 3.0]))
+    fused = gs.fuse(lambda x, m: x * float(m.factor[0]))
+    np.testing.assert_array_equal(fused(X, model), X * 2)
+    model.factor[0] = 7
+    np.testing.assert_array_equal(fused(X, model), X * 7)
+
+
+def test_sets_and_queues_may_be_arguments() -> None:
+    check_calls(
+        lambda x, p: x * max(p), (X, {1, 2}), (X, {1, 3}), (X, collections.deque([5, 1])), (X, {1, 2})
+    )
+
+
+def test_dicts_with_orders_and_defaults_are_taken_apart() -> None:
+    ordered = collections.OrderedDict(a=X, b=2.0)
+    usual = collections.defaultdict(lambda: 7.0, a=X)
+    other = collections.defaultdict(lambda: 8.0, a=X)
+    check_calls(lambda d: d["a"] * d["b"], (ordered,), (usual,), (other,), ({"a": X, "b": 3.0},))
+    empty = collections.defaultdict(lambda: 7.0, a=X)
+    np.testing.assert_array_equal(gs.fuse(lambda d: d["a"] * d["b"])(empty), X * 7)
+    assert list(empty) == ["a"]
+    assert empty["a"] is X
+
+
+# ---- lists and arrays beside numbers ----
+
+
+def test_tables_beside_numbers_may_change_within_the_function() -> None:
+    def function(x: Any, p: Any) -> Any:
+        coefficients = [1.0]
+        first = np.polyval(coefficients, p)
+        coefficients.append(2.0)
+        table = np.array([0.0, 1.0])
+        second = np.interp(p, [0.0, 4.0], table)
+        table[1] = 100
+        return x * first + np.polyval(coefficients, p) + second
+
+    check_calls(function, (X, 2.0), (X, 3.0), (X, 2.5), (X, 2.0))
+
+
+def test_tables_beside_numbers_may_change_between_calls() -> None:
+    table, runs = np.array([0.0, 10.0]), []
+
+    def function(x: Any, p: Any) -> Any:
+        runs.append(1)
+        return x * np.interp(p, [0.0, 1.0], table)
+
+    fused = gs.fuse(function)
+    for last in (10.0, 10.0, 20.0, 20.0):
+        table[1] = last
+        np.testing.assert_array_equal(fused(X, 0.5), X * last / 2)
+        np.testing.assert_array_equal(fused(X, 0.25), X * last / 4)
+    assert len(runs) == 2
+
+
+# ---- what other calls left ----
+
+
+def test_numbers_that_a_function_keeps_are_what_they_were() -> None:
+    kept: dict[str, Any] = {}
+
+    def function(x: Any, p: Any) -> Any:
+        kept.setdefault("p", p * 1)
+        return x * kept["p"] + kept["p"] * p
+
+    fused = gs.fuse(function)
+    np.testing.assert_array_equal(fused(X, 2.0), X * 2 + 4)
+    np.testing.assert_array_equal(fused(X.astype(np.float32), 5.0), X.astype(np.float32) * 2 + 10)
+    assert kept["p"] * 3 == 6.0
+    assert type(kept["p"] * 3) is float
+
+
+def test_functions_with_caches_may_be_called() -> None:
+    @functools.lru_cache
+    def doubled(p: Any) -> Any:
+        return p * 2
+
+    check_calls(lambda x, p: x * doubled(p), (X, 1.0), (X, 2.0), (X, 1.0), (X, 3.0))
+
+
+def test_fused_functions_may_be_called_with_numbers_and_other_arrays() -> None:
+    inner = gs.fuse(lambda a, q: a * q + q)
+
+    def function(x: Any, p: Any, q: Any) -> Any:
+        return x * float(inner(np.ones(3), p + q).sum()) * p
+
+    check_calls(function, (X, 2.0, 3.0), (X, 4.0, 5.0), (X, 2.0, 4.0))
+    check_calls(
+        lambda x, p: x * float(gs.fuse(lambda a, q: a * q * p)(np.ones(3), p * 2).sum()), (X, 1.0), (X, 2.0)
+    )
+    with pytest.raises(
+        TypeError, match=r"a call of the fused function `fused` with `a` and arrays that are no arg"
+    ):
+        gs.fuse(lambda x, p: inner(x, np.ones(3)))(X, 1.0)
+
+
+def test_arrays_that_a_function_keeps_are_refused() -> None:
+    kept: dict[str, Any] = {}
+
+    def keeping(x: Any) -> Any:
+        kept["x"] = x + 1
+        kept["sum"] = np.sum(x)
+        return kept["x"]
+
+    gs.fuse(keeping)(X)
+    for function in (
+        lambda x: x + kept["x"],
+        lambda x: kept["x"],
+        lambda x: np.sin(kept["x"]),
+        lambda x: kept["sum"],
+    ):
+        with pytest.raises(
+            TypeError, match="an array that another call of a fused function had, and that was kept"
+        ):
+            gs.fuse(function)(X)
+
+
+def test_traces_of_values_that_matter_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gridstride.families.fuse import fused as module
+
+    monkeypatch.setattr(module, "_MOST_KEPT", 3)
+    fused = gs.fuse(lambda x, p: x * len(f"{p}"))
+    for p in range(8):
+        np.testing.assert_array_equal(fused(X, 10**p), X * (p + 1))
+    assert len(fused._traces) == 3
+    np.testing.assert_array_equal(fused(X, 1), X)
+
+
+# ---- classes of arrays ----
+
+
+@pytest.mark.parametrize("name", ["mean", "clip", "__gt__", "__invert__", "__array_wrap__", "astype", "real"])
+def test_classes_of_arrays_that_do_something_otherwise_are_refused(name: str) -> None:
+    kind = type("Own", (np.ndarray,), {name: lambda *args, **kwargs: 1})
+    with pytest.raises(TypeError, match=rf"the argument `x` is a Own, whose {name} is not that of arrays"):
+        gs.fuse(lambda x: x + 1)(X.view(kind))
+
+
+def test_memory_maps_are_arrays(tmp_path: Any) -> None:
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(3,))
+    mapped[:] = [1, 2, 3]
+    np.testing.assert_array_equal(gs.fuse(lambda x: x.mean())(mapped), np.float32(2))
+
+
+# ---- powers ----
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int32])
+def test_edges_of_powers_are_those_of_numpy(dtype: Any) -> None:
+    edges = [0, 4, 9, -3] if dtype is np.int32 else [-np.inf, -0.0, 0, 4, 9, -3]
+    x = np.array(edges, dtype)
+    for function in (lambda x, p: x**p, np.power):
+        fused = gs.fuse(function)
+        for p in (0.5, 2.0, 2, 3, 0.25, -1.0, -0.5, np.float64(0.5), np.array(0.5)):
+            with np.errstate(all="ignore"):
+                wanted, got = function(x, p), fused(x, p)
+                constant = gs.fuse(lambda x, function=function, p=p: function(x, p))(x)
+            for each in (got, constant):
+                assert each.dtype == wanted.dtype
+                np.testing.assert_allclose(each, wanted, rtol=1e-3)
+                numbers = ~np.isnan(wanted)
+                np.testing.assert_array_equal(
+                    np.signbit(each.real)[numbers], np.signbit(wanted.real)[numbers]
+                )
+
+
+def test_arrays_filled_with_arrays_keep_their_shape() -> None:
+    filled = gs.fuse(np.full_like)
+    np.testing.assert_array_equal(filled(X, np.arange(3.0)), np.full_like(X, np.arange(3.0)))
+    with pytest.raises(
+        ValueError, match=r"full_like\(\) of an array of shape \(2, 3\) by what has shape \(4, 2, 3\)"
+    ):
+        filled(X, np.ones((4, 2, 3)))
