@@ -206,7 +206,7 @@ def test_fields_of_an_object_may_change_between_calls() -> None:
     np.testing.assert_array_equal(model.scaled(X), X * 2)
     model.factor = 3.0
     np.testing.assert_array_equal(model.scaled(X), X * 3)
-    with pytest.raises(TypeError, match="an array that is no argument, of shape .* pass it to the function"):
+    with pytest.raises(TypeError, match=r"an array that is no argument, of shape .* pass it to the function"):
         Model(X).scaled(X)
 
 
@@ -345,3 +345,58 @@ def test_functions_may_ask_for_dtypes() -> None:
 def test_what_is_wrong_is_named(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         gs.fuse(function, kernel_name="fused")(X)
+
+
+# ---- calls like earlier ones ----
+
+
+def test_calls_of_all_kinds_may_follow_each_other() -> None:
+    def function(x: Any, p: Any = 2.0, q: Any = None, r: Any = (1, 2)) -> Any:
+        x = x * p + r[0]
+        return x if q is None else x - q
+
+    single, calls = X.astype(np.float32), []
+    for x in (X, single, SMALL, X[0, 0:1].reshape(()), X[:, :2], np.float32(2) * single):
+        for rest in (
+            (),
+            (3,),
+            (3.0,),
+            (np.float32(3),),
+            (2.0, 1.0),
+            (2.0, None),
+            (np.int8(3), 2),
+            (300.0,),
+            (-1.5, 1e300),
+        ):
+            calls += [(x, *rest), (x, Keywords(p=4.0)), (x, *rest)]
+    with np.errstate(all="ignore"):
+        check_calls(function, *calls)
+
+
+def test_numbers_that_matter_later_are_noticed() -> None:
+    def function(x: Any, p: Any, q: Any) -> Any:
+        return x * (2 if p > 1 else 3) if q is None else x * p
+
+    calls = [
+        (X, 2.0, 0.0),
+        (X, 3.0, 0.0),
+        (X, 2.0, None),
+        (X, 0.5, None),
+        (X, 0.5, 1.0),
+        (X, 2.0, 1.0),
+        (X, 3.0, None),
+    ]
+    check_calls(function, *calls, *calls)
+    deciding = gs.fuse(lambda x, p, q: x * (q if type(q) is float or p > 1 else 5))
+    for p in (2.0, 0.5, 2.0, 0.5):
+        np.testing.assert_array_equal(deciding(X, p, 2), X * (2 if p > 1 else 5))
+
+
+def test_shapes_that_do_not_fit_are_named_at_every_call() -> None:
+    fused = gs.fuse(lambda x, y: x + y, kernel_name="fused")
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(X, X), X + X)
+        with pytest.raises(
+            ValueError, match=r"fused function `fused`: the shapes do not broadcast.* x \(2, 3\), y \(4,\)"
+        ):
+            fused(X, np.ones(4))

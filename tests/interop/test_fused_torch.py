@@ -462,3 +462,15 @@ def test_zeros_of_remainders_have_the_sign_of_the_dividend() -> None:
             got, wanted = gs.fuse(lambda x, p: x % p)(values, divisor), values % divisor
             torch.testing.assert_close(got, wanted, equal_nan=True, rtol=0, atol=0)
             assert (torch.signbit(got) == torch.signbit(wanted))[~wanted.isnan()].all()
+
+
+def test_calls_follow_the_default_dtype() -> None:
+    fused, x = gs.fuse(lambda x, p: x * p), tensor("int32", 5)
+    for _ in range(2):
+        for dtype in (torch.float32, torch.float64):
+            torch.set_default_dtype(dtype)
+            try:
+                for _ in range(3):
+                    assert fused(x, 0.5).dtype == (x * 0.5).dtype
+            finally:
+                torch.set_default_dtype(torch.float32)

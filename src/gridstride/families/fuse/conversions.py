@@ -10,13 +10,21 @@ import numpy as np
 
 from gridstride._arguments.promotion import DType
 
+#: Below which float32 holds any float.
+_SURE = 1e38
+
 Convert = Callable[[Any, DType], Any]
 
 
 def fitting(value: Any, dtype: DType) -> Any:
     """Return a number in a dtype; OverflowError where a Python integer does not fit."""
+    kind = type(value)
+    if (kind is float and (dtype.char == "d" or -_SURE < value < _SURE) and dtype.char in "df") or (
+        kind is int and 0 <= value < 128 and dtype.kind in "iuf"
+    ):
+        return dtype.type(value)
     with np.errstate(all="ignore"):
-        if isinstance(value, np.generic):
+        if issubclass(kind, np.generic):
             return value.astype(dtype)
         return np.asarray(value, dtype)[()]
 

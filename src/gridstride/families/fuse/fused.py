@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from gridstride.families.names import checked_kernel_name
 
 #: Combinations of dtypes and of values that matter of which a function's traces are kept.
 _MOST_KEPT = 1024
+#: Types of defaults that stay what they are.
+_UNCHANGEABLE = (bool, int, float, complex, str, type(None))
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:
@@ -80,6 +82,18 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     return lambda function: fuse(function, kernel_name=name)
 
 
+class _Usual(NamedTuple):
+    """What a call without keywords comes to: its trace, and the values of parameters that it leaves out.
+
+    Its rules are those of the libraries of its arrays, which may get other ones.
+    """
+
+    trace: Trace
+    defaults: tuple[Any, ...]
+    libraries: Set[str]
+    rules: Rules
+
+
 class FusedFunction:
     """Call a function's kernel for the dtypes of the arguments, making it where there is none yet."""
 
@@ -93,8 +107,17 @@ class FusedFunction:
         self._signature = _signature_of(function)
         self._traces: dict[tuple[Any, ...], list[Trace]] = {}
         self._pinned: set[str] = set()
+        self._usual: dict[tuple[Any, ...], _Usual] = {}
+        self._classes: frozenset[type] = frozenset()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kinds = None if kwargs else self._kinds_of(args)
+        usual = None if kinds is None else self._usual.get(kinds)
+        if usual is not None and usual.rules is _rules(usual.libraries):
+            passed_values = (*args, *usual.defaults)
+            numbers = usual.trace.tape.numbers(passed_values)
+            if numbers is not None:
+                return usual.trace.called(passed_values, numbers)
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -115,12 +138,15 @@ class FusedFunction:
                 continue
             numbers = trace.tape.numbers(values)
             if numbers is not None:
+                self._remember(args, kwargs, given, trace)
                 return trace.called(values, numbers)
         if isinstance(self._function, np.ufunc):
             for name in bound.arguments.keys() - passed:
                 del bound.arguments[name]  # they do not take all of their defaults
         trace = self._trace(given, rules, bound)
-        self._pinned |= trace.tape.pinned
+        if not trace.tape.pinned <= self._pinned:
+            self._pinned |= trace.tape.pinned
+            self._usual.clear()
         if not trace.tape.steps.has_changed():
             self._keep((rules.key, *given.key(self._pinned)), trace)
         with np.errstate(all="ignore"):  # the function was told already
@@ -141,6 +167,40 @@ class FusedFunction:
         for name in self.__qualname__.split("."):
             found = getattr(found, name, None)
         return self.__qualname__ if found is self else (FusedFunction, (self._function, self._name))
+
+    def _kinds_of(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return what tells calls with arrays and numbers alone apart; None where others are among the arguments."""
+        kinds: list[Any] = []
+        for each in args:
+            kind = type(each)
+            if kind in self._classes:
+                kinds.append((kind, each.dtype, each.ndim == 0))
+            elif kind is float or kind is int:
+                kinds.append(kind)
+            else:
+                return None
+        return tuple(kinds)
+
+    def _remember(self, args: Sequence[Any], kwargs: Any, given: Arguments, trace: Trace) -> None:
+        """Let calls like this one find their trace at once, unless it is not told by the kinds of arguments alone."""
+        values, count = given.values, len(args)
+        if (
+            kwargs
+            or len(values) < count
+            or any(one is not other for one, other in zip(args, values, strict=False))
+        ):
+            return
+        if trace.tape.steps.may_change() or any(each.name in self._pinned for each in given.all[:count]):
+            return
+        if not all(type(each) in _UNCHANGEABLE for each in values[count:]):
+            return
+        self._classes |= {
+            type(each.value) for each in given.all if each.kind != "constant" and hasattr(each.value, "ndim")
+        }
+        kinds = self._kinds_of(tuple(args))
+        if kinds is not None:
+            libraries = frozenset(each.library for each in given.arrays)
+            self._usual[kinds] = _Usual(trace, tuple(values[count:]), libraries, trace.tape.rules)
 
     def _keep(self, key: tuple[Any, ...], trace: Trace) -> None:
         self._traces.setdefault(key, []).append(trace)
@@ -182,7 +242,7 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(lambda *args, **kwargs: None)
 
 
-def _rules(libraries: set[str]) -> Rules:
+def _rules(libraries: Set[str]) -> Rules:
     """Return the rules of the library of all arrays, NumPy's where there are several."""
     adapter = arrays.adapter_of(next(iter(libraries))) if len(libraries) == 1 else None
     floating = None if adapter is None else adapter.floating_dtype()

@@ -54,6 +54,10 @@ class Steps:
         self._rest.append(value)
         return self._count + len(self._rest) - 1
 
+    def may_change(self) -> bool:
+        """Return whether there are such values that may become others."""
+        return bool(self._changeable)
+
     def has_changed(self) -> bool:
         """Return whether any of those values is another now, such as a table."""
         return any(contents(value) != before for value, before in self._changeable)

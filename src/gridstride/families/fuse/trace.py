@@ -49,26 +49,42 @@ class Trace:
         self._uses = [self._arrays_in(each) for each in self._results]
         self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
         self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
+        self._whole = tuple(range(len(self._results)))
+        is_one_kernel = len(set(self._uses)) == 1 and not any(type(each) is Number for each in self._results)
+        self._is_plain = is_one_kernel and not self._negative_exponents and not tape.changes
 
     def called(self, values: Sequence[Any], numbers: Numbers) -> Any:
         """Return the results for the arguments of a call, given its numbers."""
         passed = {parameter: values[place] for parameter, place in self._arrays_of.items()}
+        if self._is_plain:
+            return self._put_together(self._called_kernel(self._whole, passed, numbers))
         if self._negative_exponents:
             self._check_exponents(passed, numbers)
         for change in self.tape.changes:
             self._check_change(change, passed)
         found: dict[int, Any] = {}
         try:
-            for group in self._groups(passed):
-                kernel, parameters = self._kernel(group)
-                found |= dict(zip(group, kernel(*_passed(parameters, passed, numbers)), strict=True))
+            groups = self._groups(passed)
         except ValueError:
             self._check_shapes(passed)
             raise
+        for group in groups:
+            found |= dict(zip(group, self._called_kernel(group, passed, numbers), strict=True))
         for position, each in enumerate(self._results):
             if type(each) is Number:
                 found[position] = each.found(numbers.taken)
         return self._put_together(found)
+
+    def _called_kernel(
+        self, group: tuple[int, ...], passed: Mapping[str, Any], numbers: Numbers
+    ) -> tuple[Any, ...]:
+        kernel, parameters = self._kernel(group)
+        try:
+            results: tuple[Any, ...] = kernel(*_passed(parameters, passed, numbers))
+        except ValueError:
+            self._check_shapes(passed)
+            raise
+        return results
 
     def _arrays_in(self, result: Any) -> frozenset[str]:
         """Return the parameters that are arrays of which a result is made."""
@@ -140,7 +156,7 @@ class Trace:
         return known
 
 
-def _taken_apart(result: Any, found: list[Any]) -> Callable[[Mapping[int, Any]], Any]:
+def _taken_apart(result: Any, found: list[Any]) -> Callable[[Mapping[int, Any] | Sequence[Any]], Any]:
     """Append what stands in a tuple, list or dict, or a result itself; return what makes the same of others."""
     kind = type(result)
     if issubclass(kind, tuple | list):
