@@ -20,6 +20,7 @@ import pytest
 from native_support import Recorder
 
 from gridstride import _native
+from gridstride._array_pipeline import usual_folds
 from gridstride._compilation import functions
 from gridstride.errors import TargetUnavailable
 from gridstride.targets import registry
@@ -27,6 +28,7 @@ from gridstride.targets.base import Target
 from gridstride.targets.block_loops import writers
 
 _HOST_ARRAYS = 1
+MOST_ALONE = usual_folds._MOST_ALONE
 
 
 @pytest.fixture
@@ -49,6 +51,18 @@ def loaded_texts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     load = functions._load
     monkeypatch.setattr(functions, "_load", lambda *what: loaded.append(what[2]) or load(*what))
     return loaded
+
+
+@pytest.fixture(autouse=True)
+def _folds_in_texts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no fold wait for all that are usual to be compiled, whatever other tests called the same kernel with."""
+    monkeypatch.setattr(usual_folds, "_MOST_ALONE", 1 << 30)
+
+
+@pytest.fixture
+def usual_folds_in_one_text(_folds_in_texts_of_their_own: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile the usual folds of a kernel that has many in one text, as outside of tests."""
+    monkeypatch.setattr(usual_folds, "_MOST_ALONE", MOST_ALONE)
 
 
 @pytest.fixture

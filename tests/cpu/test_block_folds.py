@@ -710,3 +710,13 @@ def test_what_was_refused_with_wider_numbers_is_not_tried_again(
         compiled(axis=1)
     monkeypatch.delenv("GRIDSTRIDE_FORBID_COMPILATION")
     assert compiled(axis=1) == [True, False]
+
+
+@pytest.mark.parametrize("of", ["sums", "places", "flags"])
+def test_usual_folds_in_one_text(
+    monkeypatch: pytest.MonkeyPatch, loaded_texts: list[Any], folds_of_much: None, of: str
+) -> None:
+    reduction.test_usual_folds_in_one_text_give_the_same_bits(
+        np, monkeypatch, loaded_texts, folds_of_much, of
+    )
+    assert max(len(program.kernels) for program in loaded_texts) > 6

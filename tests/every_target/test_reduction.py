@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import gridstride as gs
 from gridstride import _dtypes
+from gridstride._array_pipeline import usual_folds
 from gridstride.targets.base import Target
 from gridstride.targets.block_loops import writers
 from tests.array_values import values
@@ -589,6 +591,41 @@ def test_a_thousand_shapes_and_twelve_layouts_compile_a_few_texts(
     assert 1 <= len(loaded_texts) <= 6
 
 
+@pytest.mark.parametrize("of", ["sums", "places", "flags"])
+def test_usual_folds_in_one_text_give_the_same_bits(
+    xp: ModuleType, monkeypatch: pytest.MonkeyPatch, loaded_texts: list[Any], folds_of_much: None, of: str
+) -> None:
+    monkeypatch.setattr(usual_folds, "_SHAPES", ((40, 30, 20), (3, 300, 301), (300, 3, 301), (301, 300, 3)))
+    dtype = "float32" if of == "sums" else "int16" if of == "places" else "bool"
+    found = []
+    for most in (1 << 30, 0):
+        monkeypatch.setattr(usual_folds, "_MOST_ALONE", most)
+        name = f"{of}_of_{'texts' if most else 'one_text'}"
+        kernel = place_kernel(name) if of == "places" else gs.ReductionKernel(
+            "T x", "T y", "x", "a || b" if of == "flags" else "a + b", "y = a", "0", name
+        )  # fmt: skip
+        results = []
+        for shape in usual_folds._SHAPES:
+            x = (xp.arange(math.prod(shape)).reshape(shape) % 1009 / 7).astype(dtype)
+            for view, axis in layouts(x):
+                result = kernel(view, axis=axis)
+                results += [gs.asnumpy(each) for each in (result if of == "places" else (result,))]
+                if of == "sums":
+                    np.testing.assert_allclose(results[-1], gs.asnumpy(view).sum(axis=axis), rtol=1e-5)
+        found.append(results)
+    for alone, together in zip(*found, strict=True):
+        np.testing.assert_array_equal(alone, together)
+    assert len(loaded_texts) > 2
+
+
+def layouts(x: Any) -> list[tuple[Any, Any]]:
+    """Return the same array in several layouts, each with the axes that are folded."""
+    return [
+        (x, None), (x, 0), (x, 1), (x, 2), (x, (0, 2)), (x.T, 0), (x.transpose(1, 0, 2), 1), (x[::2], 2),
+        (x[..., ::2], 2), (x[::-1], 0), (x[..., ::-1], None),
+    ]  # fmt: skip
+
+
 def call_in_twelve_layouts(
     xp: ModuleType, dtype: str, longest: int, name: str, are_places: bool = False
 ) -> None:
@@ -601,10 +638,7 @@ def call_in_twelve_layouts(
     random = np.random.default_rng(1)
     for count in range(1000):
         x = xp.ones(tuple(random.integers(1, longest, 3, endpoint=True).tolist()), dtype)
-        views = [
-            (x, None), (x, 0), (x, 1), (x, 2), (x, (0, 2)), (x.T, 0), (x.transpose(1, 0, 2), 1), (x[::2], 2),
-            (x[..., ::2], 2), (x[::-1], 0), (x[..., ::-1], None), (x[0], 1),
-        ]  # fmt: skip
+        views = [*layouts(x), (x[0], 1)]
         view, axis = views[count % 12]
         fresh(view, axis=axis)
 

@@ -12,6 +12,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.targets import registry
+from gridstride.targets.base import Program
 from tests.array_values import Array
 from tests.crosses import cases_in_soak, in_turns
 from tests.every_target import test_elementwise as elementwise
@@ -65,6 +66,48 @@ def test_a_thousand_large_shapes_in_twelve_layouts(compiled: list[object], longe
     with gs.use_target("null"):
         elementwise.call_in_twelve_layouts(UNWRITTEN, dtype, longest, f"large_elements_of_{dtype}")
     assert 1 <= len(compiled) <= 6
+
+
+@pytest.mark.parametrize(
+    ("what", "longest", "dtype"),
+    [
+        ("sums", 400, "float32"), ("sums", 900, "int8"), ("places", 900, "float32"),
+        *cases_in_soak(("sums", 900, "float16"), ("sums", 900, "complex128"), ("places", 400, "int8")),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("usual_folds_in_one_text")
+def test_a_thousand_large_folds_in_twelve_layouts(
+    compiled: list[object], request: pytest.FixtureRequest, what: str, longest: int, dtype: str
+) -> None:
+    """The usual loops are one text as soon as a kernel has had a few of them."""
+    name = f"large_{what}_of_{longest}_by_{request.node.callspec.params['compiled'].replace(' ', '_')}"
+    with gs.use_target("null"):
+        reduction.call_in_twelve_layouts(UNWRITTEN, dtype, longest, name, are_places=what == "places")
+    assert 1 <= len(compiled) <= 6
+
+
+@pytest.mark.parametrize("compiled", ["blocks of threads"], indirect=True)
+@pytest.mark.usefixtures("usual_folds_in_one_text")
+def test_large_folds_of_a_few_layouts_and_of_long_texts_have_texts_of_their_own(
+    compiled: list[Program],
+) -> None:
+    x = np.empty((400, 300, 200), "f4")
+    with gs.use_target("null"):
+        few = gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "few_layouts")
+        for axis in (None, 0, 2):
+            few(x, axis=axis)
+        assert [len(program.kernels) for program in compiled] == [2, 2, 1]
+        few(x, axis=1)
+        few(x, axis=(0, 2))
+        assert len(compiled) == 4
+        assert len(compiled[-1].kernels) > 10
+        compiled.clear()
+        long = gs.ReductionKernel(
+            "T x", "T y", "x", "a + b", "y = a", "0", "long_text", preamble="// long\n" * 1000
+        )
+        for axis in (None, 0, 1, 2, (0, 2)):
+            long(x, axis=axis)
+        assert max(len(program.kernels) for program in compiled) == 2
 
 
 @pytest.mark.parametrize("compiled", ["blocks of threads"], indirect=True)

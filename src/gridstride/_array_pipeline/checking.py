@@ -123,7 +123,7 @@ def _prepared(
     ]
     loop = FoldLoop("gridstride/fold_orders.h", "fold_orders", "", _CAPACITY, space, tuple(elements), how)
     form = reduction_form(source, tuple(each.role for each in operands), bound.types.items(), loop, False)
-    program = reduction_program(source, form, place.target.name)
+    program = reduction_program(source, (form,), place.target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
     block = ParameterBlock()
     block.add(loop.space, 8)

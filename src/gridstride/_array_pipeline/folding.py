@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from gridstride._arguments import axes
 from gridstride._arguments.elementwise import operand_strides
@@ -13,14 +13,18 @@ from gridstride._arguments.reduction import BoundFold, bind_reduction, plain_axe
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
+from gridstride._array_pipeline.usual_folds import forms_of_text, is_short, usual_walks
+from gridstride._array_pipeline.walking import walk_of
 from gridstride._compilation.functions import LoadedProgram, load_program, remember_refusal, was_refused
 from gridstride._pipeline import view_arguments
 from gridstride._source.recognized import keeps_places, may_ask_for
 from gridstride._source.reduction import (
     FOLDING_SIZE,
+    ReductionForm,
     ReductionSource,
     entry,
     folds_structures,
+    joining_entry,
     reduction_form,
     reduction_program,
 )
@@ -66,9 +70,8 @@ def prepare_fold(
 
     Whether the call came again makes no difference: in which order a fold adds must not depend on earlier calls.
     """
-    name = entry(source.declaration.name)
     writers, limits = writers_of(place), place.target.limits(place.device)
-    in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
+    in_structures = _in_structures(source, bound, operands)
     inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
     asks = may_ask_for(source, "i"), may_ask_for(source, "_J")
     walk = fold_walk(bound, operands, *asks)._replace(
@@ -76,18 +79,23 @@ def prepare_fold(
         has_identity=source.identity is not None,
         keeps_places=in_structures and keeps_places(source, [operands[k].role for k in inputs]),
     )
+    has_usual = writers.has_many_folds and is_short(source.sections().values())
+    usual = usual_walks(walk, *asks) if has_usual else ()
     loop = writers.reduction(walk, limits)
-    loaded, text = _loaded(source, bound, operands, place, loop, in_structures)
-    size = loaded.object_code.constants[FOLDING_SIZE]
+    loaded = _loaded(
+        source, bound, operands, place, loop, (writers.reduction(each, limits) for each in usual)
+    )
+    size = loaded.program.object_code.constants[FOLDING_SIZE]
     if loop.largest is not None and size > loop.largest:
         loop = writers.large_reduction(walk, limits, size)
-        loaded, text = _loaded(source, bound, operands, place, loop, in_structures)
+        loaded = _loaded(source, bound, operands, place, loop)
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
+    text = loaded.program.program.text
     if loop.joining is None or loop.parts == 1:
-        return PreparedCall(text, (block.step(loaded, name, loop.configuration),))
-    first = block.step(loaded, name, loop.configuration, (loop.workspace_at,))
+        return PreparedCall(text, (block.step(loaded.program, loaded.kernel, loop.configuration),))
+    first = block.step(loaded.program, loaded.kernel, loop.configuration, (loop.workspace_at,))
     block = ParameterBlock()
     block.add(loop.joined_space or loop.space, 8)
     block.add(loop.joining.space, 8)
@@ -95,8 +103,18 @@ def prepare_fold(
     workspace = block.add(workspace_operand(size, results, loop, loop.joining.capacity), 8)
     others = [k for k in range(len(operands)) if k not in inputs]
     block.add_operands(operands, others, loop.operands[len(inputs) :])
-    second = block.step(loaded, f"{name}_joining", loop.joining.configuration, (loop.workspace_at, workspace))
+    second = block.step(
+        loaded.program, loaded.joining, loop.joining.configuration, (loop.workspace_at, workspace)
+    )
     return PreparedCall(text, (first, second), size * loop.parts * results)
+
+
+class _Loaded(NamedTuple):
+    """A program, and the names of a fold's functions in it: the one that folds, and the one that joins parts."""
+
+    program: LoadedProgram
+    kernel: str
+    joining: str
 
 
 def _loaded(
@@ -105,25 +123,48 @@ def _loaded(
     operands: Sequence[Operand],
     place: Place,
     loop: FoldLoop,
-    in_structures: bool,
-) -> tuple[LoadedProgram, str]:
-    target, device = place.target, place.device
-    roles = tuple(operand.role for operand in operands)
-    form = reduction_form(source, roles, bound.types.items(), loop, in_structures)
-    refused = None
-    if form.widened:
-        of_any_loop = reduction_program(source, form.of_any_loop(), target.name)
+    usual: Iterable[FoldLoop] = (),
+) -> _Loaded:
+    """Return the program of a fold, perhaps with those of usual loops."""
+    target, roles = place.target, tuple(operand.role for operand in operands)
+    in_structures = _in_structures(source, bound, operands)
+
+    def form_of(loop: FoldLoop) -> ReductionForm:
+        return reduction_form(source, roles, bound.types.items(), loop, in_structures)
+
+    form = form_of(loop)
+    kernel = source, form.of_any_loop(), target.name, place.device
+    forms = forms_of_text(
+        kernel, form, lambda: (each for each in map(form_of, usual) if each.widened == form.widened)
+    )
+    loaded = _loaded_forms(source, bound, forms, place)
+    name = source.declaration.name
+    joining = joining_entry(name, forms, form) if form.joining else ""
+    return _Loaded(loaded, entry(name, forms, form), joining)
+
+
+def _loaded_forms(
+    source: ReductionSource, bound: BoundFold, forms: tuple[ReductionForm, ...], place: Place
+) -> LoadedProgram:
+    """Return a program in which numbers are widened where the compiler takes it so."""
+    target, device, refused = place.target, place.device, None
+    if forms[0].widened:
+        of_any_loop = reduction_program(source, (forms[0].of_any_loop(),), target.name)
         if not was_refused(target, device, of_any_loop):
-            program = reduction_program(source, form, target.name)
             try:
-                return load_program(target, device, program), program.text
+                return load_program(target, device, reduction_program(source, forms, target.name))
             except CompileError:
                 refused = of_any_loop
-    program = reduction_program(source, form._replace(widened=()), target.name)
+    plain = tuple(form._replace(widened=()) for form in forms)
+    program = reduction_program(source, plain, target.name)
     loaded = load_explained(program, source.sections(), bound.types, place)
     if refused is not None:
         remember_refusal(target, device, refused)
-    return loaded, program.text
+    return loaded
+
+
+def _in_structures(source: ReductionSource, bound: BoundFold, operands: Sequence[Operand]) -> bool:
+    return folds_structures(source, [each.role for each in operands], bound.types.items())
 
 
 def check_sizes(source: ReductionSource, results: int) -> None:
@@ -154,38 +195,21 @@ def fold_walk(
     inputs = [operand for operand in elements if not operand.written]
     outputs = [operand for operand in elements if operand.written]
     kept = [axis for axis in range(len(bound.shape)) if axis not in bound.axes]
-    kept_shape = tuple(bound.shape[axis] for axis in kept)
-    fold_shape = tuple(bound.shape[axis] for axis in bound.axes)
-    all_strides = [
-        operand_strides(operand.view, bound.shape) for operand in inputs if operand.view is not None
-    ]
-    numbers = axes.c_strides(bound.shape, int(has_numbers))
-    in_kept = [tuple(each[axis] for axis in kept) for each in (numbers, *all_strides)]
-    in_fold = [tuple(each[axis] for axis in bound.axes) for each in (numbers, *all_strides)]
-    results = axes.c_strides(kept_shape, 1)
-    stored = [_kept_strides(operand, bound, kept) for operand in outputs]
-    positions = axes.c_strides(fold_shape, int(has_positions))
-    order = in_kept[1:] + stored + [results]
-    kept_lengths, kept_walked = axes.collapse(kept_shape, [results, *in_kept, *stored], order)
-    fold_lengths, fold_walked = axes.collapse(fold_shape, [positions, *in_fold], [*in_fold[1:], positions])
-    split = 2 + len(inputs)
-    return FoldWalk(
-        kept_lengths,
-        fold_lengths,
-        kept_walked[1],
-        fold_walked[1],
-        fold_walked[0],
-        kept_walked[0],
-        tuple(
-            Walked(operand.view.address, operand.view.dtype.itemsize, own, folded)
-            for operand, own, folded in zip(inputs, kept_walked[2:split], fold_walked[2:], strict=True)
-            if operand.view is not None
-        ),
-        tuple(
-            Walked(operand.view.address, operand.view.dtype.itemsize, own, (), True)
-            for operand, own in zip(outputs, kept_walked[split:], strict=True)
-            if operand.view is not None
-        ),
+    return walk_of(
+        bound.shape,
+        bound.axes,
+        [
+            Walked(each.view.address, each.view.dtype.itemsize, operand_strides(each.view, bound.shape), ())
+            for each in inputs
+            if each.view is not None
+        ],
+        [
+            Walked(each.view.address, each.view.dtype.itemsize, _kept_strides(each, bound, kept), (), True)
+            for each in outputs
+            if each.view is not None
+        ],
+        has_numbers,
+        has_positions,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -134,6 +134,14 @@ class ReductionForm(NamedTuple):
     checks_indices: bool = False
     folds_parts_alone: bool = False
 
+    def without_joining(self) -> ReductionForm:
+        """Return what its first function depends on."""
+        return self._replace(joining="", joining_shared="", joining_threads=0)
+
+    def of_joining(self) -> tuple[str, str, int, int]:
+        """Return what the function that joins parts depends on besides; its name is "" where there is none."""
+        return self.joining, self.joining_shared, self.joining_threads, self.capacity
+
     def of_any_loop(self) -> ReductionForm:
         """Return the same for all loops: whether a compiler takes a text is so."""
         return ReductionForm(
@@ -207,23 +215,35 @@ def folds_structures(
 
 
 @lru_cache(maxsize=2048)
-def reduction_program(source: ReductionSource, form: ReductionForm, target: str) -> Program:
-    """Return the program of a call."""
+def reduction_program(source: ReductionSource, forms: tuple[ReductionForm, ...], target: str) -> Program:
+    """Return the program of a call, or of several whose forms have other loops alone."""
     name = source.declaration.name
-    text = _Text(source, form)
-    whole = "\n".join((*source.sections().values(), source.reduce_type or "", text.whole))
-    dtypes = [dtype for role in text.roles for dtype in (role.stored, role.value)]
-    options = parse_options(source.options, target=target, kernel=name, checks_indices=form.checks_indices)
+    texts = [_Text(source, form) for form in forms]
+    functions: dict[str, str] = {}
+    for form, each in zip(forms, texts, strict=True):
+        if (kernel := entry(name, forms, form)) not in functions:
+            functions[kernel] = each.folding(kernel)
+        if form.joining and (kernel := joining_entry(name, forms, form)) not in functions:
+            functions[kernel] = each.joining(kernel)
+    first = texts[0]
+    text = "\n".join((first.types(), *functions.values()))
+    whole = "\n".join((*source.sections().values(), source.reduce_type or "", text))
+    dtypes = [dtype for role in first.roles for dtype in (role.stored, role.value)]
+    checks_indices = forms[0].checks_indices
+    options = parse_options(source.options, target=target, kernel=name, checks_indices=checks_indices)
     declared = declared_words(source.declaration, source.reduce_type or "")
+    headers = [header for each in texts for header in each.headers()]
     return Program(
-        text=apart_from_macros(text.whole, source.sections(), options, declared),
+        text=apart_from_macros(text, source.sections(), options, declared),
         name=name,
         options=options,
-        kernels=(entry(name), f"{entry(name)}_joining") if form.joining else (entry(name),),
+        kernels=tuple(functions),
         constants=(FOLDING_SIZE,),
-        includes=(form.header, *needed_headers(whole, dtypes), *text.headers()),
+        includes=tuple(
+            dict.fromkeys((*(form.header for form in forms), *needed_headers(whole, dtypes), *headers))
+        ),
         path=f"{name}.cu",
-        linked=form.linked,
+        linked=tuple(dict.fromkeys(each for form in forms for each in form.linked)),
         is_signed=False,
     )
 
@@ -234,8 +254,6 @@ class _Text:
     Attributes
     ----------
     roles : tuple of Role
-    whole : str
-        All functions.
     """
 
     def __init__(self, source: ReductionSource, form: ReductionForm) -> None:
@@ -247,7 +265,6 @@ class _Text:
         self._results = [role for role in elements if role.parameter.name in self._outputs]
         self._reduce_type = _reduce_type(source, self._form)
         self._reduce = handed_reduce(source, self._form, self._inputs, self._reduce_type)
-        self.whole = self._folding()
 
     def headers(self) -> Iterator[str]:
         """Yield what the text needs besides the loop's header and those of dtypes."""
@@ -260,8 +277,20 @@ class _Text:
         if any(role.is_declared for role in self.roles):
             yield "gridstride/declared_types.h"
 
-    def _folding(self) -> str:
-        """Return the function that folds, behind what it needs and before the one that joins parts."""
+    def types(self) -> str:
+        """Return what functions need, the same for all loops."""
+        source, name = self._source, self._source.declaration.name
+        return template("reduction_types.cu").substitute(
+            type_preamble=section(f"type_preamble of {name}", source.type_preamble),
+            types="\n".join((self._type_lines(), *self._raw_types(of_preamble=False))),
+            reduce_type=self._reduce_type_line(),
+            preamble=section(f"preamble of {name}", source.preamble),
+            layouts="\n".join((layout_lines(self.roles), *self._raw_types(of_preamble=True))),
+            has_identity=flag(bool(source.identity)),
+        )
+
+    def folding(self, kernel: str) -> str:
+        """Return the function that folds."""
         source, form, name = self._source, self._form, self._source.declaration.name
         common, capacity = self._common(), self._form.capacity
         types = [
@@ -269,13 +298,8 @@ class _Text:
         ]
         return template("reduction.cu").substitute(
             common,
+            name=kernel,
             shared=shared_line(form.shared, ", ".join(["gridstride_folding", *types])),
-            type_preamble=section(f"type_preamble of {name}", source.type_preamble),
-            types="\n".join((self._type_lines(), *self._raw_types(of_preamble=False))),
-            reduce_type=self._reduce_type_line(),
-            preamble=section(f"preamble of {name}", source.preamble),
-            layouts="\n".join((layout_lines(self.roles), *self._raw_types(of_preamble=True))),
-            has_identity=flag(bool(source.identity)),
             threads=form.threads,
             parameters=self._parameters(["gridstride_space"], self.roles),
             # By value: where a loop stores something, a compiler loads again what is known by reference.
@@ -287,16 +311,16 @@ class _Text:
             reduce=self._reduce,
             operands="".join(f", gridstride_at_{role.parameter.name}" for role in self._inputs),
             finish=template("keeping.cu" if form.folds_parts_alone else "finishing.cu").substitute(common),
-            joining=self._joining(common) if form.joining else "",
         )
 
-    def _joining(self, common: Mapping[str, str]) -> str:
+    def joining(self, kernel: str) -> str:
         """Return the function that joins parts."""
         form, capacity = self._form, self._form.capacity
         workspace = f"const gridstride::folded<gridstride_folding, gridstride_folding, {capacity}> gridstride_workspace"
         others = [role for role in self.roles if role not in self._inputs]
         return template("joining.cu").substitute(
-            common,
+            self._common(),
+            name=kernel,
             shared=shared_line(form.joining_shared, "gridstride_folding"),
             threads=form.joining_threads,
             parameters=self._parameters(["gridstride_space", "gridstride_parts"], others, workspace),
@@ -315,7 +339,6 @@ class _Text:
             end = "; })"
         structures = [role for role in self.roles if role.kind == "scalar" and role.is_structure]
         return {
-            "name": entry(name),
             "structures": "\n".join(map(structure_line, structures)),
             "operations": template("folding.cu").substitute(
                 reduce_expr=section(f"reduce_expr of {name}", source.reduce_expr),
@@ -379,9 +402,19 @@ def is_number(role: Role) -> bool:
     return role.kind == "scalar" and not role.is_structure
 
 
-def entry(name: str) -> str:
-    """Return the name of a reduction's function."""
-    return f"{name}_reduction"
+def entry(name: str, forms: Sequence[ReductionForm] = (), form: ReductionForm | None = None) -> str:
+    """Return the name of a reduction's function, that of a form among several."""
+    if form is None or len(forms) < 2:
+        return f"{name}_reduction"
+    wanted = form.without_joining()
+    place = next(place for place, each in enumerate(forms) if each.without_joining() == wanted)
+    return f"{name}_reduction_{place}"
+
+
+def joining_entry(name: str, forms: Sequence[ReductionForm], form: ReductionForm) -> str:
+    """Return the name of the function that joins parts, which forms may share."""
+    place = next(place for place, each in enumerate(forms) if each.of_joining() == form.of_joining())
+    return f"{name}_reduction_{place}_joining" if len(forms) > 1 else f"{name}_reduction_joining"
 
 
 def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:

@@ -220,7 +220,15 @@ class FoldLoop(NamedTuple):
 
 
 class LoopWriters(Protocol):
-    """Choose loops for walks, and how they are launched, from a device's limits."""
+    """Choose loops for walks, and how they are launched, from a device's limits.
+
+    Attributes
+    ----------
+    has_many_folds : bool
+        Whether there are so many loops for reductions that a kernel that needs many had better have them in one text.
+    """
+
+    has_many_folds: bool
 
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return the loop for an elementwise kernel."""

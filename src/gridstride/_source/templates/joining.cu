@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__($threads) ${name}_joining($parameters) {
+extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
     const gridstride::counted _in_ind = {gridstride_space.size}, _out_ind = {gridstride_space.outputs};
     const long long _fold_size = gridstride_space.size / gridstride_space.outputs;
     (void)_in_ind, (void)_out_ind, (void)_fold_size;

@@ -1,11 +1,3 @@
-$type_preamble
-$types
-$preamble
-$layouts
-#line 1 "reduction kernel"
-$reduce_type
-typedef gridstride::folding<_type_reduce, $has_identity> gridstride_folding;
-
 extern "C" __global__ void __launch_bounds__($threads) $name($parameters) {
     const gridstride::counted _in_ind = {gridstride_space.size}, _out_ind = {gridstride_space.outputs};
     const long long _fold_size = gridstride_space.size / gridstride_space.outputs;
@@ -24,4 +16,3 @@ $operations
 $finish    };
     ${begin}gridstride::$loop($map, $reduce, gridstride_finish, gridstride_folding($identity), gridstride_space$handed$operands)$end;
 }
-$joining

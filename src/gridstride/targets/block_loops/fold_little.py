@@ -79,7 +79,10 @@ def fold_little(walk: FoldWalk, limits: Limits) -> FoldLoop:
         for each in walk.inputs
     )
     how = configuration(blocks, THREADS, parts)
-    loop = fold_loop((_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how, capacity=capacity)
+    # One text for calls in parts and others.
+    loop = fold_loop(
+        (_HEADER, f"fold_little<{_AT_ONCE}>"), walk, space, inputs, how, capacity=capacity, always_joins=True
+    )
     return loop._replace(joining=loop.joining and loop.joining._replace(name="fold_little_parts"))
 
 

@@ -46,14 +46,15 @@ def fold_loop(
     tells_places: bool = False,
     capacity: int | None = None,
     finds_places: str = "",
+    always_joins: bool = False,
 ) -> FoldLoop:
-    """Return a loop over a walk's outputs too, and the joining of its parts.
+    """Return a loop over a walk's outputs too, and the joining of its parts, of one part where it `always_joins`.
 
     Shared memory holds so many `values` for each thread; `join` joins parts that lie outermost. `tells_places` as in
     `FoldLoop`.
     """
     capacity, parts = capacity or room_of(walk), how.grid[1]
-    joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 else None
+    joining = (join or _joining)(prod(walk.kept), parts, capacity) if parts > 1 or always_joins else None
     operands = (*inputs, *walked_operands(walk.outputs, capacity))
     largest = LARGEST_FOLDING // values
     return FoldLoop(

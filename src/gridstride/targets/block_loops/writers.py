@@ -50,6 +50,8 @@ _MANY_ROWS, _FEWEST_ROWS = 16, 2
 class BlockLoops:
     """Choose loops for blocks of threads."""
 
+    has_many_folds = True
+
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return packets of rows, or strips and tiles where operands lie along different axes."""
         length = packet_length(walk.operands)

@@ -75,6 +75,8 @@ _BLOCK, _BLOCK_BYTES = 1 << 17, 1 << 19
 class CpuLoops:
     """Choose loops for a processor's cores."""
 
+    has_many_folds = False
+
     def elementwise(self, walk: ElementWalk, limits: Limits) -> Loop:
         """Return tiles of rows, of rows and columns where an operand lies along another axis than the result."""
         tiling = tiling_of(walk, limits)

@@ -15,9 +15,10 @@ from gridstride.targets.cuda.includes import Includes, walk
 from gridstride.targets.cuda.nvrtc import Compilation, Nvrtc
 from gridstride.targets.cuda.source import Request
 
-#: Leaves out textures, surfaces, launches by kernels and the runtime's types, which takes a seventh less time.
-_SHORT = "--minimal"
-_SHORT_SINCE = (12, 4)
+#: Leaves out textures, surfaces, launches by kernels and the runtime's types, which takes a seventh less time; and lets
+#: all cores optimize a text of so many kernels, with the same instructions as their result.
+_SHORT, _IN_THREADS, _MANY_KERNELS = "--minimal", "--split-compile=0", 8
+_QUICK_SINCE = (12, 4)
 
 
 class Compiler:
@@ -105,7 +106,9 @@ class Compiler:
             headers=program.headers,
             form=form,
         )
-        if not includes.names_runtime and not includes.uses_nvidia and self.nvrtc.version >= _SHORT_SINCE:
+        if len(program.kernels) >= _MANY_KERNELS and self.nvrtc.version >= _QUICK_SINCE:
+            options = [*options, _IN_THREADS]
+        if not includes.names_runtime and not includes.uses_nvidia and self.nvrtc.version >= _QUICK_SINCE:
             short = compile_with(options=[*options, _SHORT])
             if short.code is not None:
                 return form, short
