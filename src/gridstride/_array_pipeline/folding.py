@@ -134,9 +134,10 @@ def _loaded(
 
     form = form_of(loop)
     kernel = source, form.of_any_loop(), target.name, place.device
-    forms = forms_of_text(
+    known = forms_of_text(
         kernel, form, lambda: (each for each in map(form_of, usual) if each.widened == form.widened)
     )
+    forms = tuple(each._replace(roles=roles) for each in known)  # of this kernel, not of an equal one
     loaded = _loaded_forms(source, bound, forms, place)
     name = source.declaration.name
     joining = joining_entry(name, forms, form) if form.joining else ""
