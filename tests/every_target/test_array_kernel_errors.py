@@ -464,3 +464,39 @@ def test_more_elements_than_32_bits_count(xp: ModuleType) -> None:
                               preamble="struct P { long long s, at; };")  # fmt: skip
     total, last = wide(x)
     assert (total.item(), last.item()) == (count, count - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("y = x; // \udc80", "half of a character"), ("y = x\x00 + 3", "a NUL character")]
+)
+def test_texts_that_no_compiler_reads(text: str, what: str) -> None:
+    with pytest.raises(ValueError, match=f"`shown`: operation has .*{what},? in line 1"):
+        gs.ElementwiseKernel("T x", "T y", text, "shown")
+    with pytest.raises(ValueError, match=f"`shown`: post_map_expr has .*{what},? in line 2"):
+        gs.ReductionKernel("T x", "T y", "x", "a + b", f"\n{text}", "0", "shown")
+
+
+def test_a_macro_that_is_a_keyword(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "shown", preamble="#define void int")
+    with pytest.raises(ValueError, match="`shown`: the macro `void` has the name of a keyword"):
+        kernel(xp.ones(3))
+
+
+def test_settings_may_be_words_of_their_own(xp: ModuleType) -> None:
+    kernel = gs.ElementwiseKernel(
+        "T x", "T y", "y = x", "shown", options=("--std", "c++17", "-fmad", "false")
+    )
+    np.testing.assert_array_equal(gs.asnumpy(kernel(xp.ones(3))), np.ones(3))
+    with pytest.raises(ValueError, match="`shown`: option '--std' needs a value, as in '--std=c"):
+        gs.ElementwiseKernel("T x", "T y", "y = x", "shown", options=("--std",))(xp.ones(3))
+
+
+@pytest.mark.parametrize("shown", [{"strides": (4, 4)}, {"data": (-4, False)}, {"data": (1 << 70, False)}])
+def test_array_interfaces_that_are_wrong(shown: dict[str, Any], xp: ModuleType) -> None:
+    class Shown:
+        __array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3, **shown}
+
+    with pytest.raises(
+        ArgumentTypeError, match=r"`shown`: argument 0, parameter `x` .* cannot be read: (strides|data) "
+    ):
+        gs.ElementwiseKernel("T x", "T y", "y = x", "shown")(Shown(), xp.ones(3, "f4"))

@@ -40,6 +40,7 @@ class Step(NamedTuple):
     Attributes
     ----------
     kernel : str
+        What users call it.
     function : Function
     configuration : LaunchConfig
     packed : bytes
@@ -205,7 +206,7 @@ class ParameterBlock:
         """Return the launch of a kernel with the block."""
         function = loaded.function(kernel).function
         return Step(
-            kernel, function, configuration, bytes(self._bytes), tuple(self._addresses), tuple(self._numbers), workspace
+            loaded.program.name, function, configuration, bytes(self._bytes), tuple(self._addresses), tuple(self._numbers), workspace
         )  # fmt: skip
 
 

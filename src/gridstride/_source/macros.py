@@ -13,6 +13,8 @@ from gridstride.targets.options import CompileOptions
 #: What texts are handed besides their parameters: a macro of such a name is an error.
 HANDED = frozenset({"i", "n", "a", "b", "_ind", "_J", "_in_ind", "_out_ind", "_fold_size", "_type_reduce",
                     "type_in0_raw", "type_out0_raw"})  # fmt: skip
+#: Which the text around the user's cannot do without, whatever is set aside.
+_KEYWORDS = frozenset({"void", "return", "long"})
 OWN_LABEL = "text around the kernel"
 #: A definition with the lines that go on with it.
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -31,6 +33,13 @@ def apart_from_macros(
     defined again by their text alone (NVRTC knows no ``push_macro``).
     """
     clash = [name for name in clashing(text, sections, options) if name not in declared | HANDED]
+    for name in clash:
+        if name in _KEYWORDS:
+            kernel = next(iter(sections)).partition(" of ")[2]
+            raise ValueError(
+                f"`{kernel}`: the macro `{name}` has the name of a keyword, with which the text around the kernel is "
+                f"written: give it another one"
+            )
     definitions = _definitions(sections, options) if clash else {}
     names = [name for name in clash if name in definitions]
     if not names:

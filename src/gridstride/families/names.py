@@ -15,6 +15,8 @@ _TAKEN = KEYWORDS | {
 }  # fmt: skip
 #: What may give a variable a value: assignments, steps, and calls of functions that take it by reference.
 _CHANGES = re.compile(r"(?<![=!<>])=(?!=)|(?:<<|>>)=|\b(?:and|or|xor)_eq\b|\+\+|--|\(")
+#: What no compiler reads: the end of a text in C, and halves of characters.
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -50,10 +52,14 @@ def checked_kernel_name(name: str) -> str:
 
 
 def checked_texts(kernel: str, **texts: str) -> None:
-    """Raise TypeError where a text of a kernel is no string."""
+    """Raise TypeError where a text of a kernel is no string, ValueError where no compiler could read it."""
     for label, text in texts.items():
         if not isinstance(text, str):
             raise TypeError(f"`{kernel}`: {label} must be CUDA C++ text (str), got {type(text).__name__}")
+        if (found := _UNREADABLE.search(text)) is not None:
+            what = "a NUL character" if found[0] == "\0" else f"{found[0]!a}, half of a character,"
+            line = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"`{kernel}`: {label} has {what} in line {line}, which compilers cannot read")
 
 
 def checked_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ _KNOWN = (
 )
 
 
+#: Options whose values may be words of their own.
+_SETTINGS = ("-std", "--std", "-maxrregcount", "--maxrregcount", "-fmad", "--fmad")
 _WITH_VALUE = re.compile(r"(-D|-U|-I|--define-macro|--undefine-macro|--include-path)=?(.*)", re.DOTALL)
 _STANDARD = re.compile(r"--?std=(?:gnu\+\+|c\+\+)(\w+)")
 _OPTIMIZATION = re.compile(r"-O([0-3])")
@@ -115,6 +117,10 @@ def _fields(options: Iterable[str], target: str) -> dict[str, Any]:
     includes: list[str] = []
     words = _words(options)
     for word in words:
+        if word in _SETTINGS:
+            word = f"{word}={next(words, '')}"
+            if word.endswith("="):
+                raise ValueError(f"option {word[:-1]!r} needs a value, as in '--std=c++17'")
         match = _WITH_VALUE.fullmatch(word)
         if match is None:
             name, setting = _setting(word, target)
