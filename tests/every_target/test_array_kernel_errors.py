@@ -8,7 +8,7 @@ import fractions
 import re
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -494,7 +494,13 @@ def test_settings_may_be_words_of_their_own(xp: ModuleType) -> None:
 @pytest.mark.parametrize("shown", [{"strides": (4, 4)}, {"data": (-4, False)}, {"data": (1 << 70, False)}])
 def test_array_interfaces_that_are_wrong(shown: dict[str, Any], xp: ModuleType) -> None:
     class Shown:
-        __array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3, **shown}
+        __array_interface__: ClassVar[dict[str, Any]] = {
+            "shape": (3,),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "version": 3,
+            **shown,
+        }
 
     with pytest.raises(
         ArgumentTypeError, match=r"`shown`: argument 0, parameter `x` .* cannot be read: (strides|data) "
