@@ -206,8 +206,14 @@ class ParameterBlock:
         """Return the launch of a kernel with the block."""
         function = loaded.function(kernel).function
         return Step(
-            loaded.program.name, function, configuration, bytes(self._bytes), tuple(self._addresses), tuple(self._numbers), workspace
-        )  # fmt: skip
+            loaded.program.name,
+            function,
+            configuration,
+            bytes(self._bytes),
+            tuple(self._addresses),
+            tuple(self._numbers),
+            workspace,
+        )
 
 
 def _raw_bytes(operand: Operand) -> bytes:
