@@ -233,7 +233,7 @@ def _calls_another_library(x: Any) -> Any:
         (lambda x: np.sum(x) * np.float64(2), "must come last"),
         (lambda x: np.where(x > 0, np.sum(x), x), "must come last"),
         (lambda x: (np.sum(x), x), "several results"),
-        (lambda x: np.add(x, 1, where=True), "with where"),
+        (lambda x: np.add(x, 1, where=x > 0), "with where"),
         (np.add.accumulate, r"add.accumulate\(\)"),
         (lambda x: None, "NoneType"),
         (lambda x: x + [1.0], "list"),  # noqa: RUF005 - no list is meant

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import dataclasses
+import datetime
+import decimal
 import fractions
 import functools
+import gc
+import random
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -303,3 +309,200 @@ def test_arrays_filled_with_arrays_keep_their_shape() -> None:
         ValueError, match=r"full_like\(\) of an array of shape \(2, 3\) by what has shape \(4, 2, 3\)"
     ):
         filled(X, np.ones((4, 2, 3)))
+
+
+# ---- what changes in the function, or without anybody noticing ----
+
+
+class Counting:
+    count = 0
+
+    @gs.fuse
+    def step(self, x: Any) -> Any:
+        self.count += 1
+        return x * self.count
+
+
+class Lazy:
+    factor: float | None = None
+
+    def first(self) -> float:
+        if self.factor is None:
+            self.factor = 2.0
+            return 1.0
+        return self.factor
+
+
+def test_objects_that_the_function_changes_are_as_alone() -> None:
+    counting, lazy, of_lazy = Counting(), Lazy(), gs.fuse(lambda x, m: x * m.first())
+    for count, factor in ((1, 1), (2, 2), (3, 2)):
+        np.testing.assert_array_equal(counting.step(X), X * count)
+        np.testing.assert_array_equal(of_lazy(X, lazy), X * factor)
+
+
+@pytest.mark.parametrize("name", ["iterator", "method", "partial", "reference", "random"])
+def test_arguments_that_change_unnoticed_are_as_alone(name: str) -> None:
+    def made() -> tuple[Callable[[], Any], Callable[[], Any]]:
+        table, model = {"a": 2.0}, Model(2.0)
+        rows = iter([2.0, 3.0])
+        found: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+            "iterator": (lambda: rows.__next__, lambda: None),
+            "method": (lambda: functools.partial(table.get, "a"), lambda: table.update(a=3.0)),
+            "partial": (lambda: functools.partial(sum, list(table.values())), lambda: table.update(b=3.0)),
+            "reference": (lambda: lambda: 2.0, lambda: None),
+            "random": (lambda: random.Random(len(table)).random, lambda: table.update(b=1.0)),
+        }
+        if name == "reference":
+            reference = weakref.ref(model)
+            return (lambda: reference), (lambda: setattr(model, "factor", 3.0))
+        return found[name]
+
+    def function(x: Any, get: Any) -> Any:
+        found = get()
+        return x * getattr(found, "factor", found)
+
+    fused, (get, change), (get_alone, change_alone) = gs.fuse(function), made(), made()
+    for _ in range(2):
+        np.testing.assert_array_equal(fused(X, get()), function(X, get_alone()))
+        change()
+        change_alone()
+
+
+def test_equal_values_of_the_library_that_differ() -> None:
+    noon = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
+    later = noon.astimezone(datetime.timezone(datetime.timedelta(hours=1)))
+    check_calls(lambda x, p: x * p.hour, (X, noon), (X, later))
+    check_calls(
+        lambda x, p: x * p.stop,
+        (X, range(0, 10, 3)),
+        (X, range(0, 12, 3)),
+        (X, slice(0, 7)),
+        (X, slice(0, 7.0)),
+    )
+    check_calls(lambda x, p: x * p.maxlen, (X, collections.deque([1], 3)), (X, collections.deque([1], 5)))
+    check_calls(
+        lambda x, p: x * p.as_tuple().exponent, (X, decimal.Decimal("2.0")), (X, decimal.Decimal("2.00"))
+    )
+
+
+def test_dataclasses_with_an_identity_or_a_value() -> None:
+    first, second = OfIdentity(2.0), OfIdentity(2.0)
+    factors = {first: 2.0, second: 3.0}
+    check_calls(lambda x, m: x * factors[m], (X, first), (X, second))
+    check_calls(lambda x, s: x * len(s), (X, {first}), (X, {first, second}))
+    degrees = dataclasses.dataclass(init=False)(type("Degrees", (float,), {}))
+    check_calls(lambda x, p: x * p, (X, degrees(2.0)), (X, degrees(3.0)))
+
+
+def test_strange_objects_are_constants() -> None:
+    names: dict[str, Any] = {}
+    exec("class Slotted:\n    __slots__ = ('factor',)\n", names)
+    slotted = names["Slotted"]()
+    fused = gs.fuse(scaled)
+    for factor in (2.0, 3.0):
+        slotted.factor = factor
+        np.testing.assert_array_equal(fused(X, slotted), X * factor)
+    chain = Model(3.0)
+    for _ in range(400):
+        chain, chain.factor = Model(3.0), chain  # type: ignore[attr-defined]
+    chain.factor = 3.0
+    for each in (
+        chain,
+        type("Taped", (Model,), {"tape": None})(3.0),
+        type("Lost", (Model,), {"__module__": None})(3.0),
+    ):
+        np.testing.assert_array_equal(fused(X, each), X * 3)
+
+
+def test_containers_that_stand_in_themselves_are_refused() -> None:
+    within: list[Any] = [X]
+    within.append(within)
+    with pytest.raises(TypeError, match=r"the argument `p\[1\]` is a list that stands in itself"):
+        gs.fuse(lambda p: p[0])(within)
+
+    def itself(x: Any) -> Any:
+        result = [x * 2]
+        result.append(result)
+        return result
+
+    with pytest.raises(TypeError, match="a result that is a list that stands in itself"):
+        gs.fuse(itself)(X)
+
+
+def test_objects_are_not_kept_alive() -> None:
+    fused, seen = gs.fuse(scaled), []
+    for _ in range(3):
+        model = Model(2.0)
+        seen.append(weakref.ref(model))
+        fused(X, model)
+        del model
+    gc.collect()
+    assert [each() for each in seen] == [None] * 3
+
+
+def test_other_threads_may_ask_for_numbers() -> None:
+    def function(x: Any, p: Any) -> Any:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return x * pool.submit(lambda: p * 2).result()
+
+    check_calls(function, (X, 2.0), (X, 3.0), (X, 2.0))
+
+
+def test_arrays_that_are_kept_do_not_change_earlier_calls() -> None:
+    kept: dict[str, Any] = {}
+
+    @gs.fuse
+    def function(x: Any, y: Any) -> Any:
+        t = x * 2
+        if "t" in kept:
+            kept["t"] += 100
+        kept.setdefault("t", t)
+        return t, t + y
+
+    function(X, X)
+    with pytest.raises(TypeError, match="an array that another call of a fused function had"):
+        function(X.astype(np.float32), X)
+    np.testing.assert_array_equal(function(X[0], X)[0], X[0] * 2)
+
+
+def test_powers_in_place_have_the_edges_of_others() -> None:
+    def root(x: Any, p: Any) -> Any:
+        t = x * 1
+        t **= p
+        return t
+
+    for dtype in (np.float16, np.float32, np.complex64):
+        x = np.array([-np.inf, -0.0, 4], dtype)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(gs.fuse(root)(x, 0.5), root(x, 0.5))
+
+
+def test_variances_of_one_element() -> None:
+    x = np.array([[np.nan], [1.0], [np.inf]])
+    with np.errstate(all="ignore"):
+        for function in (
+            lambda x: np.var(x, axis=1),
+            lambda x: x[:1].std() if type(x) is np.ndarray else x.std(axis=1),
+        ):
+            np.testing.assert_array_equal(np.ravel(gs.fuse(function)(x))[:1], [np.nan])
+        np.testing.assert_array_equal(gs.fuse(lambda x: np.var(x, axis=1))(x), np.var(x, axis=1))
+
+
+def test_numbers_may_be_keys_and_texts_stand_beside_results() -> None:
+    found = gs.fuse(lambda x, p: {p: x * 2, "name": "twice", "nothing": None})(X, 2.0)
+    assert [type(each) for each in found] == [float, str, str]
+    assert found["name"] == "twice"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.zeros_like(x, dtype=object), lambda x: np.add(x, 1, dtype=np.longdouble),
+        lambda x: x.astype(">f4"), lambda x: np.zeros_like(x, dtype="V4"), lambda x: np.sum(x, dtype=">f4"),
+    ],
+)  # fmt: skip
+def test_dtypes_that_no_kernel_has_are_named_with_the_line(function: Callable[..., Any]) -> None:
+    with pytest.raises(
+        TypeError, match=r"fused function `fused`: cannot trace .*test_fuse_constants.py, line"
+    ):
+        gs.fuse(function, kernel_name="fused")(X)

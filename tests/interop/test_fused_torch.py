@@ -474,3 +474,21 @@ def test_calls_follow_the_default_dtype() -> None:
                     assert fused(x, 0.5).dtype == (x * 0.5).dtype
             finally:
                 torch.set_default_dtype(torch.float32)
+
+
+def test_small_tensors_within_objects_may_change() -> None:
+    class Model:
+        pass
+
+    model: Any = Model()
+    model.scale = torch.tensor(2.0)
+    fused, x = gs.fuse(lambda x, m: x * m.scale), tensor("float32", 3)
+    for scale in (2.0, 3.0):
+        model.scale.fill_(scale)
+        torch.testing.assert_close(fused(x, model), x * scale)
+
+
+def test_differences_of_booleans_are_refused() -> None:
+    flags, numbers = torch.tensor([True, False]), torch.tensor([1.0, 2.0])
+    for x, y in ((flags, numbers), (numbers, flags), (flags, flags)):
+        check(lambda x, y: x - y, x, y)

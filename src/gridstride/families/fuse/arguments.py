@@ -13,7 +13,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
 from gridstride.families.fuse.constants import exact
-from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_number
+from gridstride.families.fuse.numbers import BINARY, Number, Recorded, given_dtype, is_number
 
 #: Of which there are two: each is a constant of a trace, so that functions may ask what it is.
 _BOOLS = (bool, np.bool_)
@@ -92,7 +92,7 @@ class Arguments:
     def refuse_traced(self, function: str) -> None:
         """Raise TypeError where something stands for an array of a trace that is under way."""
         for each in self.all:
-            if hasattr(type(each.value), "tape"):
+            if issubclass(type(each.value), Recorded):
                 raise each.value.tape.refusal(
                     f"a call of the fused function `{function}` with `{each.name}` and arrays that are no arguments: "
                     f"pass them to the function too"
@@ -106,14 +106,17 @@ class Arguments:
         """Return the arguments by parameter with something in place of each of `all`."""
         return {name: _put_together(form, stand_ins) for name, form in self._forms.items()}
 
-    def _taken_apart(self, name: str, value: Any) -> int | _Container:
+    def _taken_apart(self, name: str, value: Any, within: tuple[int, ...] = ()) -> int | _Container:
         kind = type(value)
         keys = _keys_of(value) if kind in (list, *_DICTS) or issubclass(kind, tuple) else None
         if keys is None:
             self.all.append(Given.of(name, value))
             return len(self.all) - 1
+        if id(value) in within:
+            raise TypeError(f"fuse: the argument `{name}` is a {kind.__name__} that stands in itself")
+        within = (*within, id(value))
         each_of = value.values() if kind in _DICTS else value
-        forms = [self._taken_apart(name + key, each) for key, each in zip(keys, each_of, strict=True)]
+        forms = [self._taken_apart(name + key, each, within) for key, each in zip(keys, each_of, strict=True)]
         if kind in _DICTS:
             told = tuple(exact(key, name) for key in (*value, getattr(value, "default_factory", None)))
             return _Container(kind, copy.copy(value), told, forms)
@@ -225,4 +228,5 @@ def _keys_of(value: Any) -> list[str] | None:
         return [f"[{k}]" for k in range(len(value))]
     names = getattr(kind, "_fields", None)
     is_named = isinstance(names, tuple) and hasattr(kind, "_make") and len(names) == len(value)
+    is_named = is_named and not getattr(value, "__dict__", None)  # which would be lost
     return [f".{each}" for each in names] if is_named and names is not None else None

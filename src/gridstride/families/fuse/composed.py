@@ -14,7 +14,7 @@ from gridstride.families.fuse import reductions
 from gridstride.families.fuse.conversions import Limit, cast
 from gridstride.families.fuse.errors import place_of_user
 from gridstride.families.fuse.functions import is_half
-from gridstride.families.fuse.numbers import Number, given_of
+from gridstride.families.fuse.numbers import Number, Recorded, given_of
 from gridstride.families.fuse.tape import Change, Tape
 
 
@@ -75,7 +75,7 @@ def set_part(tape: Tape, x: Any, name: str, value: Any) -> None:
 
 
 def _is_of_array(value: Any) -> bool:
-    return type(value) is not Number and hasattr(type(value), "tape")
+    return issubclass(type(value), Recorded)
 
 
 def _is_part(value: Any, part: Any) -> bool:
@@ -170,7 +170,7 @@ def _complex(tape: Tape, x: Any, real_part: Any, imag_part: Any) -> Any:
 
 def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
     """Record a number for each element of an array."""
-    wanted = x.numpy_dtype if dtype is None else np.dtype(dtype)
+    wanted = x.numpy_dtype if dtype is None else tape.known_dtype("an array", dtype)
     number = tape.value(value)
     if type(number) is not Number:
         before, by = tape.arrays_in(x.code), tape.arrays_in(number.code)

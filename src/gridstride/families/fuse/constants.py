@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import enum
 import sys
-from collections.abc import Hashable, Iterator
-from types import MemberDescriptorType, MethodType, ModuleType
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
+
+from gridstride import arrays
 
 #: Equal ones are the same.
 _PLAIN = (str, int, bool, bytes, type(None))
@@ -18,22 +30,42 @@ _PLAIN = (str, int, bool, bytes, type(None))
 _KNOWN = sys.stdlib_module_names | {"numpy", "torch", "cupy", "jax", "jaxlib", "ml_dtypes"}
 #: How many attributes and elements of an object are looked at, and how many bytes of an array in it.
 _MOST_LOOKED_AT, _BYTES_LOOKED_AT = 1000, 1024
+#: How deep.
+_DEEPEST = 50
+#: Functions in C and in Python, and the names of other classes whose objects stay what they are.
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodWrapperType, np.ufunc)
+_UNCHANGING = frozenset({"dtype", "device", "layout", "memory_format", "ellipsis", "NotImplementedType"})
+#: The flag of classes that are made in Python.
+_OF_PYTHON = 1 << 9
 _SEQUENCES = (tuple, list, collections.deque)
 
 
 class Same:
-    """Tell an object from equal ones, and keep it."""
+    """Tell an object from equal ones; it is not kept where it can be referred to without that."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_id", "_refer")
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._id = id(value)
+        try:
+            self._refer: Callable[[], Any] = weakref.ref(value)
+        except TypeError:
+            self._refer = lambda: value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Same and other.value is self.value
+        if type(other) is not Same or other._id != self._id:
+            return False
+        value = self._refer()
+        return value is not None and value is other._refer()
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return self._id
+
+
+class Never:
+    """Tell a value from all others and from itself: it may change without anybody noticing."""
+
+    __slots__ = ()
 
 
 def exact(value: Any, name: str) -> Hashable:
@@ -79,7 +111,7 @@ class _Look:
     """
 
     def __init__(self, name: str, within_object: bool = False) -> None:
-        self._name, self._within_object = name, within_object
+        self._name, self._within_object, self._depth = name, within_object, 0
         self._seen: set[int] = set()
 
     def at(self, value: Any) -> Hashable:
@@ -87,34 +119,54 @@ class _Look:
         plain = _plain(value)
         if plain is not None:
             return plain
-        if id(value) in self._seen or (self._within_object and len(self._seen) >= _MOST_LOOKED_AT):
+        if (
+            id(value) in self._seen
+            or self._depth >= _DEEPEST
+            or (self._within_object and self._is_much(value))
+        ):
             return Same(value)
         self._seen.add(id(value))
+        self._depth += 1
+        found = self._looked_into(value)
+        self._depth -= 1
+        return found
+
+    def _is_much(self, value: Any) -> bool:
+        is_long = isinstance(value, (*_SEQUENCES, dict, set, frozenset)) and len(value) > _MOST_LOOKED_AT
+        return is_long or len(self._seen) >= _MOST_LOOKED_AT
+
+    def _looked_into(self, value: Any) -> Hashable:
         kind = type(value)
         if hasattr(kind, "__array_interface__") or hasattr(kind, "__dlpack__"):
-            return kind, self._array(value)
+            return kind, _array(value)
         if kind is MethodType:
-            return kind, value.__func__, self.at(value.__self__)
+            return kind, Same(value.__func__), self.at(value.__self__)
         made_of = self._made_of(value)
         attributes = tuple((key, self._of_object(each)) for key, each in _attributes(value))
         if made_of is not None:
             return kind, made_of, attributes
-        if attributes or not _is_known(kind):
-            return kind, Same(value), attributes
+        if kind is SimpleNamespace or not _is_known(kind):
+            told = Same(value) if self._within_object or not _has_hidden_state(kind) else Never()
+            return kind, told, attributes
         return kind, self._known(value)
 
     def _made_of(self, value: Any) -> Hashable:
         """Return what makes equal ones the same; None where nothing does but being one object."""
         kind = type(value)
         if issubclass(kind, _SEQUENCES):
-            return tuple(map(self.at, value))
+            return getattr(value, "maxlen", None), tuple(map(self.at, value))
         if issubclass(kind, dict):
-            return tuple((self.at(key), self.at(each)) for key, each in value.items())
+            default = self.at(getattr(value, "default_factory", None))
+            return default, tuple((self.at(key), self.at(each)) for key, each in value.items())
         if issubclass(kind, set | frozenset):
-            return frozenset(map(self.at, value))
-        if dataclasses.is_dataclass(kind) or hasattr(kind, "__attrs_attrs__"):
-            return "fields"
-        return None
+            return frozenset(Counter(map(self.at, value)).items())
+        if kind is slice:
+            return self.at((value.start, value.stop, value.step))
+        if kind is partial:
+            return self.at((value.func, value.args, value.keywords))
+        if kind is weakref.ref:
+            return self.at(value())
+        return "fields" if _is_equal_by_fields(kind) else None
 
     def _of_object(self, value: Any) -> Hashable:
         before, self._within_object = self._within_object, True
@@ -130,19 +182,53 @@ class _Look:
             if self._within_object:
                 return Same(value)
             raise self._refusal(value) from None
-        found: Hashable = value
-        return found
-
-    @staticmethod
-    def _array(value: Any) -> Hashable:
-        is_small = isinstance(value, np.ndarray) and value.nbytes <= _BYTES_LOOKED_AT
-        return Same(value), contents(value) if is_small and not value.dtype.hasobject else None
+        if isinstance(value, _FUNCTIONS):
+            bound = getattr(value, "__self__", None)
+            return Same(value) if bound is None else (value.__name__, self.at(bound))
+        equal: Any = type(value).__eq__
+        is_identity = equal is object.__eq__ and type(value).__name__ not in _UNCHANGING
+        if is_identity and not self._within_object:
+            return Never()
+        return Same(value) if is_identity else (value, repr(value))
 
     def _refusal(self, value: Any) -> TypeError:
         return TypeError(
             f"fuse: the argument `{self._name}` of type {type(value).__name__} is neither an array nor a number, nor a "
             f"tuple, list or dict of them, and cannot be told from others: pass something hashable, such as a tuple"
         )
+
+
+def _array(value: Any) -> Hashable:
+    """Return what tells an array within an object: what stands in it, where it is small and on the host."""
+    try:
+        view = arrays.view(value)
+    except (TypeError, ValueError):
+        view = None
+    if view is None or view.nbytes > _BYTES_LOOKED_AT or view.device_type != arrays.HOST:
+        return Same(value)
+    return Same(value), view.dtype, view.shape, np.asarray(_Shown(view)).tobytes()
+
+
+class _Shown:
+    """Show the bytes of a view to NumPy."""
+
+    def __init__(self, view: arrays.ArrayView) -> None:
+        self.__array_interface__ = {
+            "version": 3, "shape": view.shape, "typestr": f"|V{view.dtype.itemsize}", "data": (view.address, True),
+            "strides": view.strides,
+        }  # fmt: skip
+
+
+def _is_equal_by_fields(kind: type) -> bool:
+    """Return whether objects are equal where their fields are, and have nothing else."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    is_generated = parameters is not None and parameters.eq and "__dataclass_params__" in vars(kind)
+    return (is_generated or hasattr(kind, "__attrs_attrs__")) and not _has_hidden_state(kind)
+
+
+def _has_hidden_state(kind: type) -> bool:
+    """Return whether a class is derived from one in C, whose state is no attribute."""
+    return any(not base.__flags__ & _OF_PYTHON for base in kind.__mro__ if base is not object)
 
 
 def _plain(value: Any) -> Hashable:
@@ -163,13 +249,18 @@ def _plain(value: Any) -> Hashable:
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield what an object has of its own."""
-    if type(value).__dictoffset__:
+    kind = type(value)
+    if kind is not SimpleNamespace and _is_known(kind):
+        return
+    if kind.__dictoffset__:
         yield from tuple(vars(value).items())
-    for base in type(value).__mro__:
+    for base in kind.__mro__:
         for name, slot in vars(base).items() if not _is_known(base) else ():
             if type(slot) is MemberDescriptorType and hasattr(value, name):
                 yield name, getattr(value, name)
 
 
 def _is_known(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in _KNOWN
+    """Return whether a class is of a library, and not of a user."""
+    library = str(kind.__module__).partition(".")[0]
+    return not kind.__flags__ & _OF_PYTHON or (library != "builtins" and library in _KNOWN)

@@ -15,7 +15,7 @@ _OWN = str(Path(__file__).parent)
 _LIBRARIES = ("numpy", "torch", "cupy")
 #: What says that a stand-in for a number was not taken.
 _OF_A_NUMBER = re.compile(
-    r"\b(of|type|and) Number\b|\bNumber and\b|'Number'|\bnumbers\.Number\b|\bNumber\.__init__\b"
+    r"\b(of|type|and|component:) Number\b|\bNumber (and|to)\b|'Number'|\bnumbers\.Number\b|\bNumber\.__init__\b"
 )
 
 

@@ -143,11 +143,12 @@ class FusedFunction:
         if isinstance(self._function, np.ufunc):
             for name in bound.arguments.keys() - passed:
                 del bound.arguments[name]  # they do not take all of their defaults
+        before = given.key(set())
         trace = self._trace(given, rules, bound)
         if not trace.tape.pinned <= self._pinned:
             self._pinned |= trace.tape.pinned
             self._usual.clear()
-        if not trace.tape.steps.has_changed():
+        if given.key(set()) == before and not trace.tape.steps.has_changed():
             self._keep((rules.key, *given.key(self._pinned)), trace)
         with np.errstate(all="ignore"):  # the function was told already
             numbers = trace.tape.numbers(values)

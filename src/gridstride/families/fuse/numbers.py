@@ -35,6 +35,12 @@ BINARY = (
 )
 
 
+class Recorded:
+    """What stands for an array while a function is traced."""
+
+    __slots__ = ()
+
+
 class _Recording(threading.local):
     """The tapes that calls of a thread are recorded by, the innermost last."""
 
@@ -113,6 +119,8 @@ class Number:
         """
         tape = tape_under_way()
         if tape is None:
+            for each in _numbers_in((*operands, *options.values())):
+                each.pinned()  # another thread of the traced function's may ask
             return function(*_plain(operands), **{name: _plain(each) for name, each in options.items()})
         if tape is not self.tape:
             return self.of(tape).applied(function, operands, **options)
@@ -295,7 +303,7 @@ def _is_recorded(operand: Any) -> bool:
     """Return whether an operand, perhaps a sequence, has what is recorded in it: what stands for an array."""
     if type(operand) in (list, tuple):
         return any(map(_is_recorded, operand))
-    return type(operand) is not Number and hasattr(type(operand), "tape")
+    return issubclass(type(operand), Recorded)
 
 
 def _binary(function: Callable[..., Any], is_reflected: bool) -> Callable[[Any, Any], Any]:

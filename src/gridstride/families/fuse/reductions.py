@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gridstride import _dtypes
 from gridstride._arguments.parameters import value_ctype
 from gridstride._arguments.promotion import DType
 from gridstride.families.fuse.literals import literal
@@ -43,6 +42,9 @@ _OF_COMPLEX = {"max": "gridstride::numpy::later(a, b)", "min": "gridstride::nump
 #: Moments by the formulas of Chan, Golub and LeVeque: of one element and of two sets of elements.
 _MOMENTS = """
 struct gridstride_moments { long long n; VALUE mean; REAL squares; };
+__device__ inline gridstride_moments gridstride_of_one(const VALUE& value) {
+    return gridstride_moments{1, value, NORM(value - value)};  // which of infinities is no number
+}
 __device__ inline gridstride_moments gridstride_joined(const gridstride_moments& a, const gridstride_moments& b) {
     if (a.n == 0) return b;
     if (b.n == 0) return a;
@@ -112,16 +114,6 @@ def _axis(tape: Tape, name: str, axis: Any) -> Any:
     return found[0] if is_one else tape.rules.all_axes(name, found)
 
 
-def _dtype_of(tape: Tape, name: str, dtype: Any) -> DType:
-    try:
-        found = _dtypes.dtype_of(dtype)
-    except (TypeError, ValueError):
-        found = np.dtype(object)
-    if _dtypes.name_of_dtype(found) not in _dtypes.SCALAR_NAMES:
-        raise tape.refusal(f"{name}() in dtype {dtype!r}, which no kernel has")
-    return found
-
-
 class Reduced:
     """Stand for the result of a reduction; nothing can be done with it but to return it."""
 
@@ -132,7 +124,7 @@ class Reduced:
         if dtype is None or dtype is np._NoValue:
             self.numpy_dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.numpy_dtype)
         else:
-            self.numpy_dtype = _dtype_of(value.tape, name, dtype)
+            self.numpy_dtype = value.tape.known_dtype(f"{name}()", dtype)
             if self.how.kind in ("var", "std") and self.numpy_dtype.kind in "biu":
                 raise value.tape.refusal(f"{name}() in {self.numpy_dtype}, which has no fractions")
         self.value = self._mapped(value).copied()
@@ -185,7 +177,7 @@ class Reduced:
         variance = f"a.squares / gridstride::numpy::at_least_zero({real}(_fold_size) - {ddof})"
         return {
             "preamble": preamble,
-            "map_expr": "gridstride_moments{{1, {}, 0}}",
+            "map_expr": "gridstride_of_one({})",
             "reduce_expr": "gridstride_joined(a, b)",
             "post_map_expr": f"y = sqrt({variance})" if self.how.kind == "std" else f"y = {variance}",
             "identity": "gridstride_moments{0, 0, 0}",

@@ -135,6 +135,8 @@ class RulesByKind(Rules):
         if ufunc is np.ldexp:
             return list(values)
         dtype = self.promote(values)
+        if ufunc is np.subtract and any(_is_bool(given_of(each)) for each in values):
+            raise tape.refusal("subtract() of booleans, which the library refuses")
         if ufunc in _REFUSED.get(dtype.kind, ()):
             raise tape.refusal(f"{ufunc.__name__}() of {dtype}, which the library refuses")
         if dtype.kind in "biu" and _makes_floats(ufunc, dtype):
@@ -198,6 +200,10 @@ def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
     except TypeError:
         return False  # which is said later
     return result.kind in "fc"
+
+
+def _is_bool(given: DType | Weak) -> bool:
+    return given.type is bool if isinstance(given, Weak) else given == np.dtype(np.bool_)
 
 
 def _is_weak(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -152,8 +152,12 @@ class Tape:
     def own(self, traced: Any) -> Any:
         """Return a traced value of this tape; any other is refused."""
         if traced.tape is not self:
-            raise self.refusal("an array that another call of a fused function had, and that was kept")
+            self.refuse_kept()
         return traced
+
+    def refuse_kept(self) -> NoReturn:
+        """Raise TypeError for what stands for an array of another call."""
+        raise self.refusal("an array that another call of a fused function had, and that was kept")
 
     def used_by(self, name: str) -> set[str]:
         """Return all variables and parameters that a variable is made of, itself too."""
@@ -199,6 +203,16 @@ class Tape:
             )
         raise self.refusal(f"a value of type {type(operand).__name__}, which is neither traced nor a number")
 
+    def known_dtype(self, what: str, dtype: Any) -> DType:
+        """Return a dtype that kernels know, in the order of bytes that processors have; others are refused."""
+        try:
+            found = _dtypes.dtype_of(dtype)
+        except (TypeError, ValueError):
+            found = np.dtype(object)
+        if _dtypes.name_of_dtype(found) not in _dtypes.SCALAR_NAMES or not found.isnative:
+            raise self.refusal(f"{what} in dtype {dtype!r}, which no kernel has")
+        return found
+
     def _constant(self, array: Any) -> Any:
         """Return a parameter for an array without axes that is no argument."""
         view = arrays.view(array)
@@ -224,7 +238,9 @@ class Tape:
         if compared is not None:
             return compared
         last = values[-1]
-        if dtype is None:
+        if dtype is not None:
+            dtype = self.known_dtype(f"{name}()", dtype)
+        else:
             values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
         text = self.rules.template(name, loop, last)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridstride import _dtypes, arrays
 from gridstride.families.fuse import composed, functions, reductions
-from gridstride.families.fuse.numbers import Number
+from gridstride.families.fuse.numbers import Number, Recorded
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
@@ -119,7 +119,7 @@ def _reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
 def _of_two(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Record max() or min() of two tensors; along an axis they return places too."""
     operands = (*args, *kwargs.values())
-    if len(operands) != 1 or not hasattr(type(operands[0]), "tape") or type(operands[0]) is Number:
+    if len(operands) != 1 or not issubclass(type(operands[0]), Recorded):
         raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
     return tape.call(np.maximum if name == "max" else np.minimum, (x, *operands))
 
@@ -168,7 +168,7 @@ def _type_as(tape: Tape, x: Any, other: Any) -> Any:
 
 
 def _to(tape: Tape, x: Any, dtype: Any) -> Any:
-    if hasattr(type(dtype), "tape") and type(dtype) is not Number:
+    if issubclass(type(dtype), Recorded):
         return _type_as(tape, x, dtype)
     try:
         return x.astype(_dtypes.dtype_of(dtype), copy=False)
@@ -265,7 +265,7 @@ def _frexp(tape: Tape, x: Any) -> Any:
 
 
 def _power(tape: Tape, x: Any, exponent: Any) -> Any:
-    return x**exponent if hasattr(type(x), "tape") and type(x) is not Number else np.power(x, exponent)
+    return x**exponent if issubclass(type(x), Recorded) else np.power(x, exponent)
 
 
 def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:

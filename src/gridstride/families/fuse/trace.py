@@ -21,6 +21,8 @@ from gridstride.families.reduction import ReductionKernel
 
 #: Where a kernel would have more parameters, the numbers that are the same in all calls are written into its text.
 _MOST_PARAMETERS = 128
+#: What may stand beside results, the same in all calls.
+_CONSTANTS = (str, bytes, type(None))
 
 
 class Trace:
@@ -40,7 +42,7 @@ class Trace:
     def __init__(self, tape: Tape, result: Any, arrays_of: Mapping[str, int], names: Sequence[str]) -> None:
         self.tape, self._arrays_of, self._names = tape, arrays_of, names
         results: list[Any] = []
-        self._put_together = _taken_apart(result, results)
+        self._put_together = _taken_apart(tape, result, results)
         if len(results) > 1 and any(type(each) is Reduced for each in results):
             raise tape.refusal("several results of which one is a reduction")
         if not results or (len(results) == 1 and results[0] is None):
@@ -156,16 +158,32 @@ class Trace:
         return known
 
 
-def _taken_apart(result: Any, found: list[Any]) -> Callable[[Mapping[int, Any] | Sequence[Any]], Any]:
+def _taken_apart(
+    tape: Tape, result: Any, found: list[Any], within: tuple[int, ...] = ()
+) -> Callable[[Mapping[int, Any] | Sequence[Any]], Any]:
     """Append what stands in a tuple, list or dict, or a result itself; return what makes the same of others."""
     kind = type(result)
+    if id(result) in within:
+        raise tape.refusal(f"a result that is a {kind.__name__} that stands in itself")
+    within = (*within, id(result))
     if issubclass(kind, tuple | list):
-        parts = [_taken_apart(each, found) for each in result]
+        parts = [_taken_apart(tape, each, found, within) for each in result]
         make = getattr(kind, "_make", kind)  # as tuples with names are made
+        try:
+            make([None] * len(parts))
+        except TypeError:
+            raise tape.refusal(
+                f"a result of class {kind.__name__}, which is not made of its elements: return a tuple, list or dict"
+            ) from None
         return lambda values: make([each(values) for each in parts])
     if kind is dict:
-        by_key = {key: _taken_apart(each, found) for key, each in result.items()}
+        by_key = {
+            key.pinned() if type(key) is Number else key: _taken_apart(tape, each, found, within)
+            for key, each in result.items()
+        }
         return lambda values: {key: each(values) for key, each in by_key.items()}
+    if len(within) > 1 and kind in _CONSTANTS:
+        return lambda values: result
     found.append(result)
     return itemgetter(len(found) - 1)
 

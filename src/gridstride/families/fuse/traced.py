@@ -11,7 +11,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import composed, reductions, torch_functions
-from gridstride.families.fuse.numbers import BINARY, Number, given_type, operator_of
+from gridstride.families.fuse.numbers import BINARY, Number, Recorded, given_type, operator_of, tape_under_way
 from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
@@ -19,7 +19,7 @@ from gridstride.families.fuse.tape import Tape
 _CUPY_NAMES = {"true_divide": "divide", "round_": "round", "around": "round"}
 
 
-class Traced(np.lib.mixins.NDArrayOperatorsMixin):
+class Traced(Recorded, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of the function: a parameter of the kernel, or a variable, which may change.
 
     Parameters
@@ -80,7 +80,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             raise self.tape.refusal(f"{name}.{method}()")
         outputs = options.pop("out", None) or (None,) * ufunc.nout
         dtype = options.pop("dtype", None)
-        options.pop("casting", None) if options.get("casting") == "same_kind" else None
+        for option, usual in (("casting", "same_kind"), ("where", True)):
+            if type(options.get(option)) is type(usual) and options[option] == usual:
+                del options[option]
         if options:
             raise self.tape.refusal(f"{name}() with {', '.join(options)}")
         changed = [None if each is None else self._changeable(each, name) for each in outputs]
@@ -112,6 +114,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return found
 
     def _become(self, other: Traced) -> Traced:
+        if tape_under_way() is not self.tape:
+            self.tape.refuse_kept()
         self.code = self.tape.changed(self, other).code
         return self
 
@@ -237,7 +241,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         if options:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
         wanted = _dtypes.dtype_of(dtype)
-        if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES:
+        if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES or not wanted.isnative:
             raise self.tape.refusal(f"a conversion to {wanted}")
         if not copy and wanted == self.numpy_dtype:
             return self
@@ -284,6 +288,8 @@ class View(Traced):
         return name
 
     def _become(self, other: Traced) -> Traced:
+        if tape_under_way() is not self.tape:
+            self.tape.refuse_kept()
         new = self.tape.changed(self, other)
         self.base._become(self.write(self.base, new))
         return self
@@ -295,6 +301,9 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
     operate = operator_of(name)
 
     def changed(self: Traced, other: Any) -> Any:
+        if name == "pow":  # whose edges are those of **
+            out = self._changeable(self, "power")
+            return out._stored(operate(self, other), out, "power")
         is_value = self.tape.library == "jax" or (self.tape.library == "numpy" and not self.has_axes)
         return operate(self, other) if is_value and not self.argument else change(self, other)
 
