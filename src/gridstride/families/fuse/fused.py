@@ -196,7 +196,9 @@ class FusedFunction:
         if not all(type(each) in _UNCHANGEABLE for each in values[count:]):
             return
         self._classes |= {
-            type(each.value) for each in given.all if each.kind != "constant" and hasattr(each.value, "ndim")
+            type(each.value)
+            for each in given.all
+            if each.kind != "constant" and hasattr(each.value, "ndim") and hasattr(each.value, "dtype")
         }
         kinds = self._kinds_of(tuple(args))
         if kinds is not None:
