@@ -197,3 +197,31 @@ def in_layout(layout: int, shape: tuple[int, ...], dtype: str, random_: random.R
         lambda: np.empty(math.prod(shape) + 1, dtype)[1:].reshape(shape),
     )[layout]()
     return x
+
+
+@pytest.mark.usefixtures("usual_folds_in_one_text")
+def test_a_compiler_that_refuses_usual_folds_in_one_text_gets_one_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    null, asked = type(registry.get("null")), []
+    limits = registry.get("null").limits(0)._replace(multiprocessors=132)
+    monkeypatch.setattr(null, "limits", lambda self, device: limits)
+    compile_ = null.compile
+
+    def refusing(self: Any, program: Program, arch: str) -> Any:
+        asked.append(len(program.kernels))
+        if len(program.kernels) > 2:
+            raise gs.CompileError("too many")
+        return compile_(self, program, arch)
+
+    monkeypatch.setattr(null, "compile", refusing)
+    kernel, x = (
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "refused_usual"),
+        np.empty((400, 300, 200), "f4"),
+    )
+    with gs.use_target("null"):
+        for axis in (None, 0, 1, 2, (0, 2), (1, 2), (0, 1)):
+            kernel(x[::2], axis=axis)
+            kernel(x, axis=axis)
+    assert sum(count > 2 for count in asked) == 1
+    assert asked[-1] <= 2

@@ -13,7 +13,7 @@ from gridstride._arguments.reduction import BoundFold, bind_reduction, plain_axe
 from gridstride._array_pipeline import FinishedCall, Known, remember, run, signature
 from gridstride._array_pipeline.launching import ParameterBlock, PreparedCall, load_explained, writers_of
 from gridstride._array_pipeline.operands import Operand
-from gridstride._array_pipeline.usual_folds import forms_of_text, is_short, usual_walks
+from gridstride._array_pipeline.usual_folds import forms_of_text, is_short, refuse_usual, usual_walks
 from gridstride._array_pipeline.walking import walk_of
 from gridstride._compilation.functions import LoadedProgram, load_program, remember_refusal, was_refused
 from gridstride._pipeline import view_arguments
@@ -138,7 +138,13 @@ def _loaded(
         kernel, form, lambda: (each for each in map(form_of, usual) if each.widened == form.widened)
     )
     forms = tuple(each._replace(roles=roles) for each in known)  # of this kernel, not of an equal one
-    loaded = _loaded_forms(source, bound, forms, place)
+    try:
+        loaded = _loaded_forms(source, bound, forms, place)
+    except CompileError:
+        if len(forms) == 1:
+            raise
+        forms = refuse_usual(kernel, form)
+        loaded = _loaded_forms(source, bound, forms, place)
     name = source.declaration.name
     joining = joining_entry(name, forms, form) if form.joining else ""
     return _Loaded(loaded, entry(name, forms, form), joining)

@@ -45,6 +45,7 @@ class _Kernel:
 
     alone: set[ReductionForm] = field(default_factory=set)
     usual: tuple[ReductionForm, ...] = ()
+    is_refused: bool = False
 
 
 def forms_of_text(
@@ -67,7 +68,7 @@ def forms_of_text(
         own = next((each for each in known.alone if has_form((each,), form)), None)
         if own is not None:
             return (own,)
-        if len(known.alone) >= _MOST_ALONE and not known.usual:
+        if len(known.alone) >= _MOST_ALONE and not known.usual and not known.is_refused:
             known.usual = tuple(dict.fromkeys(usual()))
         if sum(has_form(known.usual, each) for each in known.alone) >= _MOST_ALONE and has_form(
             known.usual, form
@@ -75,6 +76,15 @@ def forms_of_text(
             return known.usual
         known.alone.add(form)
         return (form,)
+
+
+def refuse_usual(kernel: Hashable, form: ReductionForm) -> tuple[ReductionForm, ...]:
+    """Let all further loops of a kernel have texts of their own, since a compiler refused the usual ones in one."""
+    with _lock:
+        known = _known(kernel)
+        known.usual, known.is_refused = (), True
+        known.alone.add(form)
+    return (form,)
 
 
 def is_short(texts: Iterable[str]) -> bool:

@@ -171,8 +171,8 @@ GRIDSTRIDE_INLINED void add_own(__sum& __own, const __map& __do_map, const __red
     const int __count = int(__space.fold.length[0]);
     plane_place<__last == 0> __at = {__number, __space.fold_numbers.strides[0], 0, __space.position.strides[0]};
     swallow(__all.move(__lane * unsigned(__all.source.strides[__last]))...);
-    if (__last == 0) return add_along_plane<__rows>(__own, __do_map, __do, __at, __lane, __count, __group, __all...);
-    for (int __row = __lane; __row < int(__space.fold.length[__last]); __row += __group) {
+    if (__last == 0) add_along_plane<__rows>(__own, __do_map, __do, __at, __lane, __count, __group, __all...);
+    for (int __row = __lane; __last && __row < int(__space.fold.length[__last]); __row += __group) {
         __at.number = __number + __row * __space.fold_numbers.strides[__last];
         __at.place = __row * __space.position.strides[__last];
         if (__are_words) plane_words<__are_words>::add(__own, __do, __rows ? __rows : __count, __all...);

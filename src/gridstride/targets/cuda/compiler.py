@@ -106,13 +106,19 @@ class Compiler:
             headers=program.headers,
             form=form,
         )
-        if len(program.kernels) >= _MANY_KERNELS and self.nvrtc.version >= _QUICK_SINCE:
-            options = [*options, _IN_THREADS]
-        if not includes.names_runtime and not includes.uses_nvidia and self.nvrtc.version >= _QUICK_SINCE:
-            short = compile_with(options=[*options, _SHORT])
-            if short.code is not None:
-                return form, short
+        for quick in self._quick_options(program, includes):
+            found = compile_with(options=[*options, *quick])
+            if found.code is not None:
+                return form, found
         return form, compile_with(options=options)
+
+    def _quick_options(self, program: Program, includes: Includes) -> list[list[str]]:
+        """Return options that save time, the best first; each fails for some texts that compile without it."""
+        if self.nvrtc.version < _QUICK_SINCE:
+            return []
+        short = [] if includes.names_runtime or includes.uses_nvidia else [_SHORT]
+        tried = [[_IN_THREADS, *short]] if len(program.kernels) >= _MANY_KERNELS else []
+        return [*tried, short] if short else tried
 
     def _command(self, program: Program, includes: Includes, arch: str) -> str:
         """Return the call as one would write it in a shell."""
