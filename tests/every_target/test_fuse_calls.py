@@ -82,6 +82,18 @@ def test_errors_of_numpy_are_treated_as_the_function_says() -> None:
     for order in (calls, calls[1:]):
         check_as_alone(silent, *order)
         check_as_alone(raising, *order)
+    fused = gs.fuse(raising)
+    with np.errstate(divide="raise"):  # as the function says itself
+        np.testing.assert_array_equal(fused(*calls[0]), raising(*calls[0]))
+    for call in calls:
+        np.testing.assert_array_equal(fused(*call), raising(*call))
+    fused = gs.fuse(lambda x, a, b: x * (a / b))
+    with np.errstate(divide="raise"):
+        fused(*calls[0])
+        with pytest.raises(FloatingPointError):
+            fused(*calls[1])
+    with np.errstate(divide="ignore"):
+        assert np.isinf(fused(*calls[1])).all()
 
 
 def test_negative_exponents_are_caught_as_alone() -> None:

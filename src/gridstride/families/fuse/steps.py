@@ -16,11 +16,14 @@ from gridstride.families.fuse.constants import contents
 _UNCHANGEABLE = (int, float, complex, str, bytes, type(None), np.generic, np.ufunc, FunctionType, type)
 _COPIED = (list, tuple, dict, np.ndarray)
 
+#: How NumPy treats errors unless it is told otherwise.
+_USUAL_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
 
 class Step(NamedTuple):
     """One calculation: where its result goes, of which places, and the type that it had in the traced call.
 
-    `errors` is how NumPy was to treat errors where the function said so itself.
+    `errors` is how NumPy was to treat errors where that was not the usual way: the function may have said so.
     """
 
     place: int
@@ -43,7 +46,6 @@ class Steps:
         self._count = count
         self._rest: list[Any] = []
         self._steps: list[Step] = []
-        self._usual_errors = np.geterr()
         self._changeable: list[tuple[Any, Any]] = []
 
     def constant(self, value: Any) -> int:
@@ -66,7 +68,7 @@ class Steps:
         """Append a calculation that gave a result; return the result's place."""
         place = self.constant(None)
         errors = np.geterr()
-        own = None if errors == self._usual_errors else errors
+        own = None if errors == _USUAL_ERRORS else errors
         self._steps.append(Step(place, function, tuple(operands), type(without_axes(result)), own))
         return place
 
