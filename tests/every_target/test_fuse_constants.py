@@ -10,6 +10,8 @@ import decimal
 import fractions
 import functools
 import gc
+import math
+import operator
 import random
 import types
 import weakref
@@ -506,3 +508,21 @@ def test_dtypes_that_no_kernel_has_are_named_with_the_line(function: Callable[..
         TypeError, match=r"fused function `fused`: cannot trace .*test_fuse_constants.py, line"
     ):
         gs.fuse(function, kernel_name="fused")(X)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.sin, math.sin, operator.add, operator.itemgetter(0), functools.partial(max, 1), functools.lru_cache(abs),
+        len, float, np.float32, np.dtype("f4"), slice(1, 2), [slice(1, 2), slice(3, 4)], ..., fractions.Fraction(1, 3),
+        datetime.date(2020, 1, 1), np.linalg.norm, np.ndarray.sum, str.upper, {1, 2}, np.polynomial.Polynomial([1, 2]),
+        gs.fuse(scaled), scaled, Model, Model(1.0).scaled,
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_functions_and_other_values_are_traced_once(value: Any) -> None:
+    runs = []
+    fused = gs.fuse(lambda x, v: (runs.append(1), x * 2)[1])
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(X, value), X * 2)
+    assert len(runs) == 1

@@ -34,7 +34,11 @@ _MOST_LOOKED_AT, _BYTES_LOOKED_AT = 1000, 1024
 _DEEPEST = 50
 #: Functions in C and in Python, and the names of other classes whose objects stay what they are.
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodWrapperType, np.ufunc)
-_UNCHANGING = frozenset({"dtype", "device", "layout", "memory_format", "ellipsis", "NotImplementedType"})
+_UNCHANGING = frozenset({
+    "dtype", "device", "layout", "memory_format", "ellipsis", "NotImplementedType", "_lru_cache_wrapper", "itemgetter",
+    "attrgetter", "methodcaller", "method_descriptor", "wrapper_descriptor", "_ArrayFunctionDispatcher", "vectorize",
+    "PjitFunction",
+})  # fmt: skip
 #: The flag of classes that are made in Python.
 _OF_PYTHON = 1 << 9
 _SEQUENCES = (tuple, list, collections.deque)
@@ -161,9 +165,9 @@ class _Look:
         if issubclass(kind, set | frozenset):
             return frozenset(Counter(map(self.at, value)).items())
         if kind is slice:
-            return self.at((value.start, value.stop, value.step))
+            return tuple(map(self.at, (value.start, value.stop, value.step)))
         if kind is partial:
-            return self.at((value.func, value.args, value.keywords))
+            return tuple(map(self.at, (value.func, value.args, value.keywords)))
         if kind is weakref.ref:
             return self.at(value())
         return "fields" if _is_equal_by_fields(kind) else None
@@ -181,6 +185,8 @@ class _Look:
         except TypeError:
             if self._within_object:
                 return Same(value)
+            if getattr(value, "__dict__", None):
+                return tuple((name, self._of_object(each)) for name, each in vars(value).items())
             raise self._refusal(value) from None
         if isinstance(value, _FUNCTIONS):
             bound = getattr(value, "__self__", None)
