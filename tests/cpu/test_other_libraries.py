@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -123,3 +123,15 @@ def test_outputs_are_of_the_first_library_that_has_a_name(kind: Any) -> None:
         for result in (ADD(kind(HOST.copy()), HOST), FUSED(kind(HOST.copy()), HOST / 2)):
             assert type(result) is np.ndarray
         np.testing.assert_array_equal(ADD(kind(HOST.copy()), HOST), HOST * 2)
+
+
+def test_addresses_may_be_integers_of_numpy() -> None:
+    x = np.arange(3, dtype="f4")
+
+    class Shown:
+        __array_interface__: ClassVar[dict[str, Any]] = {
+            "shape": (3,), "typestr": "<f4", "data": (np.int64(x.ctypes.data), False), "version": 3
+        }  # fmt: skip
+
+    kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "shown")
+    np.testing.assert_array_equal(kernel(Shown(), np.zeros(3, "f4")), x)

@@ -71,7 +71,7 @@ def prepare_fold(
     Whether the call came again makes no difference: in which order a fold adds must not depend on earlier calls.
     """
     writers, limits = writers_of(place), place.target.limits(place.device)
-    in_structures = _in_structures(source, bound, operands)
+    in_structures = folds_structures(source, [each.role for each in operands], bound.types.items())
     inputs = [k for k, each in enumerate(operands) if each.role.kind == "element" and not each.written]
     asks = may_ask_for(source, "i"), may_ask_for(source, "_J")
     walk = fold_walk(bound, operands, *asks)._replace(
@@ -82,13 +82,12 @@ def prepare_fold(
     has_usual = writers.has_many_folds and is_short(source.sections().values())
     usual = usual_walks(walk, *asks) if has_usual else ()
     loop = writers.reduction(walk, limits)
-    loaded = _loaded(
-        source, bound, operands, place, loop, (writers.reduction(each, limits) for each in usual)
-    )
+    usual_loops = (writers.reduction(each, limits) for each in usual)
+    loaded = _loaded(source, bound, operands, place, loop, in_structures, usual_loops)
     size = loaded.program.object_code.constants[FOLDING_SIZE]
     if loop.largest is not None and size > loop.largest:
         loop = writers.large_reduction(walk, limits, size)
-        loaded = _loaded(source, bound, operands, place, loop)
+        loaded = _loaded(source, bound, operands, place, loop, in_structures)
     block = ParameterBlock()
     block.add(loop.space, 8)
     block.add_operands(operands, range(len(operands)), loop.operands)
@@ -123,11 +122,11 @@ def _loaded(
     operands: Sequence[Operand],
     place: Place,
     loop: FoldLoop,
+    in_structures: bool,
     usual: Iterable[FoldLoop] = (),
 ) -> _Loaded:
     """Return the program of a fold, perhaps with those of usual loops."""
     target, roles = place.target, tuple(operand.role for operand in operands)
-    in_structures = _in_structures(source, bound, operands)
 
     def form_of(loop: FoldLoop) -> ReductionForm:
         return reduction_form(source, roles, bound.types.items(), loop, in_structures)
@@ -168,10 +167,6 @@ def _loaded_forms(
     if refused is not None:
         remember_refusal(target, device, refused)
     return loaded
-
-
-def _in_structures(source: ReductionSource, bound: BoundFold, operands: Sequence[Operand]) -> bool:
-    return folds_structures(source, [each.role for each in operands], bound.types.items())
 
 
 def check_sizes(source: ReductionSource, results: int) -> None:

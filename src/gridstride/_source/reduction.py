@@ -404,17 +404,18 @@ def is_number(role: Role) -> bool:
 
 def entry(name: str, forms: Sequence[ReductionForm] = (), form: ReductionForm | None = None) -> str:
     """Return the name of a reduction's function, that of a form among several."""
-    if form is None or len(forms) < 2:
+    if form is None:
         return f"{name}_reduction"
-    wanted = form.without_joining()
-    place = next(place for place, each in enumerate(forms) if each.without_joining() == wanted)
-    return f"{name}_reduction_{place}"
+    return _entry_at(name, forms, [each.without_joining() for each in forms].index(form.without_joining()))
 
 
 def joining_entry(name: str, forms: Sequence[ReductionForm], form: ReductionForm) -> str:
     """Return the name of the function that joins parts, which forms may share."""
-    place = next(place for place, each in enumerate(forms) if each.of_joining() == form.of_joining())
-    return f"{name}_reduction_{place}_joining" if len(forms) > 1 else f"{name}_reduction_joining"
+    return f"{_entry_at(name, forms, [each.of_joining() for each in forms].index(form.of_joining()))}_joining"
+
+
+def _entry_at(name: str, forms: Sequence[ReductionForm], place: int) -> str:
+    return f"{entry(name)}_{place}" if len(forms) > 1 else entry(name)
 
 
 def _reduce_type(source: ReductionSource, form: ReductionForm) -> str:

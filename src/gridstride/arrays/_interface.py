@@ -91,7 +91,7 @@ def _view(
     shape = tuple(shape)
     if not address and 0 not in shape:
         raise _unreadable(array, "its data is a null pointer")
-    if not isinstance(address or 0, int) or not 0 <= (address or 0) < 1 << 64:
+    if not hasattr(address or 0, "__index__") or not 0 <= (address or 0) < 1 << 64:
         raise _unreadable(array, f"data {data!r}, which is no address")
     if (given := shown.get("strides")) is not None and len(given) != len(shape):
         raise _unreadable(array, f"strides {given!r} for shape {shape!r}")

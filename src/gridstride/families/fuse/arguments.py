@@ -13,7 +13,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.promotion import DType
 from gridstride.families.fuse.constants import exact
-from gridstride.families.fuse.numbers import BINARY, Number, Recorded, given_dtype, is_number
+from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_number, stands_for_array
 
 #: Of which there are two: each is a constant of a trace, so that functions may ask what it is.
 _BOOLS = (bool, np.bool_)
@@ -92,7 +92,7 @@ class Arguments:
     def refuse_traced(self, function: str) -> None:
         """Raise TypeError where something stands for an array of a trace that is under way."""
         for each in self.all:
-            if issubclass(type(each.value), Recorded):
+            if stands_for_array(each.value):
                 raise each.value.tape.refusal(
                     f"a call of the fused function `{function}` with `{each.name}` and arrays that are no arguments: "
                     f"pass them to the function too"

@@ -14,7 +14,7 @@ from gridstride.families.fuse import reductions
 from gridstride.families.fuse.conversions import Limit, cast
 from gridstride.families.fuse.errors import place_of_user
 from gridstride.families.fuse.functions import is_half
-from gridstride.families.fuse.numbers import Number, Recorded, given_of
+from gridstride.families.fuse.numbers import Number, given_of, stands_for_array
 from gridstride.families.fuse.tape import Change, Tape
 
 
@@ -65,17 +65,13 @@ def set_part(tape: Tape, x: Any, name: str, value: Any) -> None:
             f"fused function `{tape.name}`: an array of {x.numpy_dtype} has no imaginary part to set"
         )
     part = real(tape, x) if name == "real" else imag(tape, x)
-    if _is_of_array(value) and _is_part(value, part):
+    if stands_for_array(value) and _is_part(value, part):
         return  # it has changed in place
     new = tape.value(value)
     new = (
         tape.scalar(new, part.numpy_dtype, cast) if type(new) is Number else tape.typed(new, part.numpy_dtype)
     )
     part.become(new, name)
-
-
-def _is_of_array(value: Any) -> bool:
-    return issubclass(type(value), Recorded)
 
 
 def _is_part(value: Any, part: Any) -> bool:
@@ -170,7 +166,7 @@ def _complex(tape: Tape, x: Any, real_part: Any, imag_part: Any) -> Any:
 
 def _like(tape: Tape, x: Any, value: Any, dtype: Any = None) -> Any:
     """Record a number for each element of an array."""
-    wanted = x.numpy_dtype if dtype is None else tape.known_dtype("an array", dtype)
+    wanted = x.numpy_dtype if dtype is None else tape.known_dtype("an array of dtype", dtype)
     number = tape.value(value)
     if type(number) is not Number:
         before, by = tape.arrays_in(x.code), tape.arrays_in(number.code)
@@ -269,7 +265,9 @@ def _real_dtype(x: Any) -> Any:
 
 
 def _result_type(tape: Tape, *operands: Any) -> Any:
-    known = [tape.value(each) if _is_of_array(each) or type(each) is Number else each for each in operands]
+    known = [
+        tape.value(each) if stands_for_array(each) or type(each) is Number else each for each in operands
+    ]
     shown = [each.value if type(each) is Number else getattr(each, "numpy_dtype", each) for each in known]
     return tape.rules.shown(np.result_type(*shown))
 

@@ -26,7 +26,7 @@ from gridstride import arrays
 
 #: Equal ones are the same.
 _PLAIN = (str, int, bool, bytes, type(None))
-#: Classes of which may be told by `==`; equal objects of others may do something else.
+#: Libraries whose values may be told by `==`; equal objects of others may do something else.
 _KNOWN = sys.stdlib_module_names | {"numpy", "torch", "cupy", "jax", "jaxlib", "ml_dtypes"}
 #: How many attributes and elements of an object are looked at, and how many bytes of an array in it.
 _MOST_LOOKED_AT, _BYTES_LOOKED_AT = 1000, 1024
@@ -86,7 +86,7 @@ def exact(value: Any, name: str) -> Hashable:
     Raises
     ------
     TypeError
-        Where a value may change without anybody noticing.
+        Where a value cannot be told from others, such as the keys of a dict.
     """
     plain = _plain(value)
     return _Look(name).at(value) if plain is None else plain

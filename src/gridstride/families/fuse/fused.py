@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from types import MethodType
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from gridstride.families.fuse.arguments import Arguments, Given
 from gridstride.families.fuse.errors import foreign_refusal
 from gridstride.families.fuse.numbers import Number, recording
 from gridstride.families.fuse.rules import NUMPY, Rules, rules_by_kind
-from gridstride.families.fuse.tape import Tape
+from gridstride.families.fuse.tape import Numbers, Tape
 from gridstride.families.fuse.trace import Trace
 from gridstride.families.names import checked_kernel_name
 
@@ -118,6 +118,10 @@ class FusedFunction:
             numbers = usual.trace.tape.numbers(passed_values)
             if numbers is not None:
                 return usual.trace.called(passed_values, numbers)
+        return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call the kernel of a trace that is looked for by all that tells calls apart, or made."""
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -130,26 +134,14 @@ class FusedFunction:
             return self._function(*args, **kwargs)
         given.refuse_traced(self._name)
         rules, values = _rules(libraries), given.values
-        known = self._traces.get((rules.key, *given.key(self._pinned)), [])
-        for trace in tuple(known):
-            if trace.tape.steps.has_changed():
-                with suppress(ValueError):  # of another thread
-                    known.remove(trace)
-                continue
-            numbers = trace.tape.numbers(values)
-            if numbers is not None:
-                self._remember(args, kwargs, given, trace)
-                return trace.called(values, numbers)
+        found = next(self._found(given, rules), None)
+        if found is not None:
+            self._remember(args, kwargs, given, found[0])
+            return found[0].called(values, found[1])
         if isinstance(self._function, np.ufunc):
             for name in bound.arguments.keys() - passed:
                 del bound.arguments[name]  # they do not take all of their defaults
-        before = given.key(set())
-        trace = self._trace(given, rules, bound)
-        if not trace.tape.pinned <= self._pinned:
-            self._pinned |= trace.tape.pinned
-            self._usual.clear()
-        if given.key(set()) == before and not trace.tape.steps.has_changed():
-            self._keep((rules.key, *given.key(self._pinned)), trace)
+        trace = self._kept_trace(given, rules, bound)
         with np.errstate(all="ignore"):  # the function was told already
             numbers = trace.tape.numbers(values)
         assert numbers is not None
@@ -205,10 +197,28 @@ class FusedFunction:
             libraries = frozenset(each.library for each in given.arrays)
             self._usual[kinds] = _Usual(trace, tuple(values[count:]), libraries, trace.tape.rules)
 
-    def _keep(self, key: tuple[Any, ...], trace: Trace) -> None:
-        self._traces.setdefault(key, []).append(trace)
-        for oldest in list(self._traces)[:-_MOST_KEPT]:
-            self._traces.pop(oldest, None)
+    def _found(self, given: Arguments, rules: Rules) -> Iterator[tuple[Trace, Numbers]]:
+        """Yield traces that serve a call, with its numbers; those that can serve none any more are forgotten."""
+        known = self._traces.get((rules.key, *given.key(self._pinned)), [])
+        for trace in tuple(known):
+            if trace.tape.steps.has_changed():
+                with suppress(ValueError):  # of another thread
+                    known.remove(trace)
+            elif (numbers := trace.tape.numbers(given.values)) is not None:
+                yield trace, numbers
+
+    def _kept_trace(self, given: Arguments, rules: Rules, bound: inspect.BoundArguments) -> Trace:
+        """Return a new trace, which is kept unless the function changed what it depends on."""
+        before = given.key(set())
+        trace = self._trace(given, rules, bound)
+        if not trace.tape.pinned <= self._pinned:
+            self._pinned |= trace.tape.pinned
+            self._usual.clear()
+        if given.key(set()) == before and not trace.tape.steps.has_changed():
+            self._traces.setdefault((rules.key, *given.key(self._pinned)), []).append(trace)
+            for oldest in list(self._traces)[:-_MOST_KEPT]:
+                self._traces.pop(oldest, None)
+        return trace
 
     def _trace(self, given: Arguments, rules: Rules, bound: inspect.BoundArguments) -> Trace:
         tape = Tape(self._name, rules, given)

@@ -248,11 +248,6 @@ def given_dtype(value: Any) -> DType | Weak:
     return value.dtype if weak is None else weak
 
 
-def given_type(value: Any) -> type:
-    """Return the type of a number, also of one that arguments decide."""
-    return type(value.value) if type(value) is Number else type(value)
-
-
 def given_of(value: Any) -> DType | Weak:
     """Return the dtype of a traced value or a number, as promotion sees it."""
     return value.given if type(value) is Number else value.numpy_dtype
@@ -299,11 +294,16 @@ def _numbers_in(operand: Any) -> Iterator[Number]:
             yield from _numbers_in(each)
 
 
+def stands_for_array(value: Any) -> bool:
+    """Return whether a value stands for an array while a function is traced."""
+    return issubclass(type(value), Recorded)
+
+
 def _is_recorded(operand: Any) -> bool:
     """Return whether an operand, perhaps a sequence, has what is recorded in it: what stands for an array."""
     if type(operand) in (list, tuple):
         return any(map(_is_recorded, operand))
-    return issubclass(type(operand), Recorded)
+    return stands_for_array(operand)
 
 
 def _binary(function: Callable[..., Any], is_reflected: bool) -> Callable[[Any, Any], Any]:

@@ -124,7 +124,7 @@ class Reduced:
         if dtype is None or dtype is np._NoValue:
             self.numpy_dtype = value.tape.rules.reduced(value.tape, name, self.how.kind, value.numpy_dtype)
         else:
-            self.numpy_dtype = value.tape.known_dtype(f"{name}()", dtype)
+            self.numpy_dtype = value.tape.known_dtype(f"{name}() in dtype", dtype)
             if self.how.kind in ("var", "std") and self.numpy_dtype.kind in "biu":
                 raise value.tape.refusal(f"{name}() in {self.numpy_dtype}, which has no fractions")
         self.value = self._mapped(value).copied()

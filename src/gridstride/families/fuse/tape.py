@@ -15,7 +15,7 @@ from gridstride.families.fuse.arguments import Arguments, Given
 from gridstride.families.fuse.constants import exact
 from gridstride.families.fuse.conversions import Convert
 from gridstride.families.fuse.errors import place_of_user, refusal
-from gridstride.families.fuse.numbers import Number, given_of, is_number, is_scalar
+from gridstride.families.fuse.numbers import Number, given_of, is_number, is_scalar, tape_under_way
 from gridstride.families.fuse.rules import Rules
 from gridstride.families.fuse.steps import Steps, without_axes
 
@@ -140,6 +140,8 @@ class Tape:
 
     def changed(self, old: Any, new: Any) -> Any:
         """Record that one value takes the place of another, whose dtype and shape stay."""
+        if tape_under_way() is not self:
+            self.refuse_kept()
         new = self.typed(new, old.numpy_dtype)
         before, by = self.arrays_in(old.code), self.arrays_in(new.code)
         if not by <= before:
@@ -208,9 +210,9 @@ class Tape:
         try:
             found = _dtypes.dtype_of(dtype)
         except (TypeError, ValueError):
-            found = np.dtype(object)
+            raise self.refusal(f"{what} {dtype!r}, which no kernel has") from None
         if _dtypes.name_of_dtype(found) not in _dtypes.SCALAR_NAMES or not found.isnative:
-            raise self.refusal(f"{what} in dtype {dtype!r}, which no kernel has")
+            raise self.refusal(f"{what} {found}, which no kernel has")
         return found
 
     def _constant(self, array: Any) -> Any:
@@ -239,7 +241,7 @@ class Tape:
             return compared
         last = values[-1]
         if dtype is not None:
-            dtype = self.known_dtype(f"{name}()", dtype)
+            dtype = self.known_dtype(f"{name}() in dtype", dtype)
         else:
             values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridstride import _dtypes, arrays
 from gridstride.families.fuse import composed, functions, reductions
-from gridstride.families.fuse.numbers import Number, Recorded
+from gridstride.families.fuse.numbers import Number, stands_for_array
 
 if TYPE_CHECKING:
     from gridstride.families.fuse.tape import Tape
@@ -119,7 +119,7 @@ def _reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
 def _of_two(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Record max() or min() of two tensors; along an axis they return places too."""
     operands = (*args, *kwargs.values())
-    if len(operands) != 1 or not issubclass(type(operands[0]), Recorded):
+    if len(operands) != 1 or not stands_for_array(operands[0]):
         raise tape.refusal(f"{name}() along an axis, which returns places too: write a{name}()")
     return tape.call(np.maximum if name == "max" else np.minimum, (x, *operands))
 
@@ -168,12 +168,9 @@ def _type_as(tape: Tape, x: Any, other: Any) -> Any:
 
 
 def _to(tape: Tape, x: Any, dtype: Any) -> Any:
-    if issubclass(type(dtype), Recorded):
+    if stands_for_array(dtype):
         return _type_as(tape, x, dtype)
-    try:
-        return x.astype(_dtypes.dtype_of(dtype), copy=False)
-    except (TypeError, ValueError):
-        raise tape.refusal(f"a conversion to {dtype!r}") from None
+    return x.astype(dtype, copy=False)
 
 
 def _rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -265,7 +262,7 @@ def _frexp(tape: Tape, x: Any) -> Any:
 
 
 def _power(tape: Tape, x: Any, exponent: Any) -> Any:
-    return x**exponent if issubclass(type(x), Recorded) else np.power(x, exponent)
+    return x**exponent if stands_for_array(x) else np.power(x, exponent)
 
 
 def _relu(tape: Tape, x: Any, inplace: bool = False) -> Any:

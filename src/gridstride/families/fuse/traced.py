@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gridstride import _dtypes, arrays
+from gridstride import arrays
 from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import composed, reductions, torch_functions
-from gridstride.families.fuse.numbers import BINARY, Number, Recorded, given_type, operator_of, tape_under_way
+from gridstride.families.fuse.numbers import BINARY, Number, Recorded, operator_of
 from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.tape import Tape
 
@@ -114,8 +114,6 @@ class Traced(Recorded, np.lib.mixins.NDArrayOperatorsMixin):
         return found
 
     def _become(self, other: Traced) -> Traced:
-        if tape_under_way() is not self.tape:
-            self.tape.refuse_kept()
         self.code = self.tape.changed(self, other).code
         return self
 
@@ -186,7 +184,7 @@ class Traced(Recorded, np.lib.mixins.NDArrayOperatorsMixin):
             exponent = exponent.pinned()
         if type(exponent) is Number and not exponent.names:
             exponent = exponent.value
-        quick = self.tape.rules.quick_powers(self.numpy_dtype, given_type(exponent))
+        quick = self.tape.rules.quick_powers(self.numpy_dtype, exponent.__class__)
         if type(exponent) is not Number:
             found = quick.get(exponent) if quick else None
             return np.power(self, exponent) if found is None else found(self)
@@ -240,9 +238,7 @@ class Traced(Recorded, np.lib.mixins.NDArrayOperatorsMixin):
         """Record a conversion; without `copy` to its own dtype it is itself, as in NumPy."""
         if options:
             raise self.tape.refusal(f"astype() with {', '.join(options)}")
-        wanted = _dtypes.dtype_of(dtype)
-        if _dtypes.name_of_dtype(wanted) not in _dtypes.SCALAR_NAMES or not wanted.isnative:
-            raise self.tape.refusal(f"a conversion to {wanted}")
+        wanted = self.tape.known_dtype("a conversion to", dtype)
         if not copy and wanted == self.numpy_dtype:
             return self
         return Traced(self.tape, self.tape.typed(self, wanted).code, wanted, has_axes=self.has_axes)
@@ -288,8 +284,6 @@ class View(Traced):
         return name
 
     def _become(self, other: Traced) -> Traced:
-        if tape_under_way() is not self.tape:
-            self.tape.refuse_kept()
         new = self.tape.changed(self, other)
         self.base._become(self.write(self.base, new))
         return self
