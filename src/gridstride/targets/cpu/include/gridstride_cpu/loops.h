@@ -5,6 +5,7 @@
 #ifndef GRIDSTRIDE_CPU_LOOPS_H
 #define GRIDSTRIDE_CPU_LOOPS_H
 
+#include <gridstride_cpu/many_operands.h>
 #include <gridstride_cpu/word_pairs.h>
 
 namespace gridstride {
@@ -34,78 +35,7 @@ constexpr int buffered_up_to(int __most) {
                                           all_buffers_bytes / larger(sum_of(int(sizeof(typename __operands::stored))...)))));
 }
 
-// What lies on the stack, unless there are too many operands for it.
-constexpr int most_on_stack = 48;
-
-template <class __type, bool __is_apart>
-struct placed_value {
-    __type value;
-    GRIDSTRIDE_INLINED __type& get() { return value; }
-};
-template <class __type>
-struct placed_value<__type, true> {
-    char* memory = static_cast<char*>(__builtin_calloc(1, sizeof(__type) + alignof(__type)));
-    GRIDSTRIDE_INLINED __type& get() {
-        const unsigned long long __address = reinterpret_cast<unsigned long long>(memory);
-        return *reinterpret_cast<__type*>(memory + (alignof(__type) - __address % alignof(__type)) % alignof(__type));
-    }
-    ~placed_value() { __builtin_free(memory); }
-};
-template <int __bytes>
-struct alignas(line_bytes) buffer_memory {
-    char bytes[__bytes];
-};
-
-// An operand on its way along rows: `items` points to consecutive elements.
-template <class __operand, int __buffered, bool __is_apart>
-struct carried : passage {
-    typedef __operand operand;
-    typedef typename __operand::stored stored;
-    static constexpr int bytes = sizeof(stored);
-
-    stored* items;
-    placed_value<buffer_memory<__buffered * bytes + 2 * line_bytes>, __is_apart> memory;
-
-    GRIDSTRIDE_INLINED carried(const __operand& __source) {
-        data = next = __source.data;
-        step = __source.step;
-        strides = __source.strides;
-        size = bytes;
-        alignment = alignof(stored);
-        is_read = __operand::is_read;
-        is_written = __operand::is_written;
-        buffer = memory.get().bytes;
-        repeated = nullptr;
-    }
-    GRIDSTRIDE_INLINED int bring(const tile_shape& __tiles, int __width, int __height, int __depth) {
-        if (has_tile()) bring_tile<bytes>(*this, __tiles, __width, __height, __depth);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int put_back(int __width, int __height, int __depth) {
-        if (__operand::is_written && has_tile()) put_tile<bytes>(*this, __width, __height, __depth);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int fetch_ahead(int __y, long long __from, int __count) const {
-        if (is_read && how == way::direct)
-            for (int __k = 0; __k < __count * bytes; __k += line_bytes)
-                __builtin_prefetch(row(__y) + __from * bytes + bytes_ahead + __k);
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int begin(const tile_shape& __tiles, int __y, int __width, long long __from, int __count) {
-        items = is_direct() ? reinterpret_cast<stored*>(row(__y)) + __from
-                            : reinterpret_cast<stored*>(fetched<bytes>(*this, __tiles, __y, __width, __from, __count));
-        return 0;
-    }
-    GRIDSTRIDE_INLINED int end(const tile_shape& __tiles, int __y, long long __from, int __count) const {
-        if (__operand::is_written && !is_direct()) put<bytes>(*this, __tiles, __y, __from, __count);
-        return 0;
-    }
-};
-
 // ---- rows ----
-
-template <class __stored> struct is_bool { static constexpr bool value = false; };
-template <> struct is_bool<bool> { static constexpr bool value = true; };
 
 // The numbers of elements along a row.
 struct one_by_one {
@@ -139,6 +69,23 @@ GRIDSTRIDE_INLINED void run_consecutive(const __operation& __do, long long __num
     else run_numbered<__operands...>(__do, in_steps{__number, __step}, __count, __items...);
 }
 
+template <int __buffered, class __operation, class... __operands>
+GRIDSTRIDE_INLINED void run_elements(const __operation& __do, long long __number, long long __step, long long __count,
+                                     const carried<__operands, __buffered>&... __all) {
+    run_consecutive<__operands...>(__do, __number, __step, __count, __all.items...);
+}
+template <int __buffered, class __operation, class... __operands, unsigned... __k>
+GRIDSTRIDE_APART void run_each(const __operation& __do, long long __number, long long __step, long long __count,
+                               const many_operands<__buffered, __operands...>& __all, gridstride_indices<__k...>) {
+    run_consecutive<__operands...>(__do, __number, __step, __count,
+                                   reinterpret_cast<typename __operands::stored*>(__all.items[__k])...);
+}
+template <int __buffered, class __operation, class... __operands>
+GRIDSTRIDE_INLINED void run_elements(const __operation& __do, long long __number, long long __step, long long __count,
+                                     const many_operands<__buffered, __operands...>& __all) {
+    run_each(__do, __number, __step, __count, __all, typename gridstride_indices_below<sizeof...(__operands)>::__list());
+}
+
 // A row of a tile, all at once or in chunks.
 template <int __buffered, class __operation, class... __carried>
 GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __tiles, long long __number, long long __step,
@@ -148,10 +95,9 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
     if (!__are_direct && __count > __buffered) __some = __buffered - largest(__all.excess(__y)...) % __buffered;
     for (int __from = 0; __from < __count; __from += __some, __some = smaller(__buffered, __count - __from)) {
         // What a bool chooses is loaded under a mask, which no processor fetches ahead.
-        if (!all_of(!is_bool<typename __carried::stored>::value...)) swallow(__all.fetch_ahead(__y, __from, __some)...);
+        if (!all_of(!__carried::has_bools...)) swallow(__all.fetch_ahead(__y, __from, __some)...);
         swallow(__all.begin(__tiles, __y, __width, __from, __some)...);
-        run_consecutive<typename __carried::operand...>(
-            __do, __number + __from * __step, __step, __some, __all.items...);
+        run_elements<__buffered>(__do, __number + __from * __step, __step, __some, __all...);
         swallow(__all.end(__tiles, __y, __from, __some)...);
     }
 }
@@ -162,10 +108,10 @@ GRIDSTRIDE_INLINED void run_row(const __operation& __do, const tile_shape& __til
 template <int __axes, class... __carried>
 GRIDSTRIDE_INLINED found_tile find_tile(const tile_space<__axes>& __space, long long __index, __carried&... __all) {
     long long __number = 0;
-    swallow((__all.next = __all.data)...);
+    swallow(__all.start()...);
     auto __move = [&](int __axis, long long __at) {
         __number += __at * (__axis ? __space.numbers.strides[__axis] : __space.numbers.step);
-        swallow((__all.next += __at * __all.stride(__axis))...);
+        swallow(__all.move(__axis, __at)...);
         return __space.length[__axis] - __at;
     };
     int __cut[3] = {__space.piece, __space.height, __space.depth};
@@ -201,15 +147,18 @@ GRIDSTRIDE_INLINED void run_tile(const __operation& __do, const tile_space<__axe
 template <int __buffered, class __operation, int __axes, class... __carried>
 GRIDSTRIDE_INLINED void run_tiles(const __operation& __do, const tile_space<__axes>& __space, __carried&&... __all) {
     const tile_shape __tiles = {__space.ndim, __space.row_axes, __space.width, __space.height, __space.depth, __space.stacked, __space.length};
-    placed_value<tile_memory, (sizeof...(__carried) > most_on_stack)> __memory;
-    passage* const __passages[] = {&__all..., nullptr};
-    settle(__passages, sizeof...(__all), __tiles, __space.is_streamed, __memory.get());
+    constexpr int __count = sum_of(__carried::count...);
+    placed_value<tile_memory, (__count > most_on_stack)> __memory;
+    passage *__passages[__count + 1] = {}, **__end = __passages;
+    const int __listed[] = {__all.list(__end)...};
+    (void)__listed;
+    settle(__passages, __count, __tiles, __space.is_streamed, __memory.get());
     const share_of_pieces __share(__space.tiles);
     // A tile is run when the next one is found, which is fetched meanwhile.
     found_tile __next = {};
     for (long long __tile = __share.first; __tile <= __share.last; ++__tile) {
         const found_tile __now = __next;
-        swallow((__all.corner = __all.next)..., (__all.layers_done = 0)..., (__all.above = __now.above)...);
+        swallow(__all.stand(__now.above)...);
         if (__tile < __share.last) __next = find_tile(__space, __tile, __all...);
         if (__tile > __share.first) run_tile<__buffered>(__do, __space, __tiles, __now, __passages, __all...);
     }
@@ -224,7 +173,11 @@ GRIDSTRIDE_INLINED void shared_tiles(const __operation& __do, const tile_space<_
                                      const __operands&... __all) {
     constexpr int __largest = larger(int(sizeof(typename __operands::stored))...);
     constexpr int __buffered = buffered_up_to<__operands...>(chunk_bytes / __largest);
-    run_tiles<__buffered>(__do, __space, carried<__operands, __buffered, (sizeof...(__all) > most_on_stack)>(__all)...);
+    if constexpr (sizeof...(__all) >= many) {
+        placed_value<many_operands<__buffered, __operands...>, (sizeof...(__all) > most_on_stack)> __many;
+        run_tiles<__buffered>(__do, __space, __many.get().of(__all...));
+    } else
+        run_tiles<__buffered>(__do, __space, carried<__operands, __buffered>(__all)...);
 }
 
 }

@@ -108,6 +108,19 @@ struct passage {
     char* lines;
     int unfinished_count;
 
+    template <class __operand>
+    GRIDSTRIDE_INLINED void follow(const __operand& __source, char* __memory) {
+        typedef typename __operand::stored stored;
+        data = next = __source.data;
+        step = __source.step;
+        strides = __source.strides;
+        size = sizeof(stored);
+        alignment = alignof(stored);
+        is_read = __operand::is_read;
+        is_written = __operand::is_written;
+        buffer = __memory;
+        repeated = nullptr;
+    }
     GRIDSTRIDE_INLINED long long stride(int __axis) const { return __axis ? strides[__axis] : step; }
     GRIDSTRIDE_INLINED bool has_tile() const { return how == way::turned || how == way::periodic; }
     GRIDSTRIDE_INLINED bool is_direct() const { return how == way::direct && !is_streamed; }
@@ -122,10 +135,25 @@ struct passage {
     GRIDSTRIDE_INLINED bool is_one_layer(long long __height) const {
         return how == way::turned ? layer_bytes != 0 : deep == __height * down;
     }
+    // Find a tile's corner, from the first element's, and stand there.
+    GRIDSTRIDE_INLINED int start() { return next = data, 0; }
+    GRIDSTRIDE_INLINED int move(int __axis, long long __steps) { return next += __steps * stride(__axis), 0; }
+    GRIDSTRIDE_INLINED int stand(int __above) {
+        corner = next;
+        layers_done = 0;
+        above = __above;
+        return 0;
+    }
     GRIDSTRIDE_INLINED int go_deeper() {
         corner += deep;
         layer += layer_bytes;
         ++layers_done;
+        return 0;
+    }
+    GRIDSTRIDE_INLINED int fetch_ahead(int __y, long long __from, int __count) const {
+        if (is_read && how == way::direct)
+            for (int __k = 0; __k < __count * size; __k += line_bytes)
+                __builtin_prefetch(row(__y) + __from * size + bytes_ahead + __k);
         return 0;
     }
     // Which line waits for what follows a row.
