@@ -120,7 +120,7 @@ class Recorder(NullTarget):
 class RecorderModule(NullModule):
     target: Recorder
 
-    def function(self, lowered_name: str) -> RecorderFunction:
+    def function(self, lowered_name: str, shown_name: str = "") -> RecorderFunction:
         return RecorderFunction(lowered_name, self.target)
 
 

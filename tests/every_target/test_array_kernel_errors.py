@@ -15,6 +15,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.errors import ArgumentRangeError, ArgumentTypeError, CompileError
+from gridstride.targets.base import Target
 from tests.every_target.test_elementwise import ADD
 from tests.every_target.test_reduction import TOTAL
 
@@ -506,3 +507,20 @@ def test_array_interfaces_that_are_wrong(shown: dict[str, Any], xp: ModuleType) 
         ArgumentTypeError, match=r"`shown`: argument 0, parameter `x` .* cannot be read: (strides|data) "
     ):
         gs.ElementwiseKernel("T x", "T y", "y = x", "shown")(Shown(), xp.ones(3, "f4"))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gs.ElementwiseKernel("T x", "T y", "assert(x > 1); y = x", "roots"),
+        gs.ElementwiseKernel("T x", "T y", "assert(x > 1); y = x"),
+        gs.ReductionKernel("T x", "T y", "x", "a + b", "assert(a > 3); y = a", "0", "all_of_them"),
+    ],
+    ids=lambda kernel: kernel.name,
+)
+def test_failed_launches_name_the_kernel(target: Target, xp: ModuleType, kernel: Any) -> None:
+    if "gpu" in target.features:
+        pytest.skip("an assertion would end the process's use of the device")
+    with pytest.raises(gs.LaunchError, match=f"kernel `{kernel.name}`: assertion") as failed:
+        kernel(xp.asarray(ones(3)))
+    assert failed.value.kernel == kernel.name

@@ -29,7 +29,7 @@ class LoadedProgram(NamedTuple):
     def function(self, name: str) -> LoadedFunction:
         """Return the function of a requested kernel; KeyError if it was not requested."""
         record = self.object_code.functions[name]
-        function = self.module.function(record.lowered_name)
+        function = self.module.function(record.lowered_name, self.program.shown_name(name))
         return LoadedFunction(name, function, record.signature, record.tier, record.obstacles)
 
 

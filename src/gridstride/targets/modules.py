@@ -10,8 +10,8 @@ from gridstride.targets.values import FunctionAttributes
 class Module(Protocol):
     """Hold object code that is loaded on a device."""
 
-    def function(self, lowered_name: str) -> Function:
-        """Return an entry; KeyError if there is none."""
+    def function(self, lowered_name: str, shown_name: str = "") -> Function:
+        """Return an entry, which messages call so, or by its own name; KeyError if there is none."""
         ...
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:

@@ -296,7 +296,7 @@ class NullModule:
         self.object_code = object_code
         self.target = target
 
-    def function(self, lowered_name: str) -> NullFunction:
+    def function(self, lowered_name: str, shown_name: str = "") -> NullFunction:
         return NullFunction(lowered_name)
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:

@@ -85,6 +85,10 @@ class Program(NamedTuple):
     linked: tuple[str, ...] = ()
     is_signed: bool = True
 
+    def shown_name(self, kernel: str) -> str:
+        """Return what users call a kernel: where the text around theirs is ours, it has the program's name."""
+        return kernel if self.is_signed else self.name
+
 
 class CType(NamedTuple):
     """Describe a C++ type as the compiler sees it (typedefs resolved, top-level const dropped).

@@ -49,13 +49,14 @@ class CpuModule:
         self._functions: dict[str, CpuFunction] = {}
         self._lock = _forks.Lock()
 
-    def function(self, lowered_name: str) -> CpuFunction:
-        """Return an entry; KeyError if there is none."""
+    def function(self, lowered_name: str, shown_name: str = "") -> CpuFunction:
+        """Return an entry, which messages call so, or by its own name; KeyError if there is none."""
         with self._lock:
             found = self._functions.get(lowered_name)
             if found is None:
                 kernel = self._kernels[lowered_name]
-                found = self._functions[lowered_name] = CpuFunction(self, lowered_name, kernel)
+                found = CpuFunction(self, lowered_name, kernel, shown_name or lowered_name)
+                self._functions[lowered_name] = found
             return found
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:
@@ -70,8 +71,9 @@ class CpuModule:
 class CpuFunction:
     """Hold a kernel, ready to launch."""
 
-    def __init__(self, module: CpuModule, name: str, kernel: abi.Kernel) -> None:
+    def __init__(self, module: CpuModule, entry: str, kernel: abi.Kernel, name: str) -> None:
         self._module = module
+        self._entry = entry
         self._name = name.encode()
         self._max_dynamic = host.SHARED_MEMORY_PER_BLOCK
         self._carveout = -1
@@ -87,8 +89,8 @@ class CpuFunction:
     def attributes(self) -> FunctionAttributes:
         """Return what the compiler said of the kernel, and what was set."""
         return FunctionAttributes(
-            max_threads_per_block=self._module.max_threads(self.name),
-            shared_size_bytes=self._module.shared.bytes_of(self.name),
+            max_threads_per_block=self._module.max_threads(self._entry),
+            shared_size_bytes=self._module.shared.bytes_of(self._entry),
             max_dynamic_shared_size_bytes=self._max_dynamic,
             preferred_shared_memory_carveout=self._carveout,
         )
@@ -99,7 +101,7 @@ class CpuFunction:
             _check_range(name, value, -1, 100)
             self._carveout = value
         elif name == "max_dynamic_shared_size_bytes":
-            static = self._module.shared.bytes_of(self.name)
+            static = self._module.shared.bytes_of(self._entry)
             _check_range(name, value, 0, host.SHARED_MEMORY_PER_BLOCK_OPTIN - static)
             self._max_dynamic = value
         else:

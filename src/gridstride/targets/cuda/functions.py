@@ -33,10 +33,11 @@ class CudaModule:
         self.device = device
         self._functions: dict[str, CudaFunction] = {}
 
-    def function(self, lowered_name: str) -> CudaFunction:
+    def function(self, lowered_name: str, shown_name: str = "") -> CudaFunction:
         found = self._functions.get(lowered_name)
         if found is None:
-            found = self._functions.setdefault(lowered_name, self._find(lowered_name))
+            found = self._find(lowered_name, shown_name or lowered_name)
+            found = self._functions.setdefault(lowered_name, found)
         return found
 
     def global_variable(self, lowered_name: str) -> tuple[int, int]:
@@ -50,14 +51,14 @@ class CudaModule:
                 raise _not_found(error, lowered_name) from None
         return address.value, size.value
 
-    def _find(self, lowered_name: str) -> CudaFunction:
+    def _find(self, lowered_name: str, shown_name: str) -> CudaFunction:
         target = self.target
         with target._through_captures_on(self.device):
             try:
                 handle = target.driver.function_of_module(self.handle, lowered_name.encode())
             except CUDAError as error:
                 raise _not_found(error, lowered_name) from None
-            return CudaFunction(self, handle, lowered_name)
+            return CudaFunction(self, handle, shown_name)
 
 
 class FunctionContext(ctypes.Structure):
