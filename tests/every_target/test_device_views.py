@@ -60,7 +60,9 @@ def test_debug_checks_bounds(target, debugging, capfd):
     kernel = gs.RawKernel(code, "read", options=debugging)
     kernel((1,), (1,), (x, np.int32(4), out))
     assert out[0] == 4
-    with pytest.raises(gs.LaunchError):
+    with pytest.raises(
+        gs.LaunchError, match=r"kernel `read`: .*index 5 is out of bounds for axis 0 with length 5"
+    ):
         kernel((1,), (1,), (x, np.int32(5), out))
     assert "index 5 is out of bounds for axis 0 with length 5" in capfd.readouterr().out
 
@@ -73,6 +75,19 @@ def test_debug_checks_bounds_of_raw_arrays(target, debugging, capfd):
     for x in (np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(2, 3).T):
         assert kernel(x, np.array([2])).tolist() == [x.ravel()[2] + x[2, 1]]
         for k, bound in ((3, "axis 0 with length 3"), (6, "size 6"), (-1, "size 6")):
-            with pytest.raises(gs.LaunchError):
+            message = f"kernel `checked`: parameter `x`: index {k} is out of bounds for {bound}"
+            with pytest.raises(gs.LaunchError, match=message):
                 kernel(x, np.array([k]))
-            assert f"raw array: index {k} is out of bounds for {bound}" in capfd.readouterr().out
+            assert message in capfd.readouterr().out
+
+
+def test_debug_checks_bounds_of_raw_arrays_of_reductions(target, debugging, capfd):
+    if "gpu" in target.features:
+        pytest.skip("a trap would end the process's use of the device")
+    kernel = gs.ReductionKernel(
+        "T x, raw T weights", "T y", "x * weights[_J]", "a + b", "y = a", "0", "weigh", options=debugging
+    )
+    message = r"kernel `weigh`: parameter `weights`: index [23] is out of bounds for size 2"
+    with pytest.raises(gs.LaunchError, match=message):
+        kernel(np.ones(4), np.ones(2))
+    assert "parameter `weights`" in capfd.readouterr().out

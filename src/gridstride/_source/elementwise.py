@@ -20,7 +20,7 @@ from gridstride.targets.options import parse_options
 from gridstride.targets.walks import IN_LAUNCH, Loop, flag
 
 if TYPE_CHECKING:
-    from gridstride._source.reduction import ReductionSource
+    from gridstride._source.reduction import ReductionForm, ReductionSource
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OWN_LINES = f'#line 1 "{OWN_LABEL}"'
@@ -196,10 +196,31 @@ def _check_earlier(kernel: str, role: Role) -> None:
     )
 
 
-def raw_type(role: Role, outputs: set[str]) -> str:
-    """Return the class of a raw parameter."""
-    constant = "" if role.parameter.name in outputs or not role.parameter.is_const else "const "
-    return f"gridstride::raw_array<{constant}{role.ctype}, {role.ndim}, {flag(role.is_contiguous)}>"
+def raw_type(role: Role, outputs: set[str], is_named: bool) -> str:
+    """Return the class of a raw parameter, which may know its name."""
+    name = role.parameter.name
+    constant = "" if name in outputs or not role.parameter.is_const else "const "
+    named = f", gridstride_name_of_{name}" if is_named else ""
+    return f"gridstride::raw_array<{constant}{role.ctype}, {role.ndim}, {flag(role.is_contiguous)}{named}>"
+
+
+def checks_indices(
+    source: ElementwiseSource | ReductionSource, form: ElementwiseForm | ReductionForm
+) -> bool:
+    """Return whether raw parameters check their indices, which the options may ask for as well."""
+    return form.checks_indices or any("GRIDSTRIDE_DEBUG" in option for option in source.options)
+
+
+def name_lines(kernel: str, roles: Iterable[Role]) -> str:
+    """Return the classes by which raw parameters know their names."""
+    return "\n".join(
+        f"struct gridstride_name_of_{role.parameter.name} {{\n"
+        f'    __host__ __device__ static const char* kernel() {{ return "kernel `{kernel}`: "; }}\n'
+        f'    __host__ __device__ static const char* parameter() {{ return "parameter `{role.parameter.name}`"; }}\n'
+        "};"
+        for role in roles
+        if role.kind == "raw"
+    )
 
 
 def structure_line(role: Role) -> str:
@@ -214,11 +235,12 @@ def _text(source: ElementwiseSource, form: ElementwiseForm) -> str:
     elements = [role for role in form.roles if role.kind == "element"]
     outputs = {parameter.name for parameter in source.declaration.outputs}
     types = ", ".join(operand_type(role, source, outputs, form.capacity) for role in elements)
+    names = [name_lines(name, form.roles)] if checks_indices(source, form) else []
     return template("elementwise.cu").substitute(
         type_preamble=section(f"type_preamble of {name}", source.type_preamble),
         types=type_lines(form.types),
         preamble=section(f"preamble of {name}", source.preamble),
-        layouts=layout_lines(form.roles),
+        layouts="\n".join((layout_lines(form.roles), *names)),
         threads=form.threads,
         name=entry(name),
         parameters=", ".join(_parameters(source, form)),
@@ -268,7 +290,7 @@ def _parameters(source: ElementwiseSource, form: ElementwiseForm) -> Sequence[st
                 f"const {operand_type(role, source, outputs, form.capacity)} gridstride_at_{name}"
             )
         elif role.kind == "raw":
-            parameters.append(f"const {raw_type(role, outputs)} {name}")
+            parameters.append(f"const {raw_type(role, outputs, checks_indices(source, form))} {name}")
         elif role.is_structure:
             parameters.append(f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}")
         else:

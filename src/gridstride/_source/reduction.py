@@ -9,6 +9,8 @@ from typing import NamedTuple
 from gridstride import _dtypes, config
 from gridstride._arguments.parameters import Declaration, value_ctype
 from gridstride._source.elementwise import (
+    checks_indices,
+    name_lines,
     raw_type,
     section,
     shared_line,
@@ -280,12 +282,13 @@ class _Text:
     def types(self) -> str:
         """Return what functions need, the same for all loops."""
         source, name = self._source, self._source.declaration.name
+        names = [name_lines(name, self.roles)] if checks_indices(source, self._form) else []
         return template("reduction_types.cu").substitute(
             type_preamble=section(f"type_preamble of {name}", source.type_preamble),
             types="\n".join((self._type_lines(), *self._raw_types(of_preamble=False))),
             reduce_type=self._reduce_type_line(),
             preamble=section(f"preamble of {name}", source.preamble),
-            layouts="\n".join((layout_lines(self.roles), *self._raw_types(of_preamble=True))),
+            layouts="\n".join((layout_lines(self.roles), *self._raw_types(of_preamble=True), *names)),
             has_identity=flag(bool(source.identity)),
         )
 
@@ -383,7 +386,7 @@ class _Text:
     def _parameter(self, role: Role) -> str:
         name, source = role.parameter.name, self._source
         if role.kind == "raw":
-            return f"const {raw_type(role, self._outputs)} {name}"
+            return f"const {raw_type(role, self._outputs, checks_indices(source, self._form))} {name}"
         if role.kind == "scalar":
             return (
                 f"const gridstride::bytes_of<{role.ctype}> gridstride_at_{name}"

@@ -22,7 +22,13 @@ struct axis_numbers {
     __host__ __device__ const long long* operator+(__index __axes) const { return __numbers + __axes; }
 };
 
-template <class __type, int __axes, bool __is_contiguous>
+// What messages call an array whose text says nothing else.
+struct unnamed_array {
+    __host__ __device__ static const char* kernel() { return ""; }
+    __host__ __device__ static const char* parameter() { return "raw array"; }
+};
+
+template <class __type, int __axes, bool __is_contiguous, class __name = unnamed_array>
 struct raw_array {
     static constexpr int ndim = __axes;
     typedef __type value_type;
@@ -60,7 +66,7 @@ struct raw_array {
         return axis_numbers{__each, reinterpret_cast<const long*>(__each)};
     }
     __host__ __device__ __type& __at(long long __k) const {
-        check_index("raw array", __k, __size, -1);
+        check_index(__name::kernel(), __name::parameter(), __k, __size, -1);
         if (__is_contiguous) return reinterpret_cast<__type*>(__data)[__k];
         char* __place = __data;
         for (int __axis = __axes - 1; __axis > 0; --__axis) {
@@ -73,7 +79,7 @@ struct raw_array {
     __host__ __device__ __type& __at(const long long* __indices) const {
         char* __place = __data;
         for (int __axis = 0; __axis < __axes; ++__axis) {
-            check_index("raw array", __indices[__axis], __shape[__axis], __axis);
+            check_index(__name::kernel(), __name::parameter(), __indices[__axis], __shape[__axis], __axis);
             __place += __indices[__axis] * __strides[__axis];
         }
         return *reinterpret_cast<__type*>(__place);

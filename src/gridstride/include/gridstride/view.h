@@ -51,7 +51,7 @@ struct view {
 
     template <class... __indices>
     __host__ __device__ long long __offset(int __axis, long long __index, __indices... __rest) const {
-        check_index("gridstride::view", __index, __shape[__axis], __axis);
+        check_index("", "gridstride::view", __index, __shape[__axis], __axis);
         return __index * __strides[__axis] + __offset(__axis + 1, __rest...);
     }
 };
