@@ -329,6 +329,10 @@ def test_expressions_of_reductions_that_end_in_the_middle_of_something(xp: Modul
         (lambda: gs.ReductionKernel("T x", "T y", "", "a + b"), "map_expr must be an expression, got ''"),
         (lambda: gs.ReductionKernel("T x", "T y", "x", " "), "reduce_expr must be an expression, got ' '"),
         (
+            lambda: gs.ReductionKernel("T x", "T y", "x", "a + b", name="total", reduce_type=" "),
+            "`total`: reduce_type must be a type, .* got ' ': leave it out",
+        ),
+        (
             lambda: gs.ReductionKernel("T x", "raw T y", "x", "a + b"),
             "output 'y' of a reduction cannot be raw",
         ),

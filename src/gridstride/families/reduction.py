@@ -263,7 +263,12 @@ def _check_parts(declaration: Declaration, **expressions: str) -> None:
 
 
 def _check_reduce_type(declaration: Declaration, reduce_type: str | None, preambles: str) -> None:
-    """Raise ValueError for a type that looks like a placeholder and is none, nor declared."""
+    """Raise ValueError for a type without a name, or one that looks like a placeholder and is none, nor declared."""
+    if reduce_type is not None and not reduce_type.strip():
+        raise ValueError(
+            f"`{declaration.name}`: reduce_type must be a type, such as 'float64' or one that a preamble declares, "
+            f"got {reduce_type!r}: leave it out to fold in the type of the first output"
+        )
     known = {parameter.ctype for parameter in declaration.parameters} | words(preambles)
     if reduce_type is not None and is_placeholder(reduce_type) and not known & {reduce_type, "include"}:
         raise ValueError(
