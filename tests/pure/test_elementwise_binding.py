@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +43,8 @@ def bound(declared: tuple[str, str], *arguments: Any, size: int | None = None) -
         ("float32 y", "y", "float", "float32", False),
         ("raw const int64 k", "k", "long long", "int64", True),
         ("int const k", "k", "int", "int32", False),
+        ("T const x", "x", "T", None, False),
+        ("raw Point const p", "p", "Point", None, True),
         ("unsigned int k", "k", "unsigned int", "uint32", False),
         ("complex<float> z", "z", "complex<float>", "complex64", False),
         ("  float16   h ", "h", "float16", "float16", False),
@@ -54,6 +58,18 @@ def test_a_declaration_says(text: str, name: str, ctype: str, dtype: str | None,
     assert info.is_const == ("const" in text)
     assert ParameterInfo(text, True).is_const
     assert info.dtype == (None if dtype is None else np.dtype(dtype))
+
+
+def test_what_a_declaration_says_stays() -> None:
+    info = ParameterInfo("raw float32 x", 5)  # type: ignore[arg-type]
+    assert info.is_const is True
+    for copied in (copy.copy(info), copy.deepcopy(info), pickle.loads(pickle.dumps(info))):
+        assert copied == info
+        assert hash(copied) == hash(info)
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        info.raw = False
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del info.name
 
 
 def test_declarations_are_text() -> None:
@@ -85,7 +101,8 @@ def test_lists_of_parameters_are_split_outside_of_angle_brackets() -> None:
         (("T\u0663 x", "T y"), "unknown type 'T"),
         (("T* x", "T y"), "is no type"),
         (("T x y z", "T y"), "'T x y' is no type"),
-        (("T const x", "T y"), "'T const' is no type"),
+        (("const x", "T y"), "'const x' is no parameter: write a type and a name"),
+        (("T const* x", "T y"), "is no type"),
         (("raw x", "T y"), "unknown type 'raw'"),
         (("int32 unsigned x", "T y"), "is no type"),
     ],

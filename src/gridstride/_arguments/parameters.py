@@ -54,32 +54,43 @@ class ParameterInfo:
 
     __slots__ = ("ctype", "dtype", "is_const", "name", "raw")
 
+    name: str
+    ctype: str
+    dtype: np.dtype[Any] | None
+    raw: bool
+    is_const: bool
+
     def __init__(self, param: str, is_const: bool = False) -> None:
         if not isinstance(param, str):
             raise TypeError(f"a declaration is text such as 'T x', got {type(param).__name__}")
         words = param.split()
-        self.raw = "raw" in words[:-2]
-        self.is_const = is_const or "const" in words[:-1]
+        last = len(words) - 1
         text = " ".join(
-            word for k, word in enumerate(words) if k >= len(words) - 2 or word not in ("raw", "const")
+            word
+            for k, word in enumerate(words)
+            if k == last or (word != "const" and (word != "raw" or k == last - 1))
         )
         end = 1 + max(text.rfind(mark) for mark in " >*&")
-        self.name, spelled = text[end:], text[:end].strip()
-        if not end or not self.name.isidentifier() or not self.name[:1].isascii():
+        name, spelled = text[end:], text[:end].strip()
+        if not end or not name.isidentifier() or not name[:1].isascii():
             raise ValueError(f"{param.strip()!r} is no parameter: write a type and a name, such as 'T x'")
-        if not is_identifier(self.name):
-            raise ValueError(
-                f"parameter {param.strip()!r}: {self.name!r} is a word of C++ and cannot name it"
-            )
-        self.dtype: np.dtype[Any] | None = None
-        self.ctype = spelled
-        if not is_placeholder(spelled):
-            self.dtype = _dtype_of(spelled)
-            if self.dtype is not None:
-                self.ctype = value_ctype(self.dtype)
-            elif not _TYPE.fullmatch(spelled):
-                hint = ": declare an array that is indexed as raw" if spelled.endswith(("*", "&")) else ""
-                raise ValueError(f"parameter {param.strip()!r}: {spelled!r} is no type{hint}")
+        if not is_identifier(name):
+            raise ValueError(f"parameter {param.strip()!r}: {name!r} is a word of C++ and cannot name it")
+        ctype, dtype = _type_of(spelled, param.strip())
+        self._become(name, ctype, dtype, "raw" in words[:-2], bool(is_const) or "const" in words[:-1])
+
+    def _become(self, name: str, ctype: str, dtype: np.dtype[Any] | None, raw: bool, is_const: bool) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "ctype", ctype)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "raw", raw)
+        object.__setattr__(self, "is_const", is_const)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self!r} says what a text declares and cannot be changed: make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{self!r} says what a text declares and cannot be changed: make another one")
 
     @property
     def is_placeholder(self) -> bool:
@@ -92,12 +103,21 @@ class ParameterInfo:
     def __hash__(self) -> int:
         return hash(self._fields())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self._fields())
+
     def __repr__(self) -> str:
         marks = ("raw " if self.raw else "") + ("const " if self.is_const else "")
         return f"<ParameterInfo {marks}{self.ctype} {self.name}>"
 
     def _fields(self) -> tuple[Any, ...]:
         return self.name, self.ctype, self.dtype, self.raw, self.is_const
+
+
+def _restored(cls: type[ParameterInfo], fields: tuple[Any, ...]) -> ParameterInfo:
+    info = cls.__new__(cls)
+    info._become(*fields)
+    return info
 
 
 class Declaration(NamedTuple):
@@ -256,6 +276,19 @@ def _parts(text: str) -> list[str]:
     if not text.strip():
         return []
     return parts
+
+
+def _type_of(spelled: str, declared: str) -> tuple[str, np.dtype[Any] | None]:
+    """Return a declaration's type in C++, and its dtype where that is known; ValueError where it is none."""
+    if is_placeholder(spelled):
+        return spelled, None
+    dtype = _dtype_of(spelled)
+    if dtype is not None:
+        return value_ctype(dtype), dtype
+    if not _TYPE.fullmatch(spelled):
+        hint = ": declare an array that is indexed as raw" if spelled.endswith(("*", "&")) else ""
+        raise ValueError(f"parameter {declared!r}: {spelled!r} is no type{hint}")
+    return spelled, None
 
 
 def _dtype_of(spelled: str) -> np.dtype[Any] | None:
