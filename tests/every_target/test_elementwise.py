@@ -579,6 +579,32 @@ def test_what_kernels_tell_of_themselves(xp: ModuleType) -> None:
     assert "z = F(x)" in kernel.cached_code
 
 
+class WithSlots(gs.ElementwiseKernel):
+    """A kernel with attributes of its own, one of which is not in its dictionary."""
+
+    __slots__ = ("unit",)
+    unit: str
+
+
+def test_attributes_in_slots_are_copied() -> None:
+    kernel = WithSlots("T x", "T y", "y = 2 * x", "with_slots")
+    kernel.unit = "m"
+    for copied in (pickle.loads(pickle.dumps(kernel)), copy.copy(kernel), copy.deepcopy(kernel)):
+        assert copied.unit == "m"
+        assert vars(copied).keys() == vars(kernel).keys()
+    kernel.scale = 3  # type: ignore[attr-defined]
+    copied = pickle.loads(pickle.dumps(kernel))
+    assert (copied.unit, copied.scale) == ("m", 3)
+
+
+@pytest.mark.parametrize("kind", [gs.ElementwiseKernel, gs.ReductionKernel, WithSlots])
+def test_kernels_that_were_not_made(kind: Any) -> None:
+    kernel = kind.__new__(kind)
+    for use in (lambda: kernel(np.ones(3)), lambda: repr(kernel), lambda: kernel.nin):
+        with pytest.raises(AttributeError, match=f"this {kind.__name__} is no kernel yet: make it as"):
+            use()
+
+
 def test_kernels_can_be_pickled(xp: ModuleType) -> None:
     for how in ({"no_return": True}, {"return_tuple": True}, {"reduce_dims": False}):
         kernel = gs.ElementwiseKernel("T x", "T y", "y = x", "kept", **how)

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from gridstride._source.reduction import ReductionSource
 
 
+class _SetByInit:
+    """Stand for an attribute that `__init__` sets, which comes before this one then."""
+
+    def __get__(self, kernel: object, owner: type) -> Any:
+        if kernel is None:
+            return self
+        kind = type(kernel).__name__
+        raise AttributeError(
+            f"this {kind} is no kernel yet: make it as {kind}(...); an __init__ of its own has to call super().__init__"
+        )
+
+
 class DeclaredKernel(_native.ArrayLauncher):
     """Show the parameters that a kernel declares, and keep what is known of its calls."""
 
@@ -24,6 +36,8 @@ class DeclaredKernel(_native.ArrayLauncher):
     _source: ElementwiseSource | ReductionSource
     _known: _array_pipeline.Known
     _form: int
+    if not TYPE_CHECKING:
+        name = _source = _SetByInit()
 
     def _adopt(self, source: ElementwiseSource | ReductionSource, reduce_dims: bool) -> None:
         """Become the kernel of a source, of whose calls nothing is known yet."""
@@ -34,11 +48,14 @@ class DeclaredKernel(_native.ArrayLauncher):
         self._form = _native.ONE if self.nout == 1 else _native.TUPLE
         self.__signature__ = _call_signature(type(self)._launch)
 
-    def _attributes(self) -> dict[str, Any] | None:
-        """Return the attributes that others set, which copies have too; None where there are none."""
+    def _attributes(self) -> object:
+        """Return pickle's state: the attributes that others set, which copies have too; None where there are none."""
         own = type(self).__new__(type(self))
         own._adopt(self._source, self.reduce_dims)
-        return {name: value for name, value in vars(self).items() if name not in vars(own)} or None
+        state = object.__getstate__(self)  # with what is in slots of subclasses
+        slots = state[1] if isinstance(state, tuple) else None
+        others = {name: value for name, value in vars(self).items() if name not in vars(own)} or None
+        return (others, slots) if slots else others
 
     @property
     def in_params(self) -> tuple[Any, ...]:
