@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,39 @@ def test_an_interrupt_ends_the_compiler(tmp_path: Path) -> None:
         calling.call(command, tmp_path, os.environ, 100, interrupt)
     found = subprocess.run(["ps", "-eo", "args"], check=False, capture_output=True, text=True)
     assert "import time; time.sleep(120)" not in found.stdout
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_compiler_ends_with_the_process(tmp_path: Path, how: signal.Signals) -> None:
+    """So does what it started, which is what takes the time."""
+    script = f"sleep 120 & echo $$ $! > {tmp_path}/started; mv {tmp_path}/started {tmp_path}/running; wait"
+    program = f"""
+import os
+from pathlib import Path
+from gridstride.targets.cpu import calling
+calling.call(["sh", "-c", {script!r}], Path({str(tmp_path)!r}), os.environ, 100)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment) as process:
+        running = tmp_path / "running"
+        wait_until(running.exists)
+        process.send_signal(how)
+    started = running.read_text().split()
+    assert len(started) == 2
+    wait_until(lambda: not any(map(is_running, started)))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_running(process: str) -> bool:
+    """Return whether there is such a process, and it has not ended."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", process], check=False, capture_output=True, text=True)
+    return done.stdout.strip()[:1] not in ("", "Z")
 
 
 @pytest.mark.parametrize(

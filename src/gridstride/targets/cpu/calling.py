@@ -24,6 +24,23 @@ _INFLUENCES = frozenset(
 )  # fmt: skip
 
 
+_SHELL = "/bin/sh"
+#: Runs a command that ends with all of its group when the standard input closes: with this process, however that ends.
+#: What the shell itself says, such as that a command was killed, is none of the output.
+_ENDING_WITH_US = """\
+exec 3<&0 </dev/null 4>&2 2>/dev/null
+(read -r _ <&3 || kill -s KILL 0) >/dev/null 4>&- &
+(exec "$@" 2>&4 3<&- 4>&-)
+code=$?
+kill -s KILL $!
+wait $!
+[ $code -le 128 ] || kill -$((code - 128)) $$
+exit $code
+"""
+#: What a shell says of programs that it cannot run, or find.
+_NOT_STARTED = (126, 127)
+
+
 class CompilerFailed(Exception):
     """Report a compiler that did not come to an answer.
 
@@ -50,7 +67,7 @@ def call(
     time_limit: float,
     meanwhile: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder; what it started ends with it at the latest after `time_limit` seconds.
+    """Run a command in a folder; what it started ends at the latest after `time_limit` seconds, or with this process.
 
     `meanwhile` is called while it runs.
 
@@ -62,15 +79,16 @@ def call(
     try:
         with _forks.starting:
             process = subprocess.Popen(
-                command, cwd=folder, env=_without_influences(environment), stdin=subprocess.DEVNULL,
+                _ending_with_us(command), cwd=folder, env=_without_influences(environment), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
     except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
         raise CompilerFailed(f"the compiler cannot be started: {error}", command) from error
+    assert process.stdin is not None
     assert process.stdout is not None
     output = bytearray()
     try:
-        with process.stdout:
+        with process.stdin, process.stdout:
             deadline = time.monotonic() + time_limit
             if meanwhile is not None:
                 meanwhile()
@@ -86,7 +104,14 @@ def call(
     if process.returncode < 0:
         reason = f"the compiler was ended by signal {_signal_name(-process.returncode)}"
         raise CompilerFailed(reason, command, _text(output))
+    if process.returncode in _NOT_STARTED:
+        raise CompilerFailed("the compiler cannot be started", command, _text(output))
     return subprocess.CompletedProcess(list(command), process.returncode, _text(output), "")
+
+
+def _ending_with_us(command: Sequence[str]) -> list[str]:
+    shell = [_SHELL, "-c", _ENDING_WITH_US, "sh"] if os.access(_SHELL, os.X_OK) else []
+    return [*shell, *command]
 
 
 def _read(process: subprocess.Popen[bytes], output: bytearray, deadline: float) -> None:
