@@ -10,7 +10,10 @@ import pytest
 
 from gridstride.families.fuse.arguments import Arguments, exact
 from gridstride.families.fuse.literals import literal
+from gridstride.families.fuse.numbers import recording
+from gridstride.families.fuse.rules import NUMPY
 from gridstride.families.fuse.steps import Steps
+from gridstride.families.fuse.tape import Tape
 
 
 def test_steps_are_taken_in_order_until_a_type_differs() -> None:
@@ -82,3 +85,18 @@ def test_arguments_are_taken_apart_and_put_together() -> None:
 )  # fmt: skip
 def test_numbers_as_text(value: Any, text: str) -> None:
     assert literal(value, value.dtype) == text
+
+
+def test_changes_in_place_do_not_walk_the_whole_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[str] = []
+    used_by = Tape.used_by
+    monkeypatch.setattr(Tape, "used_by", lambda tape, name: walks.append(name) or used_by(tape, name))
+    given = Arguments({"x": np.zeros(3)})
+    tape = Tape("sums", NUMPY, given)
+    with recording(tape):
+        x = tape.array(given.all[0])
+        total = x + 1.0
+        for _ in range(100):
+            total += x
+    assert tape.arrays_in(total.code) == {"x0"}
+    assert not walks

@@ -23,11 +23,12 @@ _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater",
 
 
 class Line(NamedTuple):
-    """One statement: the variable that it makes, its text, and the variables that it uses."""
+    """One statement: the variable that it makes, its text, the variables that it uses, and of which arrays it is."""
 
     name: str
     text: str
     uses: frozenset[str]
+    arrays: frozenset[str]
 
 
 class Change(NamedTuple):
@@ -135,7 +136,9 @@ class Tape:
 
         name, operands = f"t{len(self.lines)}", tuple(map(self.own, operands))
         text = f"const {value_ctype(dtype)} {name} = {expression};"
-        self.lines[name] = Line(name, text, frozenset(each.code for each in operands))
+        uses = frozenset(each.code for each in operands)
+        made_of = frozenset[str]().union(*map(self.arrays_in, uses))
+        self.lines[name] = Line(name, text, uses, made_of)
         return Traced(self, name, dtype, has_axes=any(each.has_axes for each in operands))
 
     def changed(self, old: Any, new: Any) -> Any:
@@ -173,7 +176,9 @@ class Tape:
 
     def arrays_in(self, name: str) -> frozenset[str]:
         """Return the parameters that are arrays of which a variable is made."""
-        return frozenset(self.used_by(name) & self.arrays.keys())
+        if name in self.lines:
+            return self.lines[name].arrays
+        return frozenset([name] if name in self.arrays else [])
 
     def value(self, operand: Any) -> Any:
         """Return an operand as a traced value or a number."""
