@@ -253,3 +253,33 @@ def test_many_numbers_of_the_text(xp: Any, numbers_of: Callable[[int], Any]) -> 
     with np.errstate(invalid="ignore"):
         expected = together(a)
     np.testing.assert_allclose(gs.asnumpy(gs.fuse(together)(xp.asarray(a))), expected, rtol=1e-12)
+
+
+def test_many_numbers_among_the_arguments(xp: Any) -> None:
+    """More than a kernel has parameters for, of all sizes."""
+
+    def weighted(a: Any, numbers: Any, *others: Any) -> Any:
+        result = a
+        for k, each in enumerate(numbers):
+            result = result * 0.5 + each * (k % 5)
+        return result + sum(others)
+
+    kinds = [float, int, np.float32, np.float16, np.int16, np.uint8, np.int64, np.complex64]
+    a = np.array([1, 2, -3], np.complex128)
+    fused = gs.fuse(weighted)
+    folded = gs.fuse(lambda *arguments: weighted(*arguments).sum())
+    for start in (0, 1):
+        arguments = [kinds[k % len(kinds)](start + k % 40) for k in range(400)], 0.25, np.complex128(2j)
+        got = gs.asnumpy(fused(xp.asarray(a), *arguments))
+        np.testing.assert_allclose(got, weighted(a, *arguments), rtol=1e-12)
+        got = gs.asnumpy(folded(xp.asarray(a), *arguments))
+        np.testing.assert_allclose(got, weighted(a, *arguments).sum(), rtol=1e-12)
+
+
+def test_too_many_arguments_for_one_kernel_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"`total`: 200 arrays in one kernel, which takes 128: make a fused"):
+        gs.fuse(lambda xs: sum(xs[1:], xs[0]), kernel_name="total")([X] * 200)
+    with pytest.raises(
+        TypeError, match=r"`total`: 3000 numbers of 24000 bytes in one kernel, which takes 16384"
+    ):
+        gs.fuse(lambda x, ps: sum(ps, x), kernel_name="total")(X, [float(k) for k in range(3000)])

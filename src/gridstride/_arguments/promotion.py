@@ -40,6 +40,7 @@ class Weak(NamedTuple):
 
 
 Given = DType | Weak | None
+_WEAK: dict[type, Weak] = {kind: Weak(kind) for kind in (bool, int, float, complex)}
 
 
 def rank_of(dtype: DType) -> int:
@@ -49,10 +50,7 @@ def rank_of(dtype: DType) -> int:
 
 def weak_of(value: object) -> Weak | None:
     """Return the weak dtype of a Python number; None for anything else."""
-    for kind in (bool, int, float, complex):
-        if type(value) is kind:
-            return Weak(kind)
-    return None
+    return _WEAK.get(type(value))
 
 
 def promote(given: Sequence[DType | Weak]) -> DType:

@@ -255,9 +255,9 @@ def given_of(value: Any) -> DType | Weak:
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a number of Python's own types, or a NumPy scalar of a dtype that kernels know."""
-    if issubclass(type(value), np.generic):
-        return _dtypes.name_of_dtype(value.dtype) in _dtypes.SCALAR_NAMES
-    return weak_of(value) is not None
+    if weak_of(value) is not None:
+        return True
+    return issubclass(type(value), np.generic) and _dtypes.name_of_dtype(value.dtype) in _dtypes.SCALAR_NAMES
 
 
 def is_scalar(value: Any) -> bool:

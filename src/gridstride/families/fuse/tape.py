@@ -349,12 +349,6 @@ class Tape:
             self.scalars[name] = scalar._replace(constant=None if number.names else constant)
         return Traced(self, name, dtype, has_axes=False)
 
-    def declared(self, names: Iterable[str]) -> list[tuple[str, DType]]:
-        """Return the parameters among some names, in their order."""
-        wanted = set(names)
-        found = [*self.arrays.items(), *((name, scalar.dtype) for name, scalar in self.scalars.items())]
-        return [(name, dtype) for name, dtype in found if name in wanted]
-
     def statements(self, names: Iterable[str]) -> list[str]:
         """Return the statements that make some variables."""
         wanted = set(names)

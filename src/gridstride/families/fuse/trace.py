@@ -12,15 +12,13 @@ from gridstride import _dtypes, arrays
 from gridstride._arguments.parameters import value_ctype
 from gridstride.families.elementwise import ElementwiseKernel
 from gridstride.families.fuse.functions import HEADER
-from gridstride.families.fuse.literals import definition
 from gridstride.families.fuse.numbers import Number
+from gridstride.families.fuse.parameters import Parameters
 from gridstride.families.fuse.reductions import Reduced
 from gridstride.families.fuse.tape import Change, Numbers, Tape, declarations
 from gridstride.families.fuse.traced import Traced
 from gridstride.families.reduction import ReductionKernel
 
-#: Where a kernel would have more parameters, the numbers that are the same in all calls are written into its text.
-_MOST_PARAMETERS = 128
 #: What may stand beside results, the same in all calls.
 _CONSTANTS = (str, bytes, type(None))
 
@@ -49,7 +47,7 @@ class Trace:
             raise tape.refusal("a function that returns nothing (NoneType)")
         self._results = [_known(tape, each) for each in results]
         self._uses = [self._arrays_in(each) for each in self._results]
-        self._kernels: dict[tuple[int, ...], tuple[Any, list[str]]] = {}
+        self._kernels: dict[tuple[int, ...], tuple[Any, Parameters]] = {}
         self._negative_exponents = [_elementwise(tape, [each]) for each in tape.negative_exponents]
         self._whole = tuple(range(len(self._results)))
         is_one_kernel = len(set(self._uses)) == 1 and not any(type(each) is Number for each in self._results)
@@ -82,7 +80,7 @@ class Trace:
     ) -> tuple[Any, ...]:
         kernel, parameters = self._kernel(group)
         try:
-            results: tuple[Any, ...] = kernel(*_passed(parameters, passed, numbers))
+            results: tuple[Any, ...] = kernel(*parameters.passed(passed, numbers))
         except ValueError:
             self._check_shapes(passed)
             raise
@@ -131,7 +129,7 @@ class Trace:
         if not any(isinstance(array, np.ndarray) for array in passed.values()):
             return
         for kernel, parameters in self._negative_exponents:
-            (found,) = kernel(*_passed(parameters, passed, numbers))
+            (found,) = kernel(*parameters.passed(passed, numbers))
             if np.any(found):
                 raise ValueError(
                     f"fused function `{self.tape.name}`: Integers to negative integer powers are not allowed."
@@ -149,7 +147,7 @@ class Trace:
             groups.setdefault(np.broadcast_shapes(*shapes) if shapes else None, []).append(position)
         return [tuple(group) for group in groups.values()]
 
-    def _kernel(self, group: tuple[int, ...]) -> tuple[Callable[..., tuple[Any, ...]], list[str]]:
+    def _kernel(self, group: tuple[int, ...]) -> tuple[Callable[..., tuple[Any, ...]], Parameters]:
         known = self._kernels.get(group)
         if known is None:
             results = [self._results[position] for position in group]
@@ -196,11 +194,6 @@ def _known(tape: Tape, result: Any) -> Any:
     return result
 
 
-def _passed(parameters: Iterable[str], arrays: Mapping[str, Any], numbers: Numbers) -> list[Any]:
-    """Return the arguments of a kernel by its parameters."""
-    return [arrays[name] if name in arrays else numbers.scalars[name] for name in parameters]
-
-
 def _shape(array: Any) -> tuple[int, ...]:
     view = arrays.view(array)
     assert view is not None
@@ -211,61 +204,48 @@ def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
 
 
-def _elementwise(tape: Tape, results: Sequence[Traced]) -> tuple[Callable[..., Any], list[str]]:
+def _elementwise(tape: Tape, results: Sequence[Traced]) -> tuple[Callable[..., Any], Parameters]:
     codes = [each.code for each in results]
     used = set().union(*map(tape.used_by, codes))
-    parameters, statements = _parts(tape, used)
+    parameters = Parameters(tape, used)
     outputs = [(f"y{k}", each.numpy_dtype) for k, each in enumerate(results)]
-    body = [*statements, *(f"y{k} = {code};" for k, code in enumerate(codes))]
+    body = [
+        *parameters.definitions,
+        *tape.statements(used),
+        *(f"y{k} = {code};" for k, code in enumerate(codes)),
+    ]
     kernel = ElementwiseKernel(
-        declarations(parameters), declarations(outputs), "\n".join(body), tape.name,
-        preamble=f"#include <{HEADER}>", return_tuple=True,
+        parameters.declarations, declarations(outputs), "\n".join(body), tape.name,
+        preamble=f"#include <{HEADER}>", type_preamble=parameters.struct, return_tuple=True,
     )  # fmt: skip
-    return kernel, [name for name, _ in parameters]
+    return kernel, parameters
 
 
-def _reduction(tape: Tape, results: Sequence[Reduced]) -> tuple[Callable[..., Any], list[str]]:
+def _reduction(tape: Tape, results: Sequence[Reduced]) -> tuple[Callable[..., Any], Parameters]:
     (reduced,) = results
-    parameters, statements = _parts(tape, tape.used_by(reduced.value.code))
+    used = tape.used_by(reduced.value.code)
+    parameters = Parameters(tape, used)
     texts = reduced.kernel_texts()
-    names = [name for name, _ in parameters]
-    typed = ", ".join(f"{value_ctype(dtype)} {name}" for name, dtype in parameters)
+    typed = ", ".join(map(" ".join, zip(parameters.ctypes, parameters.names, strict=True)))
     preamble = [
         f"#include <{HEADER}>",
         texts["preamble"] or "",
         f"__device__ inline {value_ctype(reduced.value.numpy_dtype)} gridstride_traced_value({typed}) {{",
-        *statements,
+        *parameters.definitions,
+        *tape.statements(used),
         f"return {reduced.value.code};",
         "}",
     ]
     kernel = ReductionKernel(
-        declarations(parameters),
+        parameters.declarations,
         f"{_dtypes.name_of_dtype(reduced.numpy_dtype)} y",
-        str(texts["map_expr"]).format(f"gridstride_traced_value({', '.join(names)})"),
+        str(texts["map_expr"]).format(f"gridstride_traced_value({', '.join(parameters.names)})"),
         str(texts["reduce_expr"]),
         texts["post_map_expr"],
         texts["identity"],
         tape.name,
         texts["reduce_type"],
         preamble="\n".join(preamble),
+        type_preamble=parameters.struct,
     )
-    return lambda *arguments: (kernel(*arguments, axis=reduced.axis, keepdims=reduced.keepdims),), names
-
-
-def _parts(tape: Tape, used: set[str]) -> tuple[list[tuple[str, Any]], list[str]]:
-    """Return the parameters and the statements of a kernel that makes some variables."""
-    parameters, statements = tape.declared(used), tape.statements(used)
-    if len(parameters) <= _MOST_PARAMETERS:
-        return parameters, statements
-    constants = {name: tape.scalars[name] for name, _ in parameters if name in tape.scalars}
-    definitions = [
-        definition(name, each.constant, each.dtype)
-        for name, each in constants.items()
-        if each.constant is not None
-    ]
-    kept = [
-        (name, dtype)
-        for name, dtype in parameters
-        if name not in constants or constants[name].constant is None
-    ]
-    return kept, [*definitions, *statements]
+    return lambda *arguments: (kernel(*arguments, axis=reduced.axis, keepdims=reduced.keepdims),), parameters
