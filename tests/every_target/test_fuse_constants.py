@@ -416,6 +416,41 @@ def test_strange_objects_are_constants() -> None:
         np.testing.assert_array_equal(fused(X, each), X * 3)
 
 
+class Proxy(Model):
+    """Raises what it likes, other than an `AttributeError`, for all that it does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+class HalfSlotted(Proxy):
+    __slots__ = ("unset",)
+
+
+class Hidden(Model):
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("looked at")
+
+
+class Unread(list[Any]):
+    factor = 3.0
+
+    def __len__(self) -> int:
+        raise RuntimeError("looked at")
+
+    __iter__ = __len__  # type: ignore[assignment]
+
+
+def test_objects_that_raise_when_they_are_looked_at_are_constants() -> None:
+    for each in (Proxy(3.0), HalfSlotted(3.0), Hidden(3.0), Unread()):
+        np.testing.assert_array_equal(gs.fuse(scaled)(X, each), X * 3)
+        within = Model(each)
+        fused = gs.fuse(lambda x, outer: x * outer.factor.factor)
+        for _ in range(2):
+            np.testing.assert_array_equal(fused(X, within), X * 3)
+
+
 def test_containers_that_stand_in_themselves_are_refused() -> None:
     within: list[Any] = [X]
     within.append(within)

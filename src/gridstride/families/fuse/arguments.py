@@ -19,6 +19,8 @@ from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_num
 _BOOLS = (bool, np.bool_)
 #: Classes that are taken apart by keys.
 _DICTS = (dict, OrderedDict, defaultdict)
+#: What the classes of arrays have.
+_PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 #: What arrays do that functions are recorded by; a class that does it otherwise would be taken for a plain array.
 _RECORDED = frozenset(
     {
@@ -156,10 +158,7 @@ class Given(NamedTuple):
             return cls(name, value, "constant", None)
         if is_number(value):
             return cls(name, value, "number", given_dtype(value))
-        try:
-            view = None if issubclass(type(value), np.generic) else arrays.view(value)
-        except TypeError as error:
-            raise TypeError(f"fuse: the argument `{name}`: {error}") from None
+        view = None if issubclass(type(value), np.generic) else _view(name, value)
         if view is None:
             return cls(name, value, "constant", None)
         kind: Any = type(value)
@@ -188,6 +187,18 @@ class Given(NamedTuple):
             )
         found: DType = self.dtype
         return found
+
+
+def _view(name: str, value: Any) -> arrays.ArrayView | None:
+    """Return what is known of an array; None for an object that is none, also where it raises what it likes."""
+    try:
+        return arrays.view(value)
+    except TypeError as error:
+        raise TypeError(f"fuse: the argument `{name}`: {error}") from None
+    except Exception:
+        if any(hasattr(type(value), each) for each in _PROTOCOLS):
+            raise
+        return None
 
 
 @cache

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from functools import partial
 from types import (
     BuiltinFunctionType,
@@ -64,6 +65,10 @@ class Same:
 
     def __hash__(self) -> int:
         return self._id
+
+
+class _Untold(TypeError):
+    """Say that a value cannot be told from others."""
 
 
 class Never:
@@ -123,23 +128,26 @@ class _Look:
         plain = _plain(value)
         if plain is not None:
             return plain
-        if (
-            id(value) in self._seen
-            or self._depth >= _DEEPEST
-            or (self._within_object and self._is_much(value))
-        ):
+        if id(value) in self._seen or self._depth >= _DEEPEST:
             return Same(value)
-        self._seen.add(id(value))
         self._depth += 1
-        found = self._looked_into(value)
-        self._depth -= 1
-        return found
+        try:
+            return self._looked_into(value)
+        except _Untold:
+            raise
+        except Exception:  # of an attribute that the function need not ask for
+            return Never()
+        finally:
+            self._depth -= 1
 
     def _is_much(self, value: Any) -> bool:
         is_long = isinstance(value, (*_SEQUENCES, dict, set, frozenset)) and len(value) > _MOST_LOOKED_AT
         return is_long or len(self._seen) >= _MOST_LOOKED_AT
 
     def _looked_into(self, value: Any) -> Hashable:
+        if self._within_object and self._is_much(value):
+            return Same(value)
+        self._seen.add(id(value))
         kind = type(value)
         if hasattr(kind, "__array_interface__") or hasattr(kind, "__dlpack__"):
             return kind, _array(value)
@@ -198,7 +206,7 @@ class _Look:
         return Same(value) if is_identity else (value, repr(value))
 
     def _refusal(self, value: Any) -> TypeError:
-        return TypeError(
+        return _Untold(
             f"fuse: the argument `{self._name}` of type {type(value).__name__} is neither an array nor a number, nor a "
             f"tuple, list or dict of them, and cannot be told from others: pass something hashable, such as a tuple"
         )
@@ -262,8 +270,9 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         yield from tuple(vars(value).items())
     for base in kind.__mro__:
         for name, slot in vars(base).items() if not _is_known(base) else ():
-            if type(slot) is MemberDescriptorType and hasattr(value, name):
-                yield name, getattr(value, name)
+            if type(slot) is MemberDescriptorType:
+                with suppress(AttributeError):
+                    yield name, slot.__get__(value)
 
 
 def _is_known(kind: type) -> bool:
