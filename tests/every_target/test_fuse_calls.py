@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import operator
@@ -270,6 +271,50 @@ def test_results_may_stand_in_containers() -> None:
             gs.fuse(lambda x, nothing=nothing: nothing)(X)
     with pytest.raises(TypeError, match="several results of which one is a reduction"):
         gs.fuse(lambda x: {"x": x, "sum": np.sum(x)})(X)
+
+
+@dataclasses.dataclass
+class Split:
+    low: Any
+    high: Any
+    unit: str = "m"
+    width: Any = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.width = self.high - self.low
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bounds:
+    low: Any
+    high: Any
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Split, Bounds, lambda low, high: collections.OrderedDict(high=high, low=low),
+        lambda low, high: collections.defaultdict(list, low=low, high=high),
+    ],
+)  # fmt: skip
+def test_results_may_stand_in_objects_of_fields_and_in_other_dicts(make: Callable[[Any, Any], Any]) -> None:
+    def function(x: Any, p: Any) -> Any:
+        return make(x - p, x + p)
+
+    fused = gs.fuse(function)
+    results = [fused(X, p) for p in (1.0, 2.0)]
+    for p, got in zip((1.0, 2.0), results, strict=True):
+        wanted = function(X, p)
+        assert type(got) is type(wanted)
+        of_got, of_wanted = (
+            each if isinstance(each, dict) else dataclasses.asdict(each) for each in (got, wanted)
+        )
+        assert list(of_got) == list(of_wanted)
+        for name, each in of_wanted.items():
+            np.testing.assert_array_equal(of_got[name], each)
+    if isinstance(results[0], collections.defaultdict):
+        assert results[0]["new"] == []
+        assert "new" not in results[1]
 
 
 def test_methods_of_classes_may_be_decorated_on_either_side() -> None:

@@ -18,7 +18,7 @@ from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_num
 #: Of which there are two: each is a constant of a trace, so that functions may ask what it is.
 _BOOLS = (bool, np.bool_)
 #: Classes that are taken apart by keys.
-_DICTS = (dict, OrderedDict, defaultdict)
+DICTS = (dict, OrderedDict, defaultdict)
 #: What the classes of arrays have.
 _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 #: What arrays do that functions are recorded by; a class that does it otherwise would be taken for a plain array.
@@ -110,16 +110,16 @@ class Arguments:
 
     def _taken_apart(self, name: str, value: Any, within: tuple[int, ...] = ()) -> int | _Container:
         kind = type(value)
-        keys = _keys_of(value) if kind in (list, *_DICTS) or issubclass(kind, tuple) else None
+        keys = _keys_of(value) if kind in (list, *DICTS) or issubclass(kind, tuple) else None
         if keys is None:
             self.all.append(Given.of(name, value))
             return len(self.all) - 1
         if id(value) in within:
             raise TypeError(f"fuse: the argument `{name}` is a {kind.__name__} that stands in itself")
         within = (*within, id(value))
-        each_of = value.values() if kind in _DICTS else value
+        each_of = value.values() if kind in DICTS else value
         forms = [self._taken_apart(name + key, each, within) for key, each in zip(keys, each_of, strict=True)]
-        if kind in _DICTS:
+        if kind in DICTS:
             told = tuple(exact(key, name) for key in (*value, getattr(value, "default_factory", None)))
             return _Container(kind, copy.copy(value), told, forms)
         return _Container(kind, None, None, forms)
@@ -233,7 +233,7 @@ def _put_together(form: int | _Container, stand_ins: Sequence[Any]) -> Any:
 def _keys_of(value: Any) -> list[str] | None:
     """Return how the elements of a container are spelled behind its name; None where it is none that is taken apart."""
     kind = type(value)
-    if kind in _DICTS:
+    if kind in DICTS:
         return [f"[{key!r}]" for key in value]
     if kind in (tuple, list):
         return [f"[{k}]" for k in range(len(value))]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 from gridstride import _dtypes, arrays
 from gridstride._arguments.parameters import value_ctype
 from gridstride.families.elementwise import ElementwiseKernel
+from gridstride.families.fuse.arguments import DICTS
 from gridstride.families.fuse.functions import HEADER
 from gridstride.families.fuse.numbers import Number
 from gridstride.families.fuse.parameters import Parameters
@@ -18,6 +22,8 @@ from gridstride.families.fuse.reductions import Reduced
 from gridstride.families.fuse.tape import Change, Numbers, Tape, declarations
 from gridstride.families.fuse.traced import Traced
 from gridstride.families.reduction import ReductionKernel
+
+_Make = Callable[[Mapping[int, Any] | Sequence[Any]], Any]
 
 #: What may stand beside results, the same in all calls.
 _CONSTANTS = (str, bytes, type(None))
@@ -156,10 +162,8 @@ class Trace:
         return known
 
 
-def _taken_apart(
-    tape: Tape, result: Any, found: list[Any], within: tuple[int, ...] = ()
-) -> Callable[[Mapping[int, Any] | Sequence[Any]], Any]:
-    """Append what stands in a tuple, list or dict, or a result itself; return what makes the same of others."""
+def _taken_apart(tape: Tape, result: Any, found: list[Any], within: tuple[int, ...] = ()) -> _Make:
+    """Append a result, or what stands in one that is a container; return what makes the same of others."""
     kind = type(result)
     if id(result) in within:
         raise tape.refusal(f"a result that is a {kind.__name__} that stands in itself")
@@ -174,16 +178,47 @@ def _taken_apart(
                 f"a result of class {kind.__name__}, which is not made of its elements: return a tuple, list or dict"
             ) from None
         return lambda values: make([each(values) for each in parts])
-    if kind is dict:
+    if kind in DICTS:
         by_key = {
             key.pinned() if type(key) is Number else key: _taken_apart(tape, each, found, within)
             for key, each in result.items()
         }
-        return lambda values: {key: each(values) for key, each in by_key.items()}
+        empty = copy.copy(result)  # which has its default
+        empty.clear()
+        return partial(_dict_like, empty, by_key)
+    if dataclasses.is_dataclass(kind):
+        by_name = {
+            name: _taken_apart(tape, each, found, within) for name, each in _attributes(result).items()
+        }
+        return partial(_dataclass_like, result, by_name)
     if len(within) > 1 and kind in _CONSTANTS:
         return lambda values: result
     found.append(result)
     return itemgetter(len(found) - 1)
+
+
+def _dict_like(empty: Any, by_key: Mapping[Any, _Make], values: Mapping[int, Any] | Sequence[Any]) -> Any:
+    """Return a dict that others stand in."""
+    made = copy.copy(empty)
+    made.update({key: each(values) for key, each in by_key.items()})
+    return made
+
+
+def _dataclass_like(
+    result: Any, by_name: Mapping[str, _Make], values: Mapping[int, Any] | Sequence[Any]
+) -> Any:
+    """Return an object as one that its class made when the function was traced, with other attributes."""
+    made = copy.copy(result)
+    for name, each in by_name.items():
+        object.__setattr__(made, name, each(values))
+    return made
+
+
+def _attributes(result: Any) -> dict[str, Any]:
+    """Return the fields of an object of a dataclass, and what else it has."""
+    names = [each.name for each in dataclasses.fields(result)]
+    fields = {name: getattr(result, name) for name in names if hasattr(result, name)}
+    return fields | getattr(result, "__dict__", {})
 
 
 def _known(tape: Tape, result: Any) -> Any:
