@@ -156,3 +156,37 @@ def test_functions_of_several_results_are_written() -> None:
     check(parts, X / 4)
     with pytest.raises(TypeError, match=r"modf\(\) of float64 into an array of int64"):
         gs.fuse(lambda a, k: np.modf(a, out=(k + 1, None)))(X, K)
+
+
+def test_functions_are_written_where_a_condition_holds() -> None:
+    def quotients(a: Any, b: Any, p: Any) -> Any:
+        result = np.full_like(a, -1)
+        same = np.divide(a, b, out=result, where=b != 0)
+        np.add(result, 0.5, out=result, where=p > 2)
+        part = result * 1j
+        np.subtract(part.imag, a, out=part.imag, where=a > b)
+        return result, same, part
+
+    def divided(a: Any, mask: Any) -> Any:
+        whole, rest = np.zeros_like(a), np.ones_like(a)
+        np.divmod(a, 2, out=(whole, rest), where=mask)
+        return whole, rest, np.power(a, a, out=a * 1, where=a >= 0)
+
+    for p in (1.0, 3.0):
+        check(quotients, X, X[::-1] - 1, p)
+    check(divided, X, X > 0)
+    check(divided, K, False)
+    check(divided, K.astype(np.float32), np.True_)
+
+
+def test_conditions_of_functions_that_leave_elements_undefined_are_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"add\(\) with where and without out.*write np.where\(condition, add"
+    ):
+        gs.fuse(lambda a: np.add(a, 1, where=a > 0))(X)
+    with pytest.raises(TypeError, match=r"add\(\) with where that is no boolean: write where=condition != 0"):
+        gs.fuse(lambda a: np.add(a, 1, out=a * 1, where=a))(X)
+    with pytest.raises(ValueError, match="a change in place of an array of shape"):
+        gs.fuse(lambda a, mask: np.add(a, 1, out=a * 1, where=mask))(X, np.ones((2, 1), bool))
+    with pytest.raises(TypeError, match=r"sum\(\) with where: write sum\(where\(condition, x, ...\)\)"):
+        gs.fuse(lambda a: np.sum(a, where=a > 0))(X)

@@ -15,6 +15,7 @@ from gridstride.families.fuse.conversions import Limit, cast
 from gridstride.families.fuse.errors import place_of_user
 from gridstride.families.fuse.functions import is_half
 from gridstride.families.fuse.numbers import Number, given_of, stands_for_array
+from gridstride.families.fuse.rules import is_bool
 from gridstride.families.fuse.tape import Change, Tape
 
 
@@ -142,8 +143,7 @@ def _select(tape: Tape, condlist: Any, choicelist: Any, default: Any = 0) -> Any
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("select() takes as many choices as conditions, at least one")
     for place, each in enumerate(condlist):
-        given = given_of(tape.value(each))
-        if (given.type is not bool) if isinstance(given, Weak) else (given != np.dtype(np.bool_)):
+        if not is_bool(given_of(tape.value(each))):
             raise TypeError(
                 f"fused function `{tape.name}`: select() takes booleans, condition {place} has other values"
             )

@@ -87,7 +87,8 @@ def reduced(tape: Tape, name: str, x: Any, *args: Any, **kwargs: Any) -> Reduced
     if given.pop("out", None) is not None:
         raise tape.refusal(f"{name}() into an output")
     if given:
-        raise tape.refusal(f"{name}() with {', '.join(given)}")
+        hint = f": write {name}(where(condition, x, ...))" if "where" in given else ""
+        raise tape.refusal(f"{name}() with {', '.join(given)}{hint}")
     name = name.removeprefix("a") if name in ("amax", "amin") else name
     return Reduced(tape.value(x), name, _axis(tape, name, axis), bool(keepdims), dtype, float(ddof))
 

@@ -135,7 +135,7 @@ class RulesByKind(Rules):
         if ufunc is np.ldexp:
             return list(values)
         dtype = self.promote(values)
-        if ufunc is np.subtract and any(_is_bool(given_of(each)) for each in values):
+        if ufunc is np.subtract and any(is_bool(given_of(each)) for each in values):
             raise tape.refusal("subtract() of booleans, which the library refuses")
         if ufunc in _REFUSED.get(dtype.kind, ()):
             raise tape.refusal(f"{ufunc.__name__}() of {dtype}, which the library refuses")
@@ -202,7 +202,8 @@ def _makes_floats(ufunc: np.ufunc, dtype: DType) -> bool:
     return result.kind in "fc"
 
 
-def _is_bool(given: DType | Weak) -> bool:
+def is_bool(given: DType | Weak) -> bool:
+    """Return whether a dtype, as promotion sees it, is that of booleans."""
     return given.type is bool if isinstance(given, Weak) else given == np.dtype(np.bool_)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from gridstride import arrays
 from gridstride._arguments.promotion import DType, Weak
 from gridstride.families.fuse import composed, reductions, torch_functions
-from gridstride.families.fuse.numbers import BINARY, Number, Recorded, operator_of
-from gridstride.families.fuse.rules import NUMPY
+from gridstride.families.fuse.numbers import BINARY, Number, Recorded, given_of, operator_of
+from gridstride.families.fuse.rules import NUMPY, is_bool
 from gridstride.families.fuse.tape import Tape
 
 #: What CuPy calls functions that NumPy calls otherwise.
@@ -80,28 +80,53 @@ class Traced(Recorded, np.lib.mixins.NDArrayOperatorsMixin):
             raise self.tape.refusal(f"{name}.{method}()")
         outputs = options.pop("out", None) or (None,) * ufunc.nout
         dtype = options.pop("dtype", None)
-        for option, usual in (("casting", "same_kind"), ("where", True)):
-            if type(options.get(option)) is type(usual) and options[option] == usual:
-                del options[option]
+        where = options.pop("where", True)
+        if type(options.get("casting")) is str and options["casting"] == "same_kind":
+            del options["casting"]
         if options:
             raise self.tape.refusal(f"{name}() with {', '.join(options)}")
         changed = [None if each is None else self._changeable(each, name) for each in outputs]
-        if name in composed.FUNCTIONS and dtype is None:
-            result = composed.FUNCTIONS[name](self.tape, *inputs)
-        else:
-            into = None if changed[0] is None else changed[0].numpy_dtype
-            result = self.tape.call(ufunc, inputs, into, dtype)
+        if where is not True:
+            self._check_choice(where, changed, name)
+        into = None if changed[0] is None else changed[0].numpy_dtype
+        result = self._result_of(ufunc, inputs, into, dtype, where)
         results = result if isinstance(result, tuple) else (result,)
         found = tuple(
-            each if out is None else self._stored(each, out, name)
+            each if out is None else self._stored(each, out, name, where)
             for each, out in zip(results, changed, strict=True)
         )
         return found if isinstance(result, tuple) else found[0]
 
-    def _stored(self, result: Traced, out: Traced, name: str) -> Traced:
+    def _result_of(
+        self, ufunc: np.ufunc, inputs: Sequence[Any], into: DType | None, dtype: Any, where: Any
+    ) -> Any:
+        """Record a function, whose exponents may be anything where a condition does not hold."""
+        if ufunc.__name__ in composed.FUNCTIONS and dtype is None:
+            return composed.FUNCTIONS[ufunc.__name__](self.tape, *inputs)
+        exponents = self.tape.negative_exponents
+        count = len(exponents)
+        result = self.tape.call(ufunc, inputs, into, dtype)
+        if where is not True:
+            exponents[count:] = [np.logical_and(where, each) for each in exponents[count:]]
+        return result
+
+    def _stored(self, result: Traced, out: Traced, name: str, where: Any = True) -> Traced:
+        """Record that an array becomes a result, perhaps where a condition holds alone."""
         if not np.can_cast(result.numpy_dtype, out.numpy_dtype, "same_kind"):
             raise self.tape.refusal(f"{name}() of {result.numpy_dtype} into an array of {out.numpy_dtype}")
+        if where is not True:
+            result = self.tape.where(where, self.tape.typed(result, out.numpy_dtype), out)
         return out._become(result)
+
+    def _check_choice(self, where: Any, changed: Sequence[Traced | None], name: str) -> None:
+        """Raise TypeError for a condition by which a function's results would have undefined elements, or none."""
+        if any(each is None for each in changed):
+            raise self.tape.refusal(
+                f"{name}() with where and without out, whose other elements are undefined: write "
+                f"np.where(condition, {name}(...), otherwise)"
+            )
+        if not is_bool(given_of(self.tape.value(where))):
+            raise self.tape.refusal(f"{name}() with where that is no boolean: write where=condition != 0")
 
     def _changeable(self, out: Any, name: str) -> Traced:
         if not issubclass(type(out), Traced):
