@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import operator
 import statistics
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,34 @@ def test_errors_of_numpy_are_treated_as_the_function_says() -> None:
             fused(*calls[1])
     with np.errstate(divide="ignore"):
         assert np.isinf(fused(*calls[1])).all()
+
+
+def test_errors_of_arrays_that_the_function_asks_for_are_refused() -> None:
+    def raising(x: Any, y: Any, what: str) -> Any:
+        with np.errstate(**{what: "raise"}):
+            return x / y
+
+    def warned(x: Any, y: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = x + 0.5
+            warnings.simplefilter("error")
+            return x // y
+
+    refused = r"divide\(\) where NumPy is told to raise or report errors of floats.*look at the results"
+    for function, *rest in ((raising, "divide"), (raising, "invalid"), (warned,)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            with pytest.raises(TypeError, match=refused):
+                gs.fuse(function)(X, X + 1, *rest)
+    with np.errstate(all="raise"):  # of which the function says nothing, as with any kernel
+        assert np.isinf(gs.fuse(lambda x: x / 0.0)(X + 1)).all()
+
+    def elsewhere(x: Any, a: Any, b: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return (x > 1) * (x * (a / b))
+
+    check_as_alone(elsewhere, (X, 1.0, 2.0))
 
 
 def test_negative_exponents_are_caught_as_alone() -> None:

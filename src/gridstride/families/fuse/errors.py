@@ -5,8 +5,11 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+import warnings
 from pathlib import Path
 from types import FrameType
+
+import numpy as np
 
 from gridstride.errors import ArgumentTypeError
 
@@ -41,6 +44,20 @@ def foreign_refusal(kernel: str, error: Exception) -> TypeError | None:
     if isinstance(error, ArgumentTypeError):
         what = "a call of a kernel: write what it does, or call it on the result"
     return TypeError(f"fused function `{kernel}`: cannot trace {what}{place}. It said: {error}")
+
+
+def reported_errors() -> frozenset[str]:
+    """Return the errors of floats that NumPy now tells the program of, other than by showing a warning."""
+    silent = ("ignore",) if _warnings_are_raised() else ("ignore", "warn")
+    return frozenset(kind for kind, how in np.geterr().items() if how not in silent)
+
+
+def _warnings_are_raised() -> bool:
+    """Return whether warnings of floats are errors, whatever they say and wherever."""
+    for action, message, category, module, _ in warnings.filters:
+        if message is None and module is None and issubclass(RuntimeWarning, category):
+            return action == "error"
+    return False
 
 
 def place_of_user() -> str:

@@ -14,12 +14,17 @@ from gridstride.families.fuse import conversions, functions
 from gridstride.families.fuse.arguments import Arguments, Given
 from gridstride.families.fuse.constants import exact
 from gridstride.families.fuse.conversions import Convert
-from gridstride.families.fuse.errors import place_of_user, refusal
+from gridstride.families.fuse.errors import place_of_user, refusal, reported_errors
 from gridstride.families.fuse.numbers import Number, given_of, is_number, is_scalar, tape_under_way
 from gridstride.families.fuse.rules import Rules
 from gridstride.families.fuse.steps import Steps, without_axes
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+#: What NumPy reports divisions by zero of.
+_DIVIDING = frozenset({
+    "divide", "floor_divide", "remainder", "fmod", "reciprocal", "power", "float_power", "log", "log2", "log10",
+    "log1p", "arctanh",
+})  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -110,6 +115,7 @@ class Tape:
         self.negative_exponents: list[Any] = []
         self._known_scalars: dict[Any, str] = {}
         self._refusals: list[TypeError] = []
+        self._reported_before = reported_errors()
 
     def array(self, given: Given) -> Any:
         """Return what stands for an argument that is an array."""
@@ -250,6 +256,7 @@ class Tape:
         else:
             values = self.rules.operands(self, ufunc, values)
         *loop, result = self._resolved(ufunc, [_shown(each) for each in values], out, dtype)
+        self._check_reports(name, result)
         text = self.rules.template(name, loop, last)
         if name == "power" and loop[0].kind in "iu" and type(values[1]) is Number:
             values[1] = self.scalar(values[1], loop[1], conversions.exponent)
@@ -260,6 +267,16 @@ class Tape:
             f"float({each.code})" if functions.is_half(each.numpy_dtype) else each.code for each in typed
         ]
         return self.add(text.format(*codes), result, typed)
+
+    def _check_reports(self, name: str, result: DType) -> None:
+        """Raise TypeError where NumPy is told to report errors of a function, of which kernels know nothing."""
+        errors = {"divide"} if name in _DIVIDING else set[str]()
+        errors |= {"over", "under", "invalid"} if result.kind in "fc" else set[str]()
+        if self.library == "numpy" and errors & (reported_errors() - self._reported_before):
+            raise self.refusal(
+                f"{name}() where NumPy is told to raise or report errors of floats, which kernels do not: look at the "
+                f"results, such as by np.isfinite()"
+            )
 
     def _resolved(
         self, ufunc: np.ufunc, given: Sequence[Any], out: DType | None, dtype: Any
