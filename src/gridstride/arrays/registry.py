@@ -135,9 +135,14 @@ def _look_closely(argument: Any) -> ArrayView | None:
     kind = type(argument)
     viewer = _viewer_for(kind, argument)
     is_settled = viewer is not _no_array or issubclass(kind, np.generic)
-    if is_settled or not any(hasattr(kind, name) for name in _PROTOCOLS):
+    if is_settled or not may_show_memory(kind):
         _viewers[kind] = viewer
     return viewer(argument)
+
+
+def may_show_memory(kind: type) -> bool:
+    """Return whether objects of a class may be arrays by one of the protocols."""
+    return any(hasattr(kind, name) for name in _PROTOCOLS)
 
 
 def _viewer_for(kind: type, argument: object) -> Viewer:

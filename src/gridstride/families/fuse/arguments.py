@@ -19,8 +19,6 @@ from gridstride.families.fuse.numbers import BINARY, Number, given_dtype, is_num
 _BOOLS = (bool, np.bool_)
 #: Classes that are taken apart by keys.
 DICTS = (dict, OrderedDict, defaultdict)
-#: What the classes of arrays have.
-_PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 #: What arrays do that functions are recorded by; a class that does it otherwise would be taken for a plain array.
 _RECORDED = frozenset(
     {
@@ -196,7 +194,7 @@ def _view(name: str, value: Any) -> arrays.ArrayView | None:
     except TypeError as error:
         raise TypeError(f"fuse: the argument `{name}`: {error}") from None
     except Exception:
-        if any(hasattr(type(value), each) for each in _PROTOCOLS):
+        if arrays.may_show_memory(type(value)):
             raise
         return None
 
