@@ -180,13 +180,22 @@ __attribute__((always_inline)) inline void gridstride_suspend(
     gridstride_switch(&__self->stack_pointer, __next->stack_pointer);
 }
 
+// Go on with the next thread of a sequential block, if there is one. A poke in between would start the next thread on a
+// fiber of its own, and the interrupted one would become it, too.
+__attribute__((always_inline)) inline bool gridstride_go_on(gridstride_block* __block) {
+    __block->is_scheduling = 1;
+    gridstride_compiler_fence();
+    gridstride_thread* __self = __block->current_thread;
+    if (__builtin_expect(__block->is_interleaved || __self == __block->last_thread, 0)) return false;
+    __block->current_thread = __self + 1;
+    gridstride_leave_wait(__block);
+    return true;
+}
+
 // End the current thread; returns as another one of the block, or as the same one of the worker's next block.
 __attribute__((always_inline)) inline void gridstride_end_thread(gridstride_block* __block) {
+    if (gridstride_go_on(__block)) return;
     gridstride_thread* __self = __block->current_thread;
-    if (__builtin_expect(!__block->is_interleaved && __self != __block->last_thread, 1)) {
-        __block->current_thread = __self + 1;
-        return;
-    }
     gridstride_enter_wait(__block, __self, "", GRIDSTRIDE_ENDED);
     if (__builtin_expect(!__block->is_interleaved, 1)) {
         gridstride_runtime->end_sequential(__block);
@@ -213,11 +222,7 @@ __attribute__((always_inline)) inline void gridstride_end_thread(gridstride_bloc
 
 // The same for kernels whose threads wait for nobody: a switch in them would take longer to compile than all the rest.
 __attribute__((always_inline)) inline void gridstride_end_lone_thread(gridstride_block* __block) {
-    gridstride_thread* __self = __block->current_thread;
-    if (__builtin_expect(!__block->is_interleaved && __self != __block->last_thread, 1))
-        __block->current_thread = __self + 1;
-    else
-        gridstride_runtime->end_thread(__block);
+    if (!gridstride_go_on(__block)) gridstride_runtime->end_thread(__block);
 }
 
 #endif
